@@ -7,5 +7,5 @@ mod matmul;
 mod scalar;
 pub mod simd;
 
-pub use matmul::{gemm, matmul, matmul_into};
+pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};
 pub use scalar::Scalar;

@@ -60,17 +60,30 @@ pub type Strided<'a, T> = (&'a [T], usize, usize);
 ///
 /// # Panics
 /// If a slice is too short for its shape; shapes are the caller's, never a user's.
-pub fn gemm<T: Scalar>([m, n, k]: [usize; 3], a: Strided<'_, T>, b: Strided<'_, T>, add: bool, c: &mut [T]) {
-    let last = |rows: usize, cols: usize, rs: usize, cs: usize| (rows.max(1) - 1) * rs + (cols.max(1) - 1) * cs;
+pub fn gemm<T: Scalar>(sizes: [usize; 3], a: Strided<'_, T>, b: Strided<'_, T>, add: bool, c: &mut [T]) {
+    gemm_rows(sizes, a, b, add, c, sizes[1]);
+}
+
+/// [`gemm`] into rows of `c` that are `row_stride` apart: a block of columns of a larger matrix.
+pub fn gemm_rows<T: Scalar>(
+    [m, n, k]: [usize; 3],
+    a: Strided<'_, T>,
+    b: Strided<'_, T>,
+    add: bool,
+    c: &mut [T],
+    row_stride: usize,
+) {
     if m == 0 || n == 0 {
         return;
     }
+    let last = |rows: usize, cols: usize, row: usize, col: usize| (rows - 1) * row + (cols - 1) * col;
     assert!(k == 0 || (last(m, k, a.1, a.2) < a.0.len() && last(k, n, b.1, b.2) < b.0.len()), "operand of a product");
-    assert!(c.len() >= m * n, "result of a product");
-    // SAFETY: the last element of every operand was just checked to lie inside its slice; `c` is borrowed mutably.
+    assert!(row_stride >= n && last(m, n, row_stride, 1) < c.len(), "result of a product");
+    // SAFETY: the last element of every operand was just checked to lie inside its slice; `c` is borrowed mutably and
+    // its rows do not overlap.
     unsafe {
         let a = MatRef::from_raw_parts(a.0.as_ptr(), m, k, a.1 as isize, a.2 as isize);
         let b = MatRef::from_raw_parts(b.0.as_ptr(), k, n, b.1 as isize, b.2 as isize);
-        T::gemm_seq(MatMut::from_raw_parts_mut(c.as_mut_ptr(), m, n, n as isize, 1), add, a, b, T::one());
+        T::gemm_seq(MatMut::from_raw_parts_mut(c.as_mut_ptr(), m, n, row_stride as isize, 1), add, a, b, T::one());
     }
 }

@@ -1,0 +1,84 @@
+//! What can go wrong with a network.
+
+use std::path::PathBuf;
+
+/// An error of this crate. It names the file, the node or the tensor it speaks of.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The bytes are not a model, or break off.
+    #[error("not a readable ONNX model: {reason}")]
+    Malformed {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A node uses an operator, or a form of it, that is not supported.
+    #[error("node {node}: {reason}")]
+    Unsupported {
+        /// The node, with its operator.
+        node: String,
+        /// What is not supported.
+        reason: String,
+    },
+    /// A node would mix samples of a batch.
+    #[error(
+        "node {node} works along the batch axis and would mix samples; \
+         the kernels of a network need a function of one sample"
+    )]
+    MixesSamples {
+        /// The node, with its operator.
+        node: String,
+    },
+    /// The shapes at a node do not fit together.
+    #[error("node {node}: {reason}")]
+    Shape {
+        /// The node, with its operator.
+        node: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The inputs given do not fit the network.
+    #[error("input {input}: {reason}")]
+    Input {
+        /// The input's name.
+        input: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A name that the network does not have.
+    #[error("the network has no {what} named {name:?}{}", suggest(.near))]
+    Unknown {
+        /// What was looked for: an input, a node, a parameter.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Names that are close.
+        near: Vec<String>,
+    },
+    /// A value that is not a finite number.
+    #[error("{place} is not finite in sample {sample}")]
+    NotFinite {
+        /// The node, parameter or input.
+        place: String,
+        /// The row of the data.
+        sample: usize,
+    },
+    /// A setting that makes no sense.
+    #[error("{0}")]
+    Setting(String),
+}
+
+fn suggest(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; near matches: {}", names.join(", ")) }
+}
+
+/// The result of this crate's fallible calls.
+pub type Result<T, E = NetError> = std::result::Result<T, E>;

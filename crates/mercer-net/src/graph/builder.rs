@@ -1,0 +1,125 @@
+//! Writing a graph node by node, with shapes inferred and checked on the way.
+
+use super::{Batch, Graph, Meta, Node, Origin, Value, ValueId};
+use crate::error::{NetError, Result};
+use crate::op::{InferError, Op};
+use crate::shape::numel;
+use std::sync::Arc;
+
+/// Builds a [`Graph`]. Every node's shape is inferred when it is added, so a graph that exists is consistent.
+#[derive(Debug, Default)]
+pub struct GraphBuilder {
+    graph: Graph,
+}
+
+impl GraphBuilder {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn push(&mut self, name: String, meta: Meta, origin: Origin) -> ValueId {
+        self.graph.values.push(Value { name, meta, origin });
+        ValueId(self.graph.values.len() - 1)
+    }
+
+    /// An input whose samples have this shape.
+    pub fn input(&mut self, name: impl Into<String>, shape: impl Into<Vec<usize>>, batch: Batch) -> ValueId {
+        let origin = Origin::Input(self.graph.inputs.len());
+        let id = self.push(name.into(), Meta::batched(shape, batch), origin);
+        self.graph.inputs.push(id);
+        id
+    }
+
+    /// A parameter of this shape; the weights come with every run.
+    pub fn parameter(&mut self, name: impl Into<String>, shape: impl Into<Vec<usize>>) -> ValueId {
+        let origin = Origin::Parameter(self.graph.parameters.len());
+        let id = self.push(name.into(), Meta::shared(shape), origin);
+        self.graph.parameters.push(id);
+        id
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, name: impl Into<String>, shape: impl Into<Vec<usize>>, data: Vec<f64>) -> ValueId {
+        let shape = shape.into();
+        assert_eq!(numel(&shape), data.len(), "a constant has as many elements as its shape says");
+        let origin = Origin::Constant(self.graph.constants.len());
+        self.graph.constants.push(data);
+        self.push(name.into(), Meta::shared(shape), origin)
+    }
+
+    /// A scalar constant.
+    pub fn scalar(&mut self, value: f64) -> ValueId {
+        self.constant("", [], vec![value])
+    }
+
+    /// Applies a primitive; `node` names it in errors.
+    pub fn node(&mut self, node: &str, op: impl Op + 'static, inputs: &[ValueId]) -> Result<ValueId> {
+        self.push_node(node, node, Arc::new(op), inputs)
+    }
+
+    /// Applies a primitive whose result has a name of its own.
+    pub fn push_node(&mut self, node: &str, result: &str, op: Arc<dyn Op>, inputs: &[ValueId]) -> Result<ValueId> {
+        let metas: Vec<&Meta> = inputs.iter().map(|&id| &self.graph.value(id).meta).collect();
+        let meta = op.infer(&metas).map_err(|error| match error {
+            InferError::Mixes => NetError::MixesSamples { node: node.to_owned() },
+            InferError::Shape(reason) => {
+                let shapes: Vec<_> = metas.iter().map(|meta| format!("{:?}", meta.shape)).collect();
+                NetError::Shape { node: node.to_owned(), reason: format!("{reason} (operands {})", shapes.join(", ")) }
+            }
+        })?;
+        let origin = Origin::Node(self.graph.nodes.len());
+        let output = self.push(result.to_owned(), meta, origin);
+        self.graph.nodes.push(Node { op, inputs: inputs.to_vec(), output, name: node.to_owned() });
+        Ok(output)
+    }
+
+    /// The shape of a value for one sample.
+    pub fn shape(&self, id: ValueId) -> &[usize] {
+        &self.graph.value(id).meta.shape
+    }
+
+    /// Shape and batch of a value.
+    pub fn meta(&self, id: ValueId) -> &Meta {
+        &self.graph.value(id).meta
+    }
+
+    /// Replaces what is known of the batch axis of a value, where the file says more than the primitive.
+    pub fn set_batch(&mut self, id: ValueId, batch: Batch) {
+        let meta = &mut self.graph.values[id.0].meta;
+        if meta.batch.is_some() {
+            meta.batch = Some(batch);
+        }
+    }
+
+    /// Renames a value.
+    pub fn rename(&mut self, id: ValueId, name: impl Into<String>) {
+        self.graph.values[id.0].name = name.into();
+    }
+
+    /// The graph so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Declares an output.
+    pub fn output(&mut self, name: impl Into<String>, id: ValueId) {
+        self.graph.outputs.push((name.into(), id));
+    }
+
+    /// The finished graph, without the nodes that no output needs. Parameters stay, used or not.
+    pub fn finish(mut self) -> Graph {
+        let mut needed = vec![false; self.graph.values.len()];
+        self.graph.outputs.iter().for_each(|(_, id)| needed[id.0] = true);
+        for node in self.graph.nodes.iter().rev() {
+            if needed[node.output.0] {
+                node.inputs.iter().for_each(|id| needed[id.0] = true);
+            }
+        }
+        self.graph.nodes.retain(|node| needed[node.output.0]);
+        for (index, node) in self.graph.nodes.iter().enumerate() {
+            self.graph.values[node.output.0].origin = Origin::Node(index);
+        }
+        self.graph
+    }
+}

@@ -1,0 +1,156 @@
+//! The graph: primitives in execution order, and the values between them.
+//!
+//! A graph is a function of **one sample**. Values are either *shared* (parameters, constants, and what is computed from
+//! them alone) or *batched* (whatever depends on an input); the runtime keeps batched values as `[samples, …shape]`.
+
+mod batch;
+mod builder;
+
+pub use batch::{Batch, Mixes, Position, meet_all};
+pub use builder::GraphBuilder;
+
+use crate::op::Op;
+use crate::shape::numel;
+use std::sync::Arc;
+
+/// An index into the values of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub(crate) usize);
+
+impl ValueId {
+    /// The position among the graph's values.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// The shape of a value for one sample, and whether there is one per sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// The shape for one sample.
+    pub shape: Vec<usize>,
+    /// Where the file's batch axis is; `None` for a value shared by all samples.
+    pub batch: Option<Batch>,
+}
+
+impl Meta {
+    /// A value that all samples share.
+    pub fn shared(shape: impl Into<Vec<usize>>) -> Self {
+        Self { shape: shape.into(), batch: None }
+    }
+
+    /// A value that each sample has its own of.
+    pub fn batched(shape: impl Into<Vec<usize>>, batch: Batch) -> Self {
+        Self { shape: shape.into(), batch: Some(batch) }
+    }
+
+    /// The number of elements for one sample.
+    pub fn numel(&self) -> usize {
+        numel(&self.shape)
+    }
+
+    /// Whether each sample has its own.
+    pub fn is_batched(&self) -> bool {
+        self.batch.is_some()
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The network's input of this number.
+    Input(usize),
+    /// The parameter of this number.
+    Parameter(usize),
+    /// The constant of this number.
+    Constant(usize),
+    /// The result of the node of this number.
+    Node(usize),
+}
+
+/// A value of the graph.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// The name it has in the file or was given by the builder.
+    pub name: String,
+    /// Shape and batch.
+    pub meta: Meta,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// A primitive applied to values.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it computes.
+    pub op: Arc<dyn Op>,
+    /// Its operands.
+    pub inputs: Vec<ValueId>,
+    /// Its result.
+    pub output: ValueId,
+    /// The name of the node of the file that it comes from.
+    pub name: String,
+}
+
+/// A network as a function of one sample.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub(crate) values: Vec<Value>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) inputs: Vec<ValueId>,
+    pub(crate) outputs: Vec<(String, ValueId)>,
+    pub(crate) parameters: Vec<ValueId>,
+    pub(crate) constants: Vec<Vec<f64>>,
+}
+
+impl Graph {
+    /// All values; a node's operands come before its result.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The primitives, in execution order.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A value.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.0]
+    }
+
+    /// The inputs, in order.
+    pub fn inputs(&self) -> &[ValueId] {
+        &self.inputs
+    }
+
+    /// The outputs with their names, in order.
+    pub fn outputs(&self) -> &[(String, ValueId)] {
+        &self.outputs
+    }
+
+    /// The value of each parameter, in order.
+    pub fn parameters(&self) -> &[ValueId] {
+        &self.parameters
+    }
+
+    /// The value of a name: of a value, or of a node of the file (then its result).
+    pub fn find(&self, name: &str) -> Option<ValueId> {
+        let by_value = self.values.iter().rposition(|value| value.name == name).map(ValueId);
+        by_value.or_else(|| self.nodes.iter().rev().find(|node| node.name == name).map(|node| node.output))
+    }
+
+    pub(crate) fn metas(&self, node: &Node) -> Vec<&Meta> {
+        node.inputs.iter().map(|&id| &self.value(id).meta).collect()
+    }
+
+    /// Floating-point operations of a forward pass of one sample (a multiply and an add count as two).
+    pub fn flops(&self) -> u64 {
+        self.nodes.iter().map(|node| node.op.flops(&self.metas(node), &self.value(node.output).meta)).sum()
+    }
+}

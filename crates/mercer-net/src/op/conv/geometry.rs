@@ -1,0 +1,148 @@
+//! The arithmetic of sliding windows, shared by convolutions and pools. Space has three axes here; missing ones have
+//! size one.
+
+use crate::op::InferError;
+use std::ops::Range;
+
+/// How a window slides over one to three axes of space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Steps of the window, one per axis of space.
+    pub strides: Vec<usize>,
+    /// Distance between the window's points.
+    pub dilations: Vec<usize>,
+    /// Padding before the first point.
+    pub before: Vec<usize>,
+    /// Padding after the last point.
+    pub after: Vec<usize>,
+}
+
+impl Window {
+    /// A window that steps by one, without padding.
+    pub fn plain(axes: usize) -> Self {
+        Self { strides: vec![1; axes], dilations: vec![1; axes], before: vec![0; axes], after: vec![0; axes] }
+    }
+
+    /// The size of the result along each axis; with `round_up`, a last window may hang over the end.
+    pub fn output(&self, input: &[usize], kernel: &[usize], round_up: bool) -> Result<Vec<usize>, InferError> {
+        let fits = [&self.strides, &self.dilations, &self.before, &self.after].iter().all(|v| v.len() == input.len());
+        if !fits || kernel.len() != input.len() || self.strides.contains(&0) || self.dilations.contains(&0) {
+            return Err(InferError::Shape("window does not fit the axes of space".into()));
+        }
+        (0..input.len())
+            .map(|axis| {
+                let extent = kernel[axis].checked_sub(1).map(|k| k * self.dilations[axis] + 1);
+                let padded = input[axis] + self.before[axis] + self.after[axis];
+                let Some(room) = extent.and_then(|extent| padded.checked_sub(extent)) else {
+                    return Err(InferError::Shape(format!("window of {kernel:?} is larger than the input")));
+                };
+                let stride = self.strides[axis];
+                let mut size = room / stride + 1;
+                if round_up && !room.is_multiple_of(stride) && size * stride < input[axis] + self.before[axis] {
+                    size += 1;
+                }
+                Ok(size)
+            })
+            .collect()
+    }
+}
+
+/// A convolution's sizes with three axes of space.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    pub(super) images: usize,
+    pub(super) channels: usize,
+    pub(super) out: usize,
+    pub(super) groups: usize,
+    pub(super) input: [usize; 3],
+    pub(super) kernel: [usize; 3],
+    pub(super) output: [usize; 3],
+    pub(super) strides: [usize; 3],
+    pub(super) dilations: [usize; 3],
+    pub(super) before: [usize; 3],
+    after: [usize; 3],
+}
+
+/// Patches of one strip should fit into half of a second-level cache of 1 MiB.
+const STRIP_ELEMENTS: usize = 1 << 17;
+
+fn three(sizes: &[usize], fill: usize) -> [usize; 3] {
+    let mut padded = [fill; 3];
+    padded[3 - sizes.len()..].copy_from_slice(sizes);
+    padded
+}
+
+impl Geometry {
+    pub(super) fn new(window: &Window, groups: usize, x: &[usize], w: &[usize], y: &[usize]) -> Self {
+        Self {
+            images: x[0],
+            channels: x[1],
+            out: w[0],
+            groups,
+            input: three(&x[2..], 1),
+            kernel: three(&w[2..], 1),
+            output: three(&y[2..], 1),
+            strides: three(&window.strides, 1),
+            dilations: three(&window.dilations, 1),
+            before: three(&window.before, 0),
+            after: three(&window.after, 0),
+        }
+    }
+
+    /// Elements of a patch: the inner dimension of the product.
+    pub(super) fn patch(&self) -> usize {
+        self.channels / self.groups * self.kernel.iter().product::<usize>()
+    }
+
+    /// Positions of the window.
+    pub(super) fn positions(&self) -> usize {
+        self.output.iter().product()
+    }
+
+    /// Elements of an image that comes in.
+    pub(super) fn input_size(&self) -> usize {
+        self.channels * self.input.iter().product::<usize>()
+    }
+
+    /// Whether the patches are the image itself.
+    pub(super) fn is_pointwise(&self) -> bool {
+        self.kernel == [1; 3] && self.strides == [1; 3] && self.before == [0; 3] && self.after == [0; 3]
+    }
+
+    fn rows_per_strip(&self) -> usize {
+        let rows = self.output[0] * self.output[1];
+        let row = (self.patch() * self.output[2]).max(1);
+        (STRIP_ELEMENTS / row).clamp(1, rows.max(1))
+    }
+
+    /// Elements of memory for the patches of a strip.
+    pub(super) fn strip_elements(&self) -> usize {
+        if self.is_pointwise() { 0 } else { self.rows_per_strip() * self.output[2] * self.patch() }
+    }
+
+    /// The rows of output positions, cut into strips; one strip when no patches are made.
+    pub(super) fn strips(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let rows = self.output[0] * self.output[1];
+        let step = if self.is_pointwise() { rows.max(1) } else { self.rows_per_strip() };
+        (0..rows).step_by(step).map(move |start| start..(start + step).min(rows))
+    }
+
+    /// First position and number of positions of a strip.
+    pub(super) fn span(&self, strip: &Range<usize>) -> (usize, usize) {
+        (strip.start * self.output[2], strip.len() * self.output[2])
+    }
+
+    /// The index along an axis of input that output position `at` and kernel point `k` meet at, if it is inside.
+    pub(super) fn source(&self, axis: usize, at: usize, k: usize) -> Option<usize> {
+        let index = (at * self.strides[axis] + k * self.dilations[axis]).checked_sub(self.before[axis])?;
+        (index < self.input[axis]).then_some(index)
+    }
+
+    /// The output positions along the last axis that kernel point `k` sees inside of the input.
+    pub(super) fn inside(&self, k: usize) -> Range<usize> {
+        let (stride, shift) = (self.strides[2], k * self.dilations[2]);
+        let first = self.before[2].saturating_sub(shift).div_ceil(stride).min(self.output[2]);
+        let limit = (self.input[2] + self.before[2]).saturating_sub(shift).div_ceil(stride);
+        first..limit.clamp(first, self.output[2])
+    }
+}

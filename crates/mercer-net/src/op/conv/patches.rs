@@ -1,0 +1,102 @@
+//! Patches of images as columns of a matrix, and back.
+
+use super::geometry::Geometry;
+use crate::element::Element;
+use std::ops::Range;
+
+/// Visits the runs of patches of a strip: `body(to, from, inside)` for the row of patches that starts at `to`, of which
+/// `inside` (positions along the last axis) comes from the image row at `from`; `None` if the row is all padding.
+#[inline(always)]
+fn each_row(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, Option<usize>, Range<usize>, usize)) {
+    let [depth, height, width] = g.input;
+    let row = g.output[2];
+    let mut to = 0;
+    for channel in 0..g.channels / g.groups {
+        for kd in 0..g.kernel[0] {
+            for kh in 0..g.kernel[1] {
+                for kw in 0..g.kernel[2] {
+                    let inside = g.inside(kw);
+                    for at in strip.clone() {
+                        let (od, oh) = (at / g.output[1], at % g.output[1]);
+                        let from = match (g.source(0, od, kd), g.source(1, oh, kh)) {
+                            (Some(d), Some(h)) if !inside.is_empty() => {
+                                let first = inside.start * g.strides[2] + kw * g.dilations[2] - g.before[2];
+                                Some(((channel * depth + d) * height + h) * width + first)
+                            }
+                            _ => None,
+                        };
+                        body(to, from, inside.clone(), row);
+                        to += row;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The patches of a strip as a `patch × positions` matrix; the image itself where that is the same.
+pub(super) fn to_patches<'a, T: Element>(
+    g: &Geometry,
+    image: &'a [T],
+    strip: &Range<usize>,
+    patches: &'a mut [T],
+) -> &'a [T] {
+    if g.is_pointwise() {
+        return image;
+    }
+    let stride = g.strides[2];
+    each_row(g, strip, |to, from, inside, row| {
+        let to = &mut patches[to..to + row];
+        let Some(from) = from else { return to.fill(T::zero()) };
+        to[..inside.start].fill(T::zero());
+        to[inside.end..].fill(T::zero());
+        let to = &mut to[inside];
+        if stride == 1 {
+            to.copy_from_slice(&image[from..from + to.len()]);
+        } else {
+            to.iter_mut().zip(image[from..].iter().step_by(stride)).for_each(|(to, &x)| *to = x);
+        }
+    });
+    patches
+}
+
+/// Adds a `patch × positions` matrix back to the image.
+pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &[T], strip: &Range<usize>, image: &mut [T]) {
+    let stride = g.strides[2];
+    mercer_linalg::simd::dispatch(|| {
+        each_row(g, strip, |from, to, inside, row| {
+            let Some(to) = to else { return };
+            let from = &patches[from..from + row][inside];
+            if stride == 1 {
+                image[to..to + from.len()].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+            } else {
+                image[to..].iter_mut().step_by(stride).zip(from).for_each(|(to, &x)| *to += x);
+            }
+        });
+    });
+}
+
+/// Side of the blocks in which matrices are turned.
+const BLOCK: usize = 16;
+
+fn turned(rows: usize, cols: usize, mut body: impl FnMut(usize, usize)) {
+    for row in (0..rows).step_by(BLOCK) {
+        for col in (0..cols).step_by(BLOCK) {
+            for c in col..(col + BLOCK).min(cols) {
+                for r in row..(row + BLOCK).min(rows) {
+                    body(r * cols + c, c * rows + r);
+                }
+            }
+        }
+    }
+}
+
+/// `to = fromᵀ`; `from` is `rows × cols`.
+pub(super) fn transpose<T: Copy>(from: &[T], rows: usize, cols: usize, to: &mut [T]) {
+    turned(rows, cols, |at_from, at_to| to[at_to] = from[at_from]);
+}
+
+/// `to += fromᵀ`; `from` is `rows × cols`.
+pub(super) fn add_transposed<T: Element>(from: &[T], rows: usize, cols: usize, to: &mut [T]) {
+    turned(rows, cols, |at_from, at_to| to[at_to] += from[at_from]);
+}

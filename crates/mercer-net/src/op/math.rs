@@ -1,0 +1,94 @@
+//! Elementary functions of one number, in forms that vectorise and do not overflow.
+
+use crate::element::Element;
+
+#[inline(always)]
+pub(crate) fn exp<T: Element>(x: T) -> T {
+    x.exp()
+}
+
+#[inline(always)]
+pub(crate) fn exp_m1<T: Element>(x: T) -> T {
+    x.exp_m1()
+}
+
+#[inline(always)]
+pub(crate) fn ln<T: Element>(x: T) -> T {
+    x.ln()
+}
+
+#[inline(always)]
+pub(crate) fn tanh<T: Element>(x: T) -> T {
+    x.tanh()
+}
+
+#[inline(always)]
+pub(crate) fn sin<T: Element>(x: T) -> T {
+    x.sin()
+}
+
+#[inline(always)]
+pub(crate) fn cos<T: Element>(x: T) -> T {
+    x.cos()
+}
+
+#[inline(always)]
+pub(crate) fn erf<T: Element>(x: T) -> T {
+    T::of(libm::erf(x.wide()))
+}
+
+/// `1 / (1 + e^−x)`; the exponential overflows to a harmless infinity.
+#[inline(always)]
+pub(crate) fn sigmoid<T: Element>(x: T) -> T {
+    T::one() / (T::one() + exp(-x))
+}
+
+/// `ln(1 + eˣ)` without overflow.
+#[inline(always)]
+pub(crate) fn softplus<T: Element>(x: T) -> T {
+    x.max(T::zero()) + (-x.abs()).exp().ln_1p()
+}
+
+/// Φ(x).
+#[inline(always)]
+pub(crate) fn normal_cdf<T: Element>(x: T) -> T {
+    T::of(0.5) * (T::one() + erf(x * T::of(std::f64::consts::FRAC_1_SQRT_2)))
+}
+
+/// φ(x).
+#[inline(always)]
+pub(crate) fn normal_density<T: Element>(x: T) -> T {
+    T::of(0.398_942_280_401_432_7) * exp(T::of(-0.5) * x * x)
+}
+
+/// `x^p`; small whole powers by multiplication, so that negative bases and speed are right.
+#[inline(always)]
+pub(crate) fn power<T: Element>(x: T, p: T) -> T {
+    let two = T::of(2.0);
+    if p == T::zero() {
+        T::one()
+    } else if p == T::one() {
+        x
+    } else if p == two {
+        x * x
+    } else if p == T::of(3.0) {
+        x * x * x
+    } else if p == T::of(0.5) {
+        x.sqrt()
+    } else if p == -T::one() {
+        T::one() / x
+    } else {
+        x.powf(p)
+    }
+}
+
+/// To the nearest integer, ties to even, as ONNX's `Round`.
+#[inline(always)]
+pub(crate) fn round_half_to_even<T: Element>(x: T) -> T {
+    let rounded = x.round();
+    if (x - x.trunc()).abs() == T::of(0.5) && rounded % T::of(2.0) != T::zero() {
+        rounded - x.signum()
+    } else {
+        rounded
+    }
+}

@@ -1,0 +1,157 @@
+//! Primitives: what a node of the graph can be, and the four readings of each.
+//!
+//! A primitive `y = f(x₁, …, xₙ)` is one type in one file. It says what shape its result has ([`Op`]), and for each
+//! scalar ([`Kernel`]) how to compute it and its derivatives:
+//!
+//! - `apply`: the value,
+//! - `vjp`: the cotangent of one operand **per sample**, for `S` seeds at once,
+//! - `accumulate`: the cotangent of a shared operand summed over the samples, where there is a cheaper way than `vjp`,
+//! - `jvp`: the tangent of the result,
+//! - `outer`: the cotangent of a shared operand as a sum of outer products, where it is one.
+//!
+//! Batched values are `[samples, …shape]`, cotangents `[samples, seeds, …shape]`; operands that all samples share come
+//! once. All derivative readings of one primitive are checked against each other and against finite differences by the
+//! conformance suite.
+
+mod arguments;
+#[cfg(test)]
+pub(crate) mod conformance;
+mod binary;
+mod conv;
+mod loops;
+mod math;
+mod matmul;
+mod unary;
+mod view;
+
+pub(crate) use arguments::{Directions, Operands};
+pub use arguments::{Arg, Call, Scratch, Tangents};
+
+pub use binary::{Binary, Combine};
+pub use conv::{Conv, Window};
+pub use matmul::MatMul;
+pub use unary::{Function, Unary};
+pub use view::Reshape;
+
+use crate::element::Element;
+use crate::graph::{Meta, Mixes};
+use std::fmt::Debug;
+
+/// Why a primitive cannot be applied to operands of these shapes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InferError {
+    /// It would work along the batch axis.
+    Mixes,
+    /// The shapes do not fit.
+    Shape(String),
+}
+
+impl From<Mixes> for InferError {
+    fn from(_: Mixes) -> Self {
+        Self::Mixes
+    }
+}
+
+/// The cotangent of a shared operand as `Σₚ leftₚ ⊗ rightₚ` over positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OuterShape {
+    /// The number of outer products per sample.
+    pub positions: usize,
+    /// The length of a left vector (what came in).
+    pub left: usize,
+    /// The length of a right vector (what goes back).
+    pub right: usize,
+    /// Whether the operand is stored `[right, left]` (as most weights are) instead of `[left, right]`.
+    pub right_major: bool,
+    /// Whether the left vectors are one-hot, and only their indices are kept (embeddings).
+    pub one_hot: bool,
+}
+
+/// A primitive: its shapes and costs, which do not depend on the scalar.
+pub trait Op: Kernel<f32> + Kernel<f64> + Debug + Send + Sync {
+    /// Its name, as in the documentation.
+    fn name(&self) -> &'static str;
+
+    /// The result's shape, and where the batch is in it.
+    fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError>;
+
+    /// Floating-point operations for one sample.
+    fn flops(&self, _inputs: &[&Meta], output: &Meta) -> u64 {
+        output.numel() as u64
+    }
+
+    /// Whether the result depends smoothly on this operand; indices and conditions do not.
+    fn differentiable(&self, _which: usize) -> bool {
+        true
+    }
+
+    /// Whether the result is the operand's memory under another shape.
+    fn is_view(&self) -> bool {
+        false
+    }
+
+    /// The form of [`Kernel::outer`] for this operand, if it has one.
+    fn outer_shape(&self, _which: usize, _inputs: &[&Meta], _output: &Meta) -> Option<OuterShape> {
+        None
+    }
+
+    /// For importers and reports that look for a particular primitive.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// The arithmetic of a primitive in one scalar.
+pub trait Kernel<T: Element> {
+    /// Computes the result: `[samples, …]`, or once if all operands are shared.
+    fn apply(&self, call: &Call<'_, T>, y: &mut [T], scratch: &mut Scratch<T>);
+
+    /// The cotangent of operand `which`, `[samples, seeds, …]`, from the result's; written to `dx`, or added to it.
+    fn vjp(
+        &self,
+        call: &Call<'_, T>,
+        dy: &[T],
+        seeds: usize,
+        which: usize,
+        dx: &mut [T],
+        add: bool,
+        scratch: &mut Scratch<T>,
+    );
+
+    /// Adds the cotangent of a shared operand, summed over samples (one seed), to `dx`; `false` if `vjp` is as good.
+    fn accumulate(
+        &self,
+        _call: &Call<'_, T>,
+        _dy: &[T],
+        _which: usize,
+        _dx: &mut [T],
+        _scratch: &mut Scratch<T>,
+    ) -> bool {
+        false
+    }
+
+    /// The tangent of the result from those of the operands; at least one is there.
+    fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>);
+
+    /// The factors of the cotangent of operand `which`: `left` is `[samples, positions, left]`, `right` is
+    /// `[samples, seeds, positions, right]`. Only called where [`Op::outer_shape`] is there.
+    fn outer(
+        &self,
+        _call: &Call<'_, T>,
+        _dy: &[T],
+        _seeds: usize,
+        _which: usize,
+        _left: &mut [T],
+        _right: &mut [T],
+        _scratch: &mut Scratch<T>,
+    ) {
+        unreachable!("called only for operands that have an outer form")
+    }
+}
+
+/// `to = from`, or `to += from`.
+pub(crate) fn write<T: Element>(to: &mut [T], from: &[T], add: bool) {
+    if add {
+        mercer_linalg::simd::dispatch(|| to.iter_mut().zip(from).for_each(|(to, &from)| *to += from));
+    } else {
+        to.copy_from_slice(from);
+    }
+}

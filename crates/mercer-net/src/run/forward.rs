@@ -1,0 +1,176 @@
+//! The forward pass.
+
+use super::slots::{Life, assign};
+use super::{NodeOperands, Weights};
+use crate::element::Element;
+use crate::error::{NetError, Result};
+use crate::graph::{Graph, Origin, ValueId};
+use crate::op::{Call, Scratch};
+use std::sync::Arc;
+
+/// Which values survive a forward pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All of them: derivative passes need them.
+    All,
+    /// The outputs and these; the memory of the others is used again.
+    Only(Vec<ValueId>),
+}
+
+/// The memory of forward passes over one graph.
+#[derive(Debug)]
+pub struct Workspace<T> {
+    graph: Arc<Graph>,
+    slot_of: Vec<Option<usize>>,
+    slots: Vec<Vec<T>>,
+    slot_sizes: Vec<usize>,
+    /// The results that all samples share, by value.
+    shared: Vec<Vec<T>>,
+    pub(super) samples: usize,
+    pub(super) scratch: Scratch<T>,
+}
+
+impl<T: Element> Workspace<T> {
+    /// Plans the memory; it is allocated at the first pass.
+    pub fn new(graph: Arc<Graph>, keep: &Keep) -> Self {
+        let root = view_roots(&graph);
+        let never = graph.nodes.len() + 1;
+        let mut lives: Vec<Option<Life>> = vec![None; graph.values.len()];
+        for (index, value) in graph.values.iter().enumerate() {
+            let first = match value.origin {
+                Origin::Input(_) => 0,
+                Origin::Node(step) => step + 1,
+                Origin::Parameter(_) | Origin::Constant(_) => continue,
+            };
+            if !value.meta.is_batched() {
+                continue;
+            }
+            let size = value.meta.numel();
+            let owner = root[index];
+            let last = if matches!(keep, Keep::All) { never } else { first };
+            let life = lives[owner].get_or_insert(Life { first, last, size });
+            life.last = life.last.max(last);
+        }
+        let mut extend = |id: ValueId, until: usize| {
+            if let Some(life) = &mut lives[root[id.0]] {
+                life.last = life.last.max(until);
+            }
+        };
+        for (step, node) in graph.nodes.iter().enumerate() {
+            node.inputs.iter().for_each(|&id| extend(id, step + 1));
+        }
+        graph.outputs.iter().for_each(|&(_, id)| extend(id, never));
+        if let Keep::Only(ids) = keep {
+            ids.iter().for_each(|&id| extend(id, never));
+        }
+        let (slot_of_root, slot_sizes) = assign(&lives);
+        let slot_of = root.iter().map(|&owner| slot_of_root[owner]).collect();
+        let slots = slot_sizes.iter().map(|_| Vec::new()).collect();
+        let mut shared = vec![Vec::new(); graph.values.len()];
+        for node in &graph.nodes {
+            let meta = &graph.value(node.output).meta;
+            if !meta.is_batched() {
+                shared[node.output.0] = vec![T::zero(); meta.numel()];
+            }
+        }
+        Self { graph, slot_of, slots, slot_sizes, shared, samples: 0, scratch: Scratch::default() }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// The number of samples of the last pass.
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// Elements of memory per sample.
+    pub fn elements_per_sample(&self) -> usize {
+        self.slot_sizes.iter().sum()
+    }
+
+    /// Runs the network on `samples` samples; each input is `[samples, …]`, row-major.
+    pub fn forward(&mut self, weights: &Weights<T>, inputs: &[&[T]], samples: usize) -> Result<()> {
+        let graph = Arc::clone(&self.graph);
+        if inputs.len() != graph.inputs.len() {
+            let reason = format!("the network has {} inputs, {} were given", graph.inputs.len(), inputs.len());
+            return Err(NetError::Setting(reason));
+        }
+        self.samples = samples;
+        for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
+            if slot.len() < size * samples {
+                slot.resize(size * samples, T::zero());
+            }
+        }
+        for (&id, data) in graph.inputs.iter().zip(inputs) {
+            let value = graph.value(id);
+            if data.len() != samples * value.meta.numel() {
+                let reason = format!("{} numbers for {samples} samples of shape {:?}", data.len(), value.meta.shape);
+                return Err(NetError::Input { input: value.name.clone(), reason });
+            }
+            if let Some(slot) = self.slot_of[id.0] {
+                self.slots[slot][..data.len()].copy_from_slice(data);
+            }
+        }
+        for node in &graph.nodes {
+            let meta = &graph.value(node.output).meta;
+            let slot = self.slot_of[node.output.0];
+            if node.op.is_view() && slot.is_some() && self.slot_of[node.inputs[0].0] == slot {
+                continue;
+            }
+            let results = if meta.is_batched() { samples } else { 1 };
+            let mut y = std::mem::take(match slot {
+                Some(slot) => &mut self.slots[slot],
+                None => &mut self.shared[node.output.0],
+            });
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let operands = NodeOperands { graph: &graph, node, weights, workspace: self, with_result: false };
+            let call = Call::new(&operands, results);
+            T::kernel(node.op.as_ref()).apply(&call, &mut y[..results * meta.numel()], &mut scratch);
+            self.scratch = scratch;
+            match slot {
+                Some(slot) => self.slots[slot] = y,
+                None => self.shared[node.output.0] = y,
+            }
+        }
+        Ok(())
+    }
+
+    /// A value of the last pass: `[samples, …]`, or once if it is shared. Empty if its memory was used again.
+    pub fn get<'a>(&'a self, weights: &'a Weights<T>, id: ValueId) -> &'a [T] {
+        let value = self.graph.value(id);
+        if let Some(leaf) = weights.leaf(value.origin) {
+            return leaf;
+        }
+        match self.slot_of[id.0] {
+            Some(slot) => &self.slots[slot][..(self.samples * value.meta.numel()).min(self.slots[slot].len())],
+            None => &self.shared[id.0],
+        }
+    }
+
+    /// Whether every number of a value of the last pass is finite; the error names the value and the sample.
+    pub fn check_finite(&self, weights: &Weights<T>, id: ValueId) -> Result<()> {
+        let value = self.graph.value(id);
+        let data = self.get(weights, id);
+        match data.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                Err(NetError::NotFinite { place: value.name.clone(), sample: at / value.meta.numel().max(1) })
+            }
+        }
+    }
+}
+
+/// For every value the one whose memory it is: itself, unless it is a view of a batched value.
+fn view_roots(graph: &Graph) -> Vec<usize> {
+    let mut root: Vec<usize> = (0..graph.values.len()).collect();
+    for node in &graph.nodes {
+        let source = node.inputs[0];
+        if node.op.is_view() && graph.value(source).meta.is_batched() {
+            root[node.output.0] = root[source.0];
+        }
+    }
+    root
+}

@@ -1,0 +1,86 @@
+//! Running a graph: forward, reverse and forward-mode passes over reused memory.
+//!
+//! A pass is sequential and allocates nothing once it has seen its largest batch. Parallelism lives above, across
+//! shards of samples, so that results do not depend on the number of threads.
+
+mod factor;
+mod forward;
+mod reverse;
+mod slots;
+mod tangent;
+
+pub use factor::{Factor, Factors};
+pub use forward::{Keep, Workspace};
+pub use reverse::{Reverse, Target};
+pub use tangent::Tangent;
+
+use crate::element::Element;
+use crate::graph::{Graph, Node, Origin, ValueId};
+use crate::op::{Arg, Operands};
+
+/// The numbers of a network in one scalar: parameters in the order of the graph, and its constants.
+#[derive(Clone, Debug)]
+pub struct Weights<T> {
+    /// The parameters' elements, row-major.
+    pub parameters: Vec<Vec<T>>,
+    constants: Vec<Vec<T>>,
+}
+
+impl<T: Element> Weights<T> {
+    /// Pairs parameters with the constants of a graph.
+    ///
+    /// # Panics
+    /// If the sizes are not the graph's.
+    pub fn new(graph: &Graph, parameters: Vec<Vec<T>>) -> Self {
+        assert_eq!(parameters.len(), graph.parameters.len(), "one array per parameter");
+        for (array, &id) in parameters.iter().zip(&graph.parameters) {
+            assert_eq!(array.len(), graph.value(id).meta.numel(), "size of {}", graph.value(id).name);
+        }
+        let constants = graph.constants.iter().map(|data| data.iter().map(|&x| T::of(x)).collect()).collect();
+        Self { parameters, constants }
+    }
+
+    fn leaf(&self, origin: Origin) -> Option<&[T]> {
+        match origin {
+            Origin::Parameter(index) => Some(&self.parameters[index]),
+            Origin::Constant(index) => Some(&self.constants[index]),
+            Origin::Input(_) | Origin::Node(_) => None,
+        }
+    }
+}
+
+/// The operands of a node, found in the weights and in the workspace.
+struct NodeOperands<'a, T> {
+    graph: &'a Graph,
+    node: &'a Node,
+    weights: &'a Weights<T>,
+    workspace: &'a Workspace<T>,
+    /// Whether the result's data are there.
+    with_result: bool,
+}
+
+impl<T: Element> NodeOperands<'_, T> {
+    fn lookup(&self, id: ValueId) -> Arg<'_, T> {
+        let value = self.graph.value(id);
+        let data = self.workspace.get(self.weights, id);
+        Arg { data, shape: &value.meta.shape, batched: value.meta.is_batched() }
+    }
+}
+
+impl<T: Element> Operands<T> for NodeOperands<'_, T> {
+    fn operand(&self, index: usize) -> Arg<'_, T> {
+        self.lookup(self.node.inputs[index])
+    }
+
+    fn count(&self) -> usize {
+        self.node.inputs.len()
+    }
+
+    fn result(&self) -> Arg<'_, T> {
+        if self.with_result {
+            return self.lookup(self.node.output);
+        }
+        let meta = &self.graph.value(self.node.output).meta;
+        Arg { data: &[], shape: &meta.shape, batched: meta.is_batched() }
+    }
+}

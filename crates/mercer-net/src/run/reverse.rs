@@ -1,0 +1,363 @@
+//! The reverse pass: cotangents of parameters and inputs, for several seeds at once.
+
+use super::slots::{Life, assign};
+use super::{Factor, Factors, NodeOperands, Weights, Workspace};
+use crate::element::Element;
+use crate::graph::{Graph, Node, Origin, ValueId};
+use crate::op::{Call, OuterShape, Scratch};
+use std::sync::Arc;
+
+/// What becomes of the cotangents of shared values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Summed over the samples (one seed): training.
+    Summed,
+    /// One per sample and seed; as outer products where the plan says so.
+    PerSample,
+}
+
+/// Which parameters a reverse pass differentiates, and in which form they are wanted.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The value whose cotangent is given.
+    pub output: ValueId,
+    /// For each parameter whether it is wanted.
+    pub parameters: Vec<bool>,
+    /// Whether the cotangents of the inputs are wanted.
+    pub inputs: bool,
+}
+
+impl Target {
+    /// All parameters of a graph, from its first output.
+    pub fn all(graph: &Graph) -> Self {
+        Self { output: graph.outputs[0].1, parameters: vec![true; graph.parameters.len()], inputs: false }
+    }
+}
+
+/// The plan and memory of reverse passes from one output.
+#[derive(Debug)]
+pub struct Reverse<T> {
+    graph: Arc<Graph>,
+    target: Target,
+    /// Values whose cotangent is needed: they reach the output and depend on what is wanted.
+    active: Vec<bool>,
+    slot_of: Vec<Option<usize>>,
+    slots: Vec<Vec<T>>,
+    slot_sizes: Vec<usize>,
+    /// Whether a cotangent has been written in this pass.
+    written: Vec<bool>,
+    shared: Vec<Vec<T>>,
+    temporary: Vec<T>,
+    scratch: Scratch<T>,
+    /// The sizes of the last pass.
+    samples: usize,
+    seeds: usize,
+}
+
+impl<T: Element> Reverse<T> {
+    /// Plans a reverse pass.
+    pub fn new(graph: Arc<Graph>, target: Target) -> Self {
+        let active = active_values(&graph, &target);
+        let root = cotangent_roots(&graph, &active);
+        let last_step = graph.nodes.len();
+        let mut lives: Vec<Option<Life>> = vec![None; graph.values.len()];
+        // Steps run backwards: step s handles node (last_step − s).
+        for (index, value) in graph.values.iter().enumerate() {
+            if !active[index] || !value.meta.is_batched() {
+                continue;
+            }
+            let done = match value.origin {
+                Origin::Node(node) => last_step - node,
+                _ => last_step + 1,
+            };
+            let size = value.meta.numel();
+            let life = lives[root[index]].get_or_insert(Life { first: done, last: done, size });
+            life.last = life.last.max(done);
+            life.first = life.first.min(done);
+        }
+        for (step, node) in graph.nodes.iter().enumerate() {
+            if !active[node.output.0] {
+                continue;
+            }
+            for input in &node.inputs {
+                if let Some(life) = &mut lives[root[input.0]] {
+                    life.first = life.first.min(last_step - step);
+                }
+            }
+        }
+        if let Some(life) = &mut lives[root[target.output.0]] {
+            life.first = 0;
+        }
+        let (slot_of_root, slot_sizes) = assign(&lives);
+        let slot_of = (0..root.len()).map(|v| if active[v] { slot_of_root[root[v]] } else { None }).collect();
+        Self {
+            slots: slot_sizes.iter().map(|_| Vec::new()).collect(),
+            shared: vec![Vec::new(); graph.values.len()],
+            written: vec![false; graph.values.len()],
+            temporary: Vec::new(),
+            scratch: Scratch::default(),
+            samples: 0,
+            seeds: 0,
+            graph,
+            target,
+            active,
+            slot_of,
+            slot_sizes,
+        }
+    }
+
+    /// Elements of memory per sample and seed.
+    pub fn elements_per_seed(&self) -> usize {
+        self.slot_sizes.iter().sum()
+    }
+
+    /// The outer forms of a parameter's uses, if all of them have one of the same kind.
+    pub fn outer_shape(&self, parameter: usize) -> Option<OuterShape> {
+        let id = self.graph.parameters[parameter];
+        let mut joined: Option<OuterShape> = None;
+        for node in self.graph.nodes.iter().filter(|node| self.active[node.output.0]) {
+            for (which, _) in node.inputs.iter().enumerate().filter(|&(_, &input)| input == id) {
+                let output = &self.graph.value(node.output).meta;
+                let shape = node.op.outer_shape(which, &self.graph.metas(node), output)?;
+                joined = Some(match joined {
+                    None => shape,
+                    Some(known) => {
+                        let same = OuterShape { positions: shape.positions, ..known };
+                        if same != shape {
+                            return None;
+                        }
+                        OuterShape { positions: known.positions + shape.positions, ..known }
+                    }
+                });
+            }
+        }
+        joined
+    }
+
+    /// One cotangent per sample at the output, `[samples, …]`; gradients are summed over samples, see
+    /// [`gradient`](Self::gradient).
+    pub fn summed(&mut self, workspace: &Workspace<T>, weights: &Weights<T>, cotangent: &[T]) {
+        self.run(workspace, weights, cotangent, 1, Mode::Summed, None);
+    }
+
+    /// `seeds` cotangents per sample at the output, `[samples, seeds, …]`; gradients per sample and seed.
+    pub fn per_sample(&mut self, workspace: &Workspace<T>, weights: &Weights<T>, cotangent: &[T], seeds: usize) {
+        self.run(workspace, weights, cotangent, seeds, Mode::PerSample, None);
+    }
+
+    /// As [`per_sample`](Self::per_sample), but in factors: outer products for the parameters chosen by `outer` (those
+    /// that have an [`outer_shape`](Self::outer_shape)), explicit for the others.
+    pub fn factors(
+        &mut self,
+        workspace: &Workspace<T>,
+        weights: &Weights<T>,
+        cotangent: &[T],
+        seeds: usize,
+        outer: &[bool],
+    ) -> Factors<T> {
+        let n_parameters = self.graph.parameters.len();
+        let mut pieces: Vec<Option<Factor<T>>> = vec![None; n_parameters];
+        self.run(workspace, weights, cotangent, seeds, Mode::PerSample, Some((outer, &mut pieces)));
+        for (index, piece) in pieces.iter_mut().enumerate() {
+            let id = self.graph.parameters[index];
+            if piece.is_none() && self.target.parameters[index] {
+                let mut gradient = std::mem::take(&mut self.shared[id.0]);
+                gradient.resize(self.samples * seeds * self.graph.value(id).meta.numel(), T::zero());
+                *piece = Some(Factor::Explicit(gradient));
+            }
+        }
+        Factors { samples: self.samples, seeds, parameters: pieces }
+    }
+
+    /// The gradient of a parameter after the last pass: summed, `[…]`, or `[samples, seeds, …]`. Empty if the output
+    /// does not depend on it.
+    pub fn gradient(&self, parameter: usize) -> &[T] {
+        let id = self.graph.parameters[parameter];
+        if self.written[id.0] { &self.shared[id.0] } else { &[] }
+    }
+
+    /// The cotangent of an input after the last pass, `[samples, seeds, …]`; empty if it was not asked for.
+    pub fn input(&self, index: usize) -> &[T] {
+        let id = self.graph.inputs[index];
+        match self.slot_of[id.0] {
+            Some(slot) if self.written[id.0] => {
+                &self.slots[slot][..self.samples * self.seeds * self.graph.value(id).meta.numel()]
+            }
+            _ => &[],
+        }
+    }
+
+    fn run(
+        &mut self,
+        workspace: &Workspace<T>,
+        weights: &Weights<T>,
+        cotangent: &[T],
+        seeds: usize,
+        mode: Mode,
+        mut outer: Option<(&[bool], &mut Vec<Option<Factor<T>>>)>,
+    ) {
+        let graph = Arc::clone(&self.graph);
+        let samples = workspace.samples;
+        (self.samples, self.seeds) = (samples, seeds);
+        self.written.fill(false);
+        for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
+            if slot.len() < size * samples * seeds {
+                slot.resize(size * samples * seeds, T::zero());
+            }
+        }
+        let output = self.target.output;
+        assert_eq!(cotangent.len(), samples * seeds * graph.value(output).meta.numel(), "cotangent of the output");
+        if let Some(slot) = self.slot_of[output.0] {
+            self.slots[slot][..cotangent.len()].copy_from_slice(cotangent);
+            self.written[output.0] = true;
+        }
+        for node in graph.nodes.iter().rev() {
+            if !self.active[node.output.0] || !self.written[node.output.0] {
+                continue;
+            }
+            let operands = NodeOperands { graph: &graph, node, weights, workspace, with_result: true };
+            for (which, &input) in node.inputs.iter().enumerate() {
+                if !self.active[input.0] || !node.op.differentiable(which) {
+                    continue;
+                }
+                if let (Some((chosen, pieces)), Origin::Parameter(index)) = (&mut outer, graph.value(input).origin)
+                    && chosen[index]
+                {
+                    let call = Call::new(&operands, samples);
+                    self.outer(&graph, node, &call, which, &mut pieces[index]);
+                    continue;
+                }
+                self.step(&graph, node, &operands, which, input, mode);
+            }
+        }
+    }
+
+    /// The part of a pass that concerns one operand of one node.
+    fn step(
+        &mut self,
+        graph: &Graph,
+        node: &Node,
+        operands: &NodeOperands<'_, T>,
+        which: usize,
+        input: ValueId,
+        mode: Mode,
+    ) {
+        let output_batched = graph.value(node.output).meta.is_batched();
+        let meta = &graph.value(input).meta;
+        let kernel = T::kernel(node.op.as_ref());
+        let summed = mode == Mode::Summed;
+        let add = self.written[input.0];
+        self.written[input.0] = true;
+        // A summed cotangent of a shared result is one for all samples.
+        let (samples, seeds) = if summed && !output_batched { (1, 1) } else { (self.samples, self.seeds) };
+        let call = Call::new(operands, samples);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if meta.is_batched() {
+            let slot = self.slot_of[input.0].expect("active batched values have a slot");
+            if node.op.is_view() && self.slot_of[node.output.0] == Some(slot) {
+                self.scratch = scratch;
+                return;
+            }
+            let mut dx = std::mem::take(&mut self.slots[slot]);
+            let dy = self.cotangent(graph, node.output, samples * seeds);
+            kernel.vjp(&call, dy, seeds, which, &mut dx[..samples * seeds * meta.numel()], add, &mut scratch);
+            self.slots[slot] = dx;
+        } else {
+            let size = meta.numel();
+            let mut dx = std::mem::take(&mut self.shared[input.0]);
+            let length = if summed { size } else { samples * seeds * size };
+            if dx.len() != length {
+                dx.resize(length, T::zero());
+            }
+            let mut temporary = std::mem::take(&mut self.temporary);
+            let dy = self.cotangent(graph, node.output, samples * seeds);
+            if !(summed && output_batched) {
+                kernel.vjp(&call, dy, seeds, which, &mut dx, add, &mut scratch);
+            } else {
+                if !add {
+                    dx.fill(T::zero());
+                }
+                if !kernel.accumulate(&call, dy, which, &mut dx, &mut scratch) {
+                    if temporary.len() < samples * size {
+                        temporary.resize(samples * size, T::zero());
+                    }
+                    let each = &mut temporary[..samples * size];
+                    kernel.vjp(&call, dy, seeds, which, each, false, &mut scratch);
+                    mercer_linalg::simd::dispatch(|| {
+                        for one in each.chunks_exact(size.max(1)) {
+                            dx.iter_mut().zip(one).for_each(|(sum, &x)| *sum += x);
+                        }
+                    });
+                }
+            }
+            self.temporary = temporary;
+            self.shared[input.0] = dx;
+        }
+        self.scratch = scratch;
+    }
+
+    fn cotangent<'a>(&'a self, graph: &Graph, id: ValueId, count: usize) -> &'a [T] {
+        match self.slot_of[id.0] {
+            Some(slot) => &self.slots[slot][..count * graph.value(id).meta.numel()],
+            None => &self.shared[id.0],
+        }
+    }
+
+    fn outer(&mut self, graph: &Graph, node: &Node, call: &Call<'_, T>, which: usize, piece: &mut Option<Factor<T>>) {
+        let output = &graph.value(node.output).meta;
+        let shape = node.op.outer_shape(which, &graph.metas(node), output).expect("chosen because it has one");
+        let (samples, seeds) = (self.samples, self.seeds);
+        let width = if shape.one_hot { 1 } else { shape.left };
+        let mut left = vec![T::zero(); samples * shape.positions * width];
+        let mut right = vec![T::zero(); samples * seeds * shape.positions * shape.right];
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let dy = self.cotangent(graph, node.output, samples * seeds);
+        T::kernel(node.op.as_ref()).outer(call, dy, seeds, which, &mut left, &mut right, &mut scratch);
+        self.scratch = scratch;
+        let new = Factor::Outer { shape, left, right };
+        match piece {
+            None => *piece = Some(new),
+            Some(known) => known.join(new, samples, seeds),
+        }
+    }
+}
+
+fn active_values(graph: &Graph, target: &Target) -> Vec<bool> {
+    let mut depends = vec![false; graph.values.len()];
+    for (&id, &wanted) in graph.parameters.iter().zip(&target.parameters) {
+        depends[id.0] = wanted;
+    }
+    if target.inputs {
+        graph.inputs.iter().for_each(|id| depends[id.0] = true);
+    }
+    for node in &graph.nodes {
+        let moves = node.inputs.iter().enumerate().any(|(which, id)| depends[id.0] && node.op.differentiable(which));
+        depends[node.output.0] = moves;
+    }
+    let mut reaches = vec![false; graph.values.len()];
+    reaches[target.output.0] = true;
+    for node in graph.nodes.iter().rev().filter(|node| depends[node.output.0]) {
+        if reaches[node.output.0] {
+            for (which, id) in node.inputs.iter().enumerate() {
+                reaches[id.0] |= node.op.differentiable(which);
+            }
+        }
+    }
+    depends.iter().zip(&reaches).map(|(&a, &b)| a && b).collect()
+}
+
+/// For every value the one whose cotangent's memory it uses: a view that is its operand's only use shares it.
+fn cotangent_roots(graph: &Graph, active: &[bool]) -> Vec<usize> {
+    let mut uses = vec![0usize; graph.values.len()];
+    for node in graph.nodes.iter().filter(|node| active[node.output.0]) {
+        node.inputs.iter().for_each(|id| uses[id.0] += 1);
+    }
+    let mut root: Vec<usize> = (0..graph.values.len()).collect();
+    for node in graph.nodes.iter().filter(|node| active[node.output.0] && node.op.is_view()) {
+        let source = node.inputs[0];
+        if active[source.0] && uses[source.0] == 1 && graph.value(source).meta.is_batched() {
+            root[node.output.0] = root[source.0];
+        }
+    }
+    root
+}
