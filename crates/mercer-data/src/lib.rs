@@ -1,1 +1,35 @@
-//! To come.
+//! Data sets in and out: NumPy's npy and npz, IDX, CSV, synthetic sets, and the embedded handwritten digits.
+//!
+//! A user names data as `[name=]FILE[:KEY]`, a [`Source`]. Opened, it is a [`Dataset`], which hands out rows as
+//! arrays of `f32` or `f64` without ever loading the whole file; a [`Preprocess`] says what happens to them on the
+//! way. What a label file holds becomes [`Labels`].
+//!
+//! Files are not trusted. Sizes are checked against the file before anything is allocated, pickles are refused, and
+//! a value that is not finite is an error that says where it is.
+
+mod batches;
+mod bytes;
+mod dataset;
+mod describe;
+pub mod digits;
+mod element;
+mod error;
+mod format;
+mod labels;
+mod preprocess;
+pub mod random;
+mod source;
+mod stored;
+pub mod synthetic;
+mod write;
+
+pub use batches::{Batch, Batches, shuffled};
+pub use dataset::Dataset;
+pub use describe::{Description, Entry, Summary, describe, summarise};
+pub use element::{DType, Element, Storable};
+pub use error::{Error, Result};
+pub use format::Format;
+pub use labels::{Classes, Labels, open_labelled};
+pub use preprocess::{Preprocess, Step};
+pub use source::Source;
+pub use write::{Existing, NpyWriter, write_atomic, write_npy};

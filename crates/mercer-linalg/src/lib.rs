@@ -1,11 +1,40 @@
 //! Dense and matrix-free linear algebra on `ndarray` views, over `faer`.
 //!
 //! This is the only crate of Mercer that calls `faer`, through non-generic functions per scalar, so that no other crate
-//! compiles it again. Inputs are checked before the work and results after it; what is repaired is returned.
+//! compiles it again. Inputs are checked before the work and results after it; what is repaired is returned. Everything
+//! runs on one thread: parallelism lives above, across tiles and shards.
+//!
+//! | routine | result |
+//! |---|---|
+//! | [`matmul`], [`matmul_into`], [`gemm`], [`syrk`] | products |
+//! | [`cholesky`] | `A + σI = L·Lᵀ`, with the jitter `σ` that was needed |
+//! | [`symmetric_eigen`] | `A = U·diag(λ)·Uᵀ`, largest first |
+//! | [`top_eigen`], [`Lanczos`] | the largest eigenpairs, of a matrix or a [`LinearOperator`] |
+//! | [`thin_svd`], [`thin_qr`] | `A = U·diag(σ)·Vᵀ`, `A = Q·R` |
+//! | [`elementary`] | exp, ln, tanh, sigmoid, sin, cos, acos, erf on slices |
+//! | [`verify`] | residual and orthogonality ratios of all of these |
 
+mod cholesky;
+mod eigen;
+pub mod elementary;
+mod error;
+mod input;
 mod matmul;
+mod order;
+mod qr;
+mod random;
 mod scalar;
 pub mod simd;
+mod svd;
+mod syrk;
+pub mod verify;
 
+pub use cholesky::{Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_with_ladder, solve_triangular};
+pub use eigen::{Eigen, Lanczos, LinearOperator, TopEigen, symmetric_eigen, top_eigen};
+pub use error::{Error, Result};
+pub use input::{check_finite, check_symmetric};
 pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};
+pub use qr::{Qr, thin_qr};
 pub use scalar::Scalar;
+pub use svd::{Svd, thin_svd};
+pub use syrk::{syrk, syrk_into};

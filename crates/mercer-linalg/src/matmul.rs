@@ -4,14 +4,14 @@ use crate::Scalar;
 use faer::{MatMut, MatRef};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-fn lend<'a, T>(view: &ArrayView2<'a, T>) -> MatRef<'a, T> {
+pub(crate) fn lend<'a, T>(view: &ArrayView2<'a, T>) -> MatRef<'a, T> {
     let (rows, cols) = view.dim();
     let strides = view.strides();
     // SAFETY: an ndarray view is exactly this: a pointer, a shape and strides valid for reads for 'a.
     unsafe { MatRef::from_raw_parts(view.as_ptr(), rows, cols, strides[0], strides[1]) }
 }
 
-fn lend_mut<'a, T>(view: &'a mut ArrayViewMut2<'_, T>) -> MatMut<'a, T> {
+pub(crate) fn lend_mut<'a, T>(view: &'a mut ArrayViewMut2<'_, T>) -> MatMut<'a, T> {
     let (rows, cols) = view.dim();
     let (row_stride, col_stride) = (view.strides()[0], view.strides()[1]);
     // SAFETY: as above, and a mutable view does not alias.

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 /// The instruction set this process runs on, found once.
-fn arch() -> pulp::Arch {
+#[inline]
+pub(crate) fn arch() -> pulp::Arch {
     static ARCH: OnceLock<pulp::Arch> = OnceLock::new();
     *ARCH.get_or_init(pulp::Arch::new)
 }

@@ -2,12 +2,16 @@
 
 pub mod error;
 pub mod graph;
+pub mod names;
+pub mod network;
 pub mod op;
 pub mod run;
 
 mod element;
+mod onnx;
 mod shape;
 
 pub use element::Element;
 pub use error::{NetError, Result};
+pub use network::Network;
 pub use shape::numel;

@@ -1,0 +1,260 @@
+//! An open array of samples that is read row by row.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ndarray::{ArrayD, ArrayViewD, IxDyn};
+
+use crate::bytes::Bytes;
+use crate::element::{ByteOrder, DType, Element, Storable};
+use crate::error::{Error, Result};
+use crate::format::{self, Format};
+use crate::preprocess::Preprocess;
+use crate::source::Source;
+use crate::stored::{Layout, Stored, checked_count, unravel};
+
+/// An array whose first axis counts samples, open for reading and possibly far larger than memory.
+///
+/// Rows are converted, checked to be finite and preprocessed as they are read. Cloning is cheap: clones share the
+/// bytes, and any number of threads may read at once.
+///
+/// ```
+/// use mercer_data::{Dataset, Preprocess};
+/// use ndarray::array;
+///
+/// let pixels = Dataset::from_array("pixels", array![[0.0, 51.0], [102.0, 255.0]].into_dyn().view())?;
+/// let pixels = pixels.with_preprocess(Preprocess::new().scale(1.0 / 255.0))?;
+/// assert_eq!(pixels.n_samples(), 2);
+/// assert_eq!(pixels.rows::<f32>(1..2)?, array![[0.4, 1.0]].into_dyn());
+/// # Ok::<(), mercer_data::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    name: String,
+    place: String,
+    format: Format,
+    stored: Arc<Stored>,
+    is_integer: bool,
+    columns: Vec<String>,
+    class_names: Option<Vec<String>>,
+    preprocess: Preprocess,
+    /// After preprocessing, the samples first.
+    shape: Vec<usize>,
+}
+
+impl Dataset {
+    /// Opens what a source names. Also to be had as [`Source::open`].
+    pub fn open(source: &Source) -> Result<Self> {
+        let opened = format::open(source)?;
+        Ok(Self {
+            name: source.name(),
+            place: source.place(),
+            format: opened.format,
+            shape: opened.stored.shape().to_vec(),
+            stored: Arc::new(opened.stored),
+            is_integer: opened.is_integer,
+            columns: opened.columns,
+            class_names: opened.class_names,
+            preprocess: Preprocess::new(),
+        })
+    }
+
+    /// A data set from an array in memory, so that generated data go the same way as files.
+    pub fn from_array<T: Storable>(name: &str, array: ArrayViewD<'_, T>) -> Result<Self> {
+        let mut bytes = Vec::with_capacity(array.len() * size_of::<T>());
+        array.iter().for_each(|value| value.write_to(&mut bytes));
+        let shape = array.shape().to_vec();
+        let layout = Layout { dtype: T::DTYPE, order: ByteOrder::Little, shape, fortran: false };
+        Stored::new(name, layout, Bytes::Owned(bytes)).map(|stored| Self::from_stored(name, Format::Memory, stored))
+    }
+
+    pub(crate) fn from_stored(name: &str, format: Format, stored: Stored) -> Self {
+        Self {
+            name: name.to_owned(),
+            place: name.to_owned(),
+            format,
+            is_integer: stored.dtype().is_integer(),
+            shape: stored.shape().to_vec(),
+            stored: Arc::new(stored),
+            columns: Vec::new(),
+            class_names: None,
+            preprocess: Preprocess::new(),
+        }
+    }
+
+    /// The same data, read through these steps from now on; they replace any that were set before.
+    pub fn with_preprocess(mut self, preprocess: Preprocess) -> Result<Self> {
+        let mut shape = preprocess.sample_shape(self.stored.sample_shape())?;
+        shape.insert(0, self.stored.n_samples());
+        checked_count(&self.place, &shape)?;
+        self.shape = shape;
+        self.preprocess = preprocess;
+        Ok(self)
+    }
+
+    /// The steps that rows go through.
+    pub fn preprocess(&self) -> &Preprocess {
+        &self.preprocess
+    }
+
+    /// The name the user gave, or else the file and key.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file and key, as errors show them.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The format of the file.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The type of the stored elements.
+    pub fn dtype(&self) -> DType {
+        self.stored.dtype()
+    }
+
+    /// Whether the stored numbers are whole by type; for CSV, whether every number is written as a whole one.
+    pub fn is_integer(&self) -> bool {
+        self.is_integer
+    }
+
+    /// The shape, with the samples as first axis, after preprocessing.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The shape as the file has it.
+    pub fn stored_shape(&self) -> &[usize] {
+        self.stored.shape()
+    }
+
+    /// The shape of one sample, after preprocessing.
+    pub fn sample_shape(&self) -> &[usize] {
+        &self.shape[1..]
+    }
+
+    /// The number of samples.
+    pub fn n_samples(&self) -> usize {
+        self.shape[0]
+    }
+
+    /// The names of the columns, if this is a CSV file.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The texts behind the codes, if this is a column of text in a CSV file. Such a column can only be labels.
+    pub(crate) fn class_names(&self) -> Option<&[String]> {
+        self.class_names.as_deref()
+    }
+
+    /// Reads consecutive samples.
+    ///
+    /// NaN and infinities are errors, as are integers that `T` cannot hold exactly; both name sample and position.
+    pub fn rows<T: Element>(&self, rows: Range<usize>) -> Result<ArrayD<T>> {
+        self.read_runs(&[rows])
+    }
+
+    /// Reads samples in the order given; the same one may be asked for twice.
+    pub fn select<T: Element>(&self, indices: &[usize]) -> Result<ArrayD<T>> {
+        let runs: Vec<_> = indices.iter().map(|&row| row..row.saturating_add(1)).collect();
+        self.read_runs(&runs)
+    }
+
+    /// Reads everything: only for data that are known to be small.
+    pub fn read<T: Element>(&self) -> Result<ArrayD<T>> {
+        self.rows(0..self.n_samples())
+    }
+
+    fn read_runs<T: Element>(&self, runs: &[Range<usize>]) -> Result<ArrayD<T>> {
+        if self.class_names.is_some() {
+            let (place, dtype) = (self.place.clone(), "text".to_owned());
+            return Err(Error::ElementType { place, dtype, hint: "such a column can only be used as labels" });
+        }
+        let values: Vec<T> = self.stored_values(runs)?;
+        let sample_len = self.stored.sample_len();
+        if !self.dtype().is_integer()
+            && let Some(index) = values.iter().position(|value| !value.is_finite())
+        {
+            return Err(self.not_finite(nth_row(runs, index / sample_len), index % sample_len));
+        }
+        let n_rows: usize = runs.iter().map(Range::len).sum();
+        let array = to_array(&self.place, n_rows, self.stored.sample_shape(), values)?;
+        if self.preprocess.is_empty() {
+            return Ok(array);
+        }
+        let array = self.preprocess.apply(array)?;
+        // Scaling may overflow where the data did not.
+        match array.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+            None => Ok(array),
+            Some((index, value)) => {
+                let sample_len = array.len() / n_rows;
+                Err(Error::NotFinite {
+                    place: self.place.clone(),
+                    row: nth_row(runs, index / sample_len),
+                    position: unravel(index % sample_len, self.sample_shape()),
+                    value: value.to_wide(),
+                    stage: " after preprocessing",
+                })
+            }
+        }
+    }
+
+    /// The numbers as they are stored: neither checked nor preprocessed.
+    pub(crate) fn stored_values<T: Element>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
+        let n_samples = self.n_samples();
+        if let Some(run) = runs.iter().find(|run| run.end > n_samples) {
+            let row = run.start.max(n_samples);
+            return Err(Error::Row { place: self.place.clone(), row, n_samples });
+        }
+        let sample_len = self.stored.sample_len();
+        let n_rows = runs.iter().fold(0_usize, |sum, run| sum.saturating_add(run.len()));
+        let n_values = n_rows.saturating_mul(sample_len);
+        let mut values = Vec::new();
+        values
+            .try_reserve_exact(n_values)
+            .map_err(|_| Error::Memory { place: self.place.clone(), bytes: n_values.saturating_mul(size_of::<T>()) })?;
+        for run in runs.iter().filter(|run| !run.is_empty()) {
+            self.stored.read(run.clone(), &mut values).map_err(|inexact| Error::Inexact {
+                place: self.place.clone(),
+                row: nth_row(runs, inexact.index / sample_len),
+                position: unravel(inexact.index % sample_len, self.stored.sample_shape()),
+                value: inexact.value,
+                element: T::NAME,
+            })?;
+        }
+        Ok(values)
+    }
+
+    /// Says what the file holds where a value that is not finite was read.
+    fn not_finite(&self, row: usize, index: usize) -> Error {
+        let mut values: Vec<f64> = Vec::new();
+        let value = match self.stored.read(row..row + 1, &mut values) {
+            Ok(()) => values[index],
+            Err(_) => f64::NAN,
+        };
+        let position = unravel(index, self.stored.sample_shape());
+        let stage = if value.is_finite() { ", too large for the type it is read as" } else { "" };
+        Error::NotFinite { place: self.place.clone(), row, position, value, stage }
+    }
+}
+
+/// The row that comes `nth` when these runs of rows are read one after the other.
+fn nth_row(runs: &[Range<usize>], mut nth: usize) -> usize {
+    for run in runs {
+        if nth < run.len() {
+            return run.start + nth;
+        }
+        nth -= run.len();
+    }
+    nth
+}
+
+fn to_array<T>(place: &str, n_rows: usize, sample_shape: &[usize], values: Vec<T>) -> Result<ArrayD<T>> {
+    let shape: Vec<usize> = std::iter::once(n_rows).chain(sample_shape.iter().copied()).collect();
+    ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|_| Error::TooLarge { place: place.to_owned(), shape })
+}

@@ -1,0 +1,268 @@
+//! What can go wrong with data, said so that the user can act on it.
+
+use std::io;
+
+/// The result of everything in this crate that reads or writes data.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error about data: which file and key, which row and column, and what to try.
+///
+/// `place` is what the user would type to name the array: `file.npy`, or `file.npz:key`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused to read or write.
+    #[error("{place}: {source}")]
+    Io {
+        /// The file.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// A `[name=]FILE[:KEY]` argument that cannot be understood.
+    #[error(
+        "`{text}` is not a data source: {reason}; write it as [name=]FILE[:KEY], for example `test=digits.npz:x_test`"
+    )]
+    Source {
+        /// What the user wrote.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// The file is in none of the formats that are read here.
+    #[error("{place}: {reason}; supported are .npy, .npz, IDX (also gzipped) and CSV")]
+    UnknownFormat {
+        /// The file.
+        place: String,
+        /// What it looks like instead.
+        reason: &'static str,
+    },
+
+    /// The file breaks the rules of its own format.
+    #[error("{place}: not a valid {format} file: {reason}")]
+    Malformed {
+        /// The file, with the key inside it.
+        place: String,
+        /// The format it claims to have.
+        format: &'static str,
+        /// The rule that is broken.
+        reason: String,
+    },
+
+    /// The header promises more or fewer bytes than there are.
+    #[error("{place}: the header promises {declared} bytes of data, but there {}", available(*.found, *.at_most))]
+    Size {
+        /// The file, with the key inside it.
+        place: String,
+        /// The bytes that shape and type need.
+        declared: u64,
+        /// The bytes there are.
+        found: u64,
+        /// `found` is an upper bound: what a compressed file of this length could hold.
+        at_most: bool,
+    },
+
+    /// The shape is too large for any computer's memory or address space.
+    #[error("{place}: an array of shape {shape:?} is too large to address")]
+    TooLarge {
+        /// The file, with the key inside it.
+        place: String,
+        /// The shape asked for.
+        shape: Vec<usize>,
+    },
+
+    /// There is not enough memory for the rows asked for.
+    #[error("{place}: no memory for {bytes} bytes of rows; read fewer rows at a time")]
+    Memory {
+        /// The file, with the key inside it.
+        place: String,
+        /// The bytes asked for.
+        bytes: usize,
+    },
+
+    /// The array has a type that is not a real number.
+    #[error("{place}: elements of type {dtype} are not supported; {hint}")]
+    ElementType {
+        /// The file, with the key inside it.
+        place: String,
+        /// The type as the file names it.
+        dtype: String,
+        /// What to do instead.
+        hint: &'static str,
+    },
+
+    /// The file has no array or column of that name.
+    #[error("{place}: no `{key}` in it; it holds {}", listed(.available))]
+    MissingKey {
+        /// The file.
+        place: String,
+        /// The key asked for.
+        key: String,
+        /// The keys there are.
+        available: Vec<String>,
+    },
+
+    /// The file holds several arrays and none was chosen.
+    #[error("{place}: holds {} arrays, so say which one, as in `{place}:{}`; it holds {}", .available.len(), first(.available), listed(.available))]
+    KeyNeeded {
+        /// The file.
+        place: String,
+        /// The keys there are.
+        available: Vec<String>,
+    },
+
+    /// A key was given for a file that holds a single array.
+    #[error("{place}: a {format} file holds one array, so leave out `:{key}`")]
+    KeyNotUsed {
+        /// The file.
+        place: String,
+        /// Its format.
+        format: &'static str,
+        /// The key that was given.
+        key: String,
+    },
+
+    /// A cell of a CSV file that cannot be read.
+    #[error("{place}: line {line}, column {column} ({name}): `{value}` {reason}")]
+    Cell {
+        /// The file.
+        place: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column, counted from 1.
+        column: usize,
+        /// The column's name.
+        name: String,
+        /// What the cell holds.
+        value: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// NaN or an infinity in the data.
+    #[error(
+        "{place}: sample {row} is {value} at position {position:?}{stage}; remove the sample or fill the value in first"
+    )]
+    NotFinite {
+        /// The file, with the key inside it.
+        place: String,
+        /// The sample, counted from 0.
+        row: usize,
+        /// The index within the sample, counted from 0.
+        position: Vec<usize>,
+        /// The value found.
+        value: f64,
+        /// At which stage it was found: empty for the file itself.
+        stage: &'static str,
+    },
+
+    /// An integer that the requested floating-point type cannot hold.
+    #[error(
+        "{place}: sample {row} holds the integer {value} at position {position:?}, which {element} cannot hold exactly; read it in a wider type or rescale the data"
+    )]
+    Inexact {
+        /// The file, with the key inside it.
+        place: String,
+        /// The sample, counted from 0.
+        row: usize,
+        /// The index within the sample, counted from 0.
+        position: Vec<usize>,
+        /// The integer.
+        value: i128,
+        /// The type it was to become.
+        element: &'static str,
+    },
+
+    /// Rows were asked for that are not there.
+    #[error("{place}: row {row} asked for, but there are {n_samples} samples")]
+    Row {
+        /// The file, with the key inside it.
+        place: String,
+        /// The first row that does not exist.
+        row: usize,
+        /// The number of samples.
+        n_samples: usize,
+    },
+
+    /// The array does not have the shape that is needed.
+    #[error("{place}: shape {shape:?} does not fit: {reason}")]
+    Shape {
+        /// The file, with the key inside it, or the preprocessing step.
+        place: String,
+        /// The shape found.
+        shape: Vec<usize>,
+        /// What is needed.
+        reason: String,
+    },
+
+    /// A label that is not a class.
+    #[error("{place}: label {row} is {value}, {reason}")]
+    Label {
+        /// The file, with the key inside it.
+        place: String,
+        /// The sample, counted from 0.
+        row: usize,
+        /// The label.
+        value: String,
+        /// Why it cannot be used.
+        reason: &'static str,
+    },
+
+    /// Data and labels of different length.
+    #[error("{data} has {n_data} samples but {labels} has {n_labels} labels")]
+    Count {
+        /// The data set.
+        data: String,
+        /// Its number of samples.
+        n_data: usize,
+        /// The labels.
+        labels: String,
+        /// Their number.
+        n_labels: usize,
+    },
+
+    /// A parameter outside its range.
+    #[error("{name}: {reason}")]
+    Argument {
+        /// The parameter.
+        name: &'static str,
+        /// What it must be.
+        reason: String,
+    },
+
+    /// The file to be written is there already.
+    #[error("{place} exists already; choose another name or allow overwriting")]
+    Exists {
+        /// The file.
+        place: String,
+    },
+}
+
+fn available(found: u64, at_most: bool) -> String {
+    if at_most { format!("can be at most {found}") } else { format!("are {found}") }
+}
+
+fn first(keys: &[String]) -> &str {
+    keys.first().map_or("", String::as_str)
+}
+
+/// `a`, `b` and `c`, cut short when there are very many.
+fn listed(keys: &[String]) -> String {
+    const SHOWN: usize = 20;
+    if keys.is_empty() {
+        return "no arrays".to_owned();
+    }
+    let mut text = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    if keys.len() > SHOWN {
+        text += &format!(" and {} more", keys.len() - SHOWN);
+    }
+    text
+}
+
+/// Turns an [`io::Error`] into ours by adding the file it speaks of.
+pub(crate) fn io_error(place: impl ToString) -> impl FnOnce(io::Error) -> Error {
+    let place = place.to_string();
+    move |source| Error::Io { place, source }
+}

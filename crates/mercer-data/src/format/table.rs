@@ -1,0 +1,197 @@
+//! CSV: one sample per line, one feature per column.
+//!
+//! The text is parsed once, when it is opened, into an array of `f64` (in memory, or in an unnamed temporary file
+//! once it is large), so that every fault is found at its line and column and any row can be had at any time.
+//!
+//! `FILE:KEY` chooses columns. `species` is one column, which becomes a 1-D array and may be text; `a,b` are several;
+//! `-species` is all but that one. A column is named by the header or by its number, counted from 0.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+
+use csv::StringRecord;
+use flate2::read::MultiGzDecoder;
+
+use super::{Format, Opened};
+use crate::bytes::{self, Spool};
+use crate::element::{ByteOrder, DType};
+use crate::error::{Error, Result, io_error};
+use crate::format::records::Records;
+use crate::stored::{Layout, Stored};
+
+/// A column of text with more different values than this is not a column of class names.
+const MOST_CLASSES: usize = 65_536;
+
+const NOT_A_NUMBER: &str = "is not a number; if this column holds labels, leave it out of the data with FILE:-COLUMN and use FILE:COLUMN as labels";
+
+/// Opens the file and parses the chosen columns.
+pub(crate) fn open(path: &Path, key: Option<&str>, gzipped: bool) -> Result<Opened> {
+    let place = path.display().to_string();
+    let (file, _) = bytes::open(path)?;
+    if gzipped { read(&place, MultiGzDecoder::new(BufReader::new(file)), key) } else { read::<File>(&place, file, key) }
+}
+
+/// The names of the columns.
+pub(crate) fn columns(path: &Path, gzipped: bool) -> Result<Vec<String>> {
+    let place = path.display().to_string();
+    let (file, _) = bytes::open(path)?;
+    let reader: Box<dyn Read> =
+        if gzipped { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) };
+    Head::read(&mut Records::new(&place, reader)?).map(|head| head.columns)
+}
+
+fn read<R: Read>(place: &str, reader: R, key: Option<&str>) -> Result<Opened> {
+    let mut records = Records::new(place, reader)?;
+    let head = Head::read(&mut records)?;
+    let (chosen, alone) = match key {
+        None => ((0..head.columns.len()).collect(), false),
+        Some(key) => choose(place, key, &head.columns)?,
+    };
+    let mut sink = Sink { place, columns: &head.columns, spool: Spool::default(), is_integer: true, codes: None };
+    let is_text = alone && head.rows.first().is_some_and(|(_, row)| row[chosen[0]].parse::<f64>().is_err());
+    if is_text {
+        sink.codes = Some(HashMap::new());
+    }
+    let mut n_rows = 0;
+    for (line, record) in &head.rows {
+        sink.push(*line, record, &chosen)?;
+        n_rows += 1;
+    }
+    let mut record = StringRecord::new();
+    while let Some(line) = records.next(&mut record)? {
+        records.check_width(line, record.len(), head.columns.len())?;
+        sink.push(line, &record, &chosen)?;
+        n_rows += 1;
+    }
+    let shape = if alone { vec![n_rows] } else { vec![n_rows, chosen.len()] };
+    let columns = chosen.iter().map(|&column| head.columns[column].clone()).collect();
+    sink.finish(shape, columns)
+}
+
+/// The names of the columns, and the rows that had to be read to find them.
+struct Head {
+    columns: Vec<String>,
+    rows: Vec<(u64, StringRecord)>,
+}
+
+impl Head {
+    fn read<R: Read>(records: &mut Records<R>) -> Result<Self> {
+        let mut rows = Vec::new();
+        let mut record = StringRecord::new();
+        while rows.len() < 2 {
+            let Some(line) = records.next(&mut record)? else { break };
+            rows.push((line, record.clone()));
+        }
+        let Some((_, first)) = rows.first() else {
+            return Err(records.malformed("it has no lines".to_owned()));
+        };
+        let n_columns = first.len();
+        for (line, row) in &rows {
+            records.check_width(*line, row.len(), n_columns)?;
+        }
+        let columns = if is_header(first, rows.get(1).map(|(_, row)| row)) {
+            rows.remove(0).1.iter().map(str::to_owned).collect()
+        } else {
+            (0..n_columns).map(|column| column.to_string()).collect()
+        };
+        Ok(Self { columns, rows })
+    }
+}
+
+/// The first line names the columns if nothing in it is a number, or if it has text above a number.
+fn is_header(first: &StringRecord, second: Option<&StringRecord>) -> bool {
+    let is_number = |cell: &str| cell.is_empty() || cell.parse::<f64>().is_ok();
+    let above_number = |row: &StringRecord| first.iter().zip(row).any(|(a, b)| !is_number(a) && is_number(b));
+    first.iter().all(|cell| !is_number(cell)) || second.is_some_and(above_number)
+}
+
+/// The columns that a key chooses, and whether it is a single one by name.
+fn choose(place: &str, key: &str, columns: &[String]) -> Result<(Vec<usize>, bool)> {
+    let find = |name: &str| {
+        let by_number = || name.parse().ok().filter(|&column| column < columns.len());
+        columns.iter().position(|column| column == name).or_else(by_number)
+    };
+    if let Some(column) = find(key) {
+        return Ok((vec![column], true));
+    }
+    let (list, exclude) = match key.strip_prefix('-') {
+        Some(list) => (list, true),
+        None => (key, false),
+    };
+    // A name may contain a comma itself.
+    let names = if find(list).is_some() { vec![list] } else { list.split(',').map(str::trim).collect() };
+    let mut chosen = Vec::with_capacity(names.len());
+    for name in names {
+        chosen.push(find(name).ok_or_else(|| Error::MissingKey {
+            place: place.to_owned(),
+            key: name.to_owned(),
+            available: columns.to_vec(),
+        })?);
+    }
+    if exclude {
+        chosen = (0..columns.len()).filter(|column| !chosen.contains(column)).collect();
+    }
+    if chosen.is_empty() {
+        let (shape, reason) = (vec![columns.len()], "no column is left".to_owned());
+        return Err(Error::Shape { place: format!("{place}:{key}"), shape, reason });
+    }
+    Ok((chosen, false))
+}
+
+/// Collects the cells as numbers, or as codes of text.
+struct Sink<'a> {
+    place: &'a str,
+    columns: &'a [String],
+    spool: Spool,
+    is_integer: bool,
+    codes: Option<HashMap<String, usize>>,
+}
+
+impl Sink<'_> {
+    fn push(&mut self, line: u64, record: &StringRecord, chosen: &[usize]) -> Result<()> {
+        for &column in chosen {
+            let cell = &record[column];
+            let value = self.value(cell).map_err(|reason| Error::Cell {
+                place: self.place.to_owned(),
+                line,
+                column: column + 1,
+                name: self.columns[column].clone(),
+                value: cell.chars().take(60).collect(),
+                reason,
+            })?;
+            self.spool.write_all(&value.to_le_bytes()).map_err(io_error(self.place))?;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, cell: &str) -> Result<f64, &'static str> {
+        if cell.is_empty() {
+            return Err("is empty; fill the value in or remove the line");
+        }
+        if let Some(codes) = &mut self.codes {
+            let next = codes.len();
+            let code = *codes.entry(cell.to_owned()).or_insert(next);
+            return if code < MOST_CLASSES { Ok(code as f64) } else { Err("is one class name too many") };
+        }
+        let value: f64 = cell.parse().map_err(|_| NOT_A_NUMBER)?;
+        if !value.is_finite() {
+            return Err("is not finite; fill the value in or remove the line");
+        }
+        self.is_integer &= cell.parse::<i64>().is_ok();
+        Ok(value)
+    }
+
+    fn finish(self, shape: Vec<usize>, columns: Vec<String>) -> Result<Opened> {
+        let Self { place, spool, is_integer, codes, .. } = self;
+        let layout = Layout { dtype: DType::F64, order: ByteOrder::Little, shape, fortran: false };
+        let stored = Stored::new(place, layout, spool.finish(place)?)?;
+        let class_names = codes.map(|codes| {
+            let mut names = vec![String::new(); codes.len()];
+            codes.into_iter().for_each(|(name, code)| names[code] = name);
+            names
+        });
+        Ok(Opened { format: Format::Csv, stored, columns, class_names, is_integer })
+    }
+}

@@ -1,0 +1,253 @@
+//! Labels: classes or regression targets.
+
+use std::collections::HashMap;
+
+use ndarray::{Array2, Ix2};
+
+use crate::dataset::Dataset;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+/// Integer labels below this are taken as they are; others are numbered in sorted order.
+const MOST_CLASSES: usize = 65_536;
+
+/// What is to be predicted for each sample.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Labels {
+    /// One of several classes.
+    Classes(Classes),
+    /// One or more numbers, a row per sample.
+    Targets(Array2<f64>),
+}
+
+impl Labels {
+    /// Classes if the labels are texts or whole numbers, one per sample; regression targets otherwise.
+    ///
+    /// Where that guess is wrong, use [`Classes::read`] or [`Labels::targets`].
+    pub fn read(dataset: &Dataset) -> Result<Self> {
+        if dataset.class_names().is_some() || dataset.is_integer() && is_column(dataset.shape()) {
+            return Classes::read(dataset).map(Self::Classes);
+        }
+        let targets = targets(dataset)?;
+        if is_column(dataset.shape()) && targets.iter().all(|&value| is_class(value)) {
+            return Classes::read(dataset).map(Self::Classes);
+        }
+        Ok(Self::Targets(targets))
+    }
+
+    /// Regression targets, whatever the numbers look like.
+    pub fn targets(dataset: &Dataset) -> Result<Self> {
+        targets(dataset).map(Self::Targets)
+    }
+
+    /// The number of samples.
+    pub fn n_samples(&self) -> usize {
+        match self {
+            Self::Classes(classes) => classes.indices.len(),
+            Self::Targets(targets) => targets.nrows(),
+        }
+    }
+
+    /// The number of outputs of a network that predicts them: classes, or targets per sample.
+    pub fn n_outputs(&self) -> usize {
+        match self {
+            Self::Classes(classes) => classes.names.len(),
+            Self::Targets(targets) => targets.ncols(),
+        }
+    }
+
+    /// A row per sample and a column per output: classes become one-hot.
+    pub fn matrix<T: Element>(&self) -> Result<Array2<T>> {
+        match self {
+            Self::Classes(classes) => classes.one_hot(),
+            Self::Targets(targets) => Ok(targets.mapv(T::from_wide)),
+        }
+    }
+
+    /// The labels of some samples, in the order given.
+    pub fn select(&self, indices: &[usize]) -> Result<Self> {
+        let n_samples = self.n_samples();
+        if let Some(&row) = indices.iter().find(|&&row| row >= n_samples) {
+            return Err(Error::Row { place: "labels".to_owned(), row, n_samples });
+        }
+        Ok(match self {
+            Self::Classes(Classes { indices: all, names }) => {
+                let chosen = indices.iter().map(|&row| all[row]).collect();
+                Self::Classes(Classes { indices: chosen, names: names.clone() })
+            }
+            Self::Targets(targets) => Self::Targets(targets.select(ndarray::Axis(0), indices)),
+        })
+    }
+}
+
+fn is_column(shape: &[usize]) -> bool {
+    matches!(shape, [_] | [_, 1])
+}
+
+/// Whole, and small enough for every whole number around it to be an `f64`.
+fn is_class(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() <= (1_u64 << 53) as f64
+}
+
+fn targets(dataset: &Dataset) -> Result<Array2<f64>> {
+    let (n_samples, shape) = (dataset.n_samples(), dataset.shape().to_vec());
+    let n_targets = match shape.as_slice() {
+        [_] => 1,
+        [_, n_targets] => *n_targets,
+        _ => {
+            let (place, reason) = (dataset.place().to_owned(), "labels have one or two axes".to_owned());
+            return Err(Error::Shape { place, shape, reason });
+        }
+    };
+    let too_large = |_| Error::TooLarge { place: dataset.place().to_owned(), shape };
+    dataset.read()?.into_shape_with_order(Ix2(n_samples, n_targets)).map_err(too_large)
+}
+
+/// One class per sample, as an index into the names of the classes.
+///
+/// ```
+/// use mercer_data::{Classes, Dataset};
+/// use ndarray::array;
+///
+/// let signs = Dataset::from_array("signs", array![1_i64, -1, 1].into_dyn().view())?;
+/// let classes = Classes::read(&signs)?;
+/// assert_eq!(classes.names(), ["-1", "1"]);
+/// assert_eq!(classes.indices(), [1, 0, 1]);
+/// assert_eq!(classes.one_hot::<f32>()?, array![[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]);
+/// # Ok::<(), mercer_data::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    indices: Vec<usize>,
+    names: Vec<String>,
+}
+
+impl Classes {
+    /// Reads classes from a column of texts, integers or whole floats.
+    ///
+    /// Texts become classes in sorted order. Whole numbers from 0 to 65 535 are their own index, so that a set that
+    /// happens to lack a class still agrees with the others; any other whole numbers become classes in sorted order.
+    pub fn read(dataset: &Dataset) -> Result<Self> {
+        let place = dataset.place();
+        if !is_column(dataset.shape()) {
+            let reason = "class labels are one number per sample".to_owned();
+            return Err(Error::Shape { place: place.to_owned(), shape: dataset.shape().to_vec(), reason });
+        }
+        if let Some(texts) = dataset.class_names() {
+            let all = 0..dataset.n_samples();
+            let codes: Vec<f64> = dataset.stored_values(&[all])?;
+            return Ok(Self::sorted(codes.iter().map(|&code| texts[code as usize].clone()), |name| name.clone()));
+        }
+        let values = dataset.read::<f64>()?;
+        if let Some((row, value)) = values.iter().enumerate().find(|(_, value)| !is_class(**value)) {
+            let reason = "which is not a whole number of reasonable size; are these regression targets?";
+            return Err(Error::Label { place: place.to_owned(), row, value: value.to_string(), reason });
+        }
+        if values.iter().all(|&value| (0.0..MOST_CLASSES as f64).contains(&value)) {
+            let indices: Vec<usize> = values.iter().map(|&value| value as usize).collect();
+            let n_classes = indices.iter().max().map_or(0, |last| last + 1);
+            return Self::new(indices, n_classes);
+        }
+        let classes = Self::sorted(values.iter().map(|&value| value as i64), |value| value.to_string());
+        if let Some(row) = classes.indices.iter().position(|&index| index >= MOST_CLASSES) {
+            let value = classes.names[classes.indices[row]].clone();
+            let reason = "one of more than 65536 different values; are these regression targets?";
+            return Err(Error::Label { place: place.to_owned(), row, value, reason });
+        }
+        Ok(classes)
+    }
+
+    /// Classes from their indices, named by their numbers.
+    pub fn new(indices: Vec<usize>, n_classes: usize) -> Result<Self> {
+        if let Some((row, index)) = indices.iter().enumerate().find(|(_, index)| **index >= n_classes) {
+            let (place, value) = ("labels".to_owned(), index.to_string());
+            return Err(Error::Label { place, row, value, reason: "which is beyond the number of classes" });
+        }
+        Ok(Self { indices, names: (0..n_classes).map(|class| class.to_string()).collect() })
+    }
+
+    fn sorted<V: Ord + Clone>(values: impl Iterator<Item = V>, name: impl Fn(&V) -> String) -> Self {
+        let values: Vec<V> = values.collect();
+        let mut distinct = values.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let index = |value: &V| distinct.partition_point(|other| other < value);
+        Self { indices: values.iter().map(index).collect(), names: distinct.iter().map(name).collect() }
+    }
+
+    /// The class of each sample.
+    pub fn indices(&self) -> &[usize] {
+        &self.indices
+    }
+
+    /// The names of the classes, by index.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of classes.
+    pub fn n_classes(&self) -> usize {
+        self.names.len()
+    }
+
+    /// How many samples each class has.
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.names.len()];
+        self.indices.iter().for_each(|&index| counts[index] += 1);
+        counts
+    }
+
+    /// The same labels, numbered by another list of names: that of the training set, usually.
+    pub fn with_names(&self, names: &[String]) -> Result<Self> {
+        let by_name: HashMap<&String, usize> = names.iter().enumerate().map(|(index, name)| (name, index)).collect();
+        let renumber = |(row, &index): (usize, &usize)| {
+            let name = &self.names[index];
+            by_name.get(name).copied().ok_or_else(|| Error::Label {
+                place: "labels".to_owned(),
+                row,
+                value: name.clone(),
+                reason: "which is none of the known classes",
+            })
+        };
+        let indices = self.indices.iter().enumerate().map(renumber).collect::<Result<_>>()?;
+        Ok(Self { indices, names: names.to_vec() })
+    }
+
+    /// A row per sample, with a 1 in the column of its class.
+    pub fn one_hot<T: Element>(&self) -> Result<Array2<T>> {
+        let shape = (self.indices.len(), self.names.len());
+        let n_values = shape.0.saturating_mul(shape.1);
+        let mut values = Vec::new();
+        let memory =
+            || Error::Memory { place: "one-hot labels".to_owned(), bytes: n_values.saturating_mul(size_of::<T>()) };
+        values.try_reserve_exact(n_values).map_err(|_| memory())?;
+        values.resize(n_values, T::zero());
+        self.indices.iter().enumerate().for_each(|(row, index)| values[row * shape.1 + index] = T::one());
+        Array2::from_shape_vec(shape, values).map_err(|_| memory())
+    }
+}
+
+/// Opens data and the labels that go with them, and checks that there are equally many.
+///
+/// When both are in the same CSV file and no columns are chosen for the data, they are all columns but the labels'.
+pub fn open_labelled(data: &Source, labels: &Source) -> Result<(Dataset, Labels)> {
+    let canonical = |source: &Source| std::fs::canonicalize(source.path()).ok();
+    let labels_set = labels.open()?;
+    let dataset = match (data.key(), labels.key(), labels_set.columns()) {
+        (None, Some(key), [_, ..]) if canonical(data) == canonical(labels) => {
+            data.clone().with_key(&format!("-{key}")).open()?
+        }
+        _ => data.open()?,
+    };
+    let labels = Labels::read(&labels_set)?;
+    if dataset.n_samples() != labels.n_samples() {
+        return Err(Error::Count {
+            data: dataset.place().to_owned(),
+            n_data: dataset.n_samples(),
+            labels: labels_set.place().to_owned(),
+            n_labels: labels.n_samples(),
+        });
+    }
+    Ok((dataset, labels))
+}

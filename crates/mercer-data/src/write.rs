@@ -1,0 +1,213 @@
+//! Writing: a file is there completely or not at all.
+//!
+//! Bytes go to a temporary file in the same folder, which is flushed to the disk and then renamed; the folder is
+//! flushed after that. Whoever is interrupted leaves the old file as it was.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use ndarray::{ArrayBase, ArrayView, Data, Dimension};
+use tempfile::NamedTempFile;
+
+use crate::element::{DType, Storable};
+use crate::error::{Error, Result, io_error};
+use crate::format::npy;
+
+/// What happens to a file of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and writing is an error.
+    Refuse,
+    /// It is replaced once the new file is complete.
+    Replace,
+}
+
+/// A file that appears under its name when it is committed, and leaves nothing behind when it is dropped before.
+struct AtomicFile {
+    path: PathBuf,
+    existing: Existing,
+    writer: BufWriter<NamedTempFile>,
+}
+
+impl AtomicFile {
+    /// Refuses an existing file now, before long work, and again at the end.
+    fn create(path: &Path, existing: Existing) -> Result<Self> {
+        if existing == Existing::Refuse && path.symlink_metadata().is_ok() {
+            return Err(Error::Exists { place: path.display().to_string() });
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".mercer-").suffix(".part");
+        #[cfg(unix)]
+        {
+            // Like any other new file, instead of readable by its owner alone.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(folder(path)).map_err(io_error(path.display()))?;
+        Ok(Self { path: path.to_owned(), existing, writer: BufWriter::new(file) })
+    }
+
+    fn commit(self) -> Result<()> {
+        let place = self.path.display().to_string();
+        let file = self.writer.into_inner().map_err(|error| io_error(&place)(error.into_error()))?;
+        file.as_file().sync_all().map_err(io_error(&place))?;
+        let persisted = match self.existing {
+            Existing::Refuse => file.persist_noclobber(&self.path),
+            Existing::Replace => file.persist(&self.path),
+        };
+        persisted.map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { place: place.clone() },
+            _ => io_error(&place)(error.error),
+        })?;
+        if cfg!(unix) {
+            let folder = folder(&self.path);
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error(folder.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Writes a file of any kind atomically.
+///
+/// ```
+/// use mercer_data::{Existing, write_atomic};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("result.json");
+/// write_atomic(&path, Existing::Refuse, |writer| writer.write_all(b"{}"))?;
+/// assert!(write_atomic(&path, Existing::Refuse, |writer| writer.write_all(b"{}")).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_atomic(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let mut file = AtomicFile::create(path, existing)?;
+    write(&mut file.writer).map_err(io_error(path.display()))?;
+    file.commit()
+}
+
+/// Writes an array as `.npy`, atomically.
+pub fn write_npy<T: Storable, S: Data<Elem = T>, D: Dimension>(
+    path: &Path,
+    array: &ArrayBase<S, D>,
+    existing: Existing,
+) -> Result<()> {
+    let header = header(path, T::DTYPE, array.shape(), 0)?;
+    write_atomic(path, existing, |writer| {
+        writer.write_all(&header)?;
+        write_elements(writer, array.iter().copied())
+    })
+}
+
+/// Writes an array as `.npy` block of rows by block of rows, for results larger than memory.
+///
+/// The number of rows need not be known before: it is filled in by [`finish`](Self::finish), which also gives the file
+/// its name. Without that call there is no file.
+///
+/// ```
+/// use mercer_data::{Existing, NpyWriter, Source};
+/// use ndarray::array;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("predictions.npy");
+/// let mut writer = NpyWriter::<f32>::create(&path, &[2], Existing::Refuse)?;
+/// writer.append(array![[1.0, 2.0]].view())?;
+/// writer.append(array![[3.0, 4.0], [5.0, 6.0]].view())?;
+/// writer.finish()?;
+/// assert_eq!(Source::new(&path, None).open()?.shape(), [3, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NpyWriter<T> {
+    file: AtomicFile,
+    sample_shape: Vec<usize>,
+    n_rows: usize,
+    header: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Storable> NpyWriter<T> {
+    /// Begins a file whose rows have this shape; an empty shape makes the array one-dimensional.
+    pub fn create(path: &Path, sample_shape: &[usize], existing: Existing) -> Result<Self> {
+        // Room for the longest number of rows, so that the header can be written again at the end.
+        let header = header(path, T::DTYPE, &whole(usize::MAX, sample_shape), 0)?;
+        let mut file = AtomicFile::create(path, existing)?;
+        file.writer.write_all(&header).map_err(io_error(path.display()))?;
+        let (sample_shape, header) = (sample_shape.to_vec(), header.len());
+        Ok(Self { file, sample_shape, n_rows: 0, header, element: PhantomData })
+    }
+
+    /// Adds rows; the first axis of the view counts them.
+    pub fn append<D: Dimension>(&mut self, rows: ArrayView<'_, T, D>) -> Result<()> {
+        match rows.shape().split_first() {
+            Some((n_rows, sample_shape)) if sample_shape == self.sample_shape => {
+                write_elements(&mut self.file.writer, rows.iter().copied())
+                    .map_err(io_error(self.file.path.display()))?;
+                self.n_rows += n_rows;
+                Ok(())
+            }
+            _ => Err(Error::Shape {
+                place: self.file.path.display().to_string(),
+                shape: rows.shape().to_vec(),
+                reason: format!("rows of shape {:?} are expected", self.sample_shape),
+            }),
+        }
+    }
+
+    /// The rows written so far.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(mut self) -> Result<()> {
+        let shape = whole(self.n_rows, &self.sample_shape);
+        let header = header(&self.file.path, T::DTYPE, &shape, self.header)?;
+        let writer = &mut self.file.writer;
+        let rewritten = writer.seek(SeekFrom::Start(0)).and_then(|_| writer.write_all(&header));
+        rewritten.map_err(io_error(self.file.path.display()))?;
+        self.file.commit()
+    }
+}
+
+fn whole(n_rows: usize, sample_shape: &[usize]) -> Vec<usize> {
+    std::iter::once(n_rows).chain(sample_shape.iter().copied()).collect()
+}
+
+fn write_elements<T: Storable>(writer: &mut (impl Write + ?Sized), values: impl Iterator<Item = T>) -> io::Result<()> {
+    const BLOCK: usize = 64 << 10;
+    let mut block = Vec::with_capacity(BLOCK + 8);
+    for value in values {
+        value.write_to(&mut block);
+        if block.len() >= BLOCK {
+            writer.write_all(&block)?;
+            block.clear();
+        }
+    }
+    writer.write_all(&block)
+}
+
+/// A header of at least `shortest` bytes; as NumPy does, it is padded to a multiple of 64 and ends in a new line.
+fn header(path: &Path, dtype: DType, shape: &[usize], shortest: usize) -> Result<Vec<u8>> {
+    const PREFIX: usize = 10;
+    let lengths = shape.iter().map(|length| format!("{length},")).collect::<Vec<_>>().join(" ");
+    let descr = npy::descr(dtype);
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({lengths}), }}");
+    let length = (PREFIX + text.len() + 1).max(shortest).next_multiple_of(64);
+    let too_long = |_| Error::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
+    let after_prefix = u16::try_from(length - PREFIX).map_err(too_long)?;
+    let mut header = [npy::MAGIC.as_slice(), &[1, 0], &after_prefix.to_le_bytes(), text.as_bytes()].concat();
+    header.resize(length - 1, b' ');
+    header.push(b'\n');
+    Ok(header)
+}

@@ -1,0 +1,109 @@
+//! Cholesky factorisation with jitter, and the solves that rest on it.
+//!
+//! ```text
+//! A + σI = L·Lᵀ        σ = ρ · mean(diag A)
+//! ```
+//!
+//! Kernel matrices are positive semidefinite in theory and slightly indefinite in floating point. `ρ` climbs a ladder that
+//! starts at zero until every pivot stands clear of rounding, and what was needed is part of the result. A pivot counts
+//! when `L_ii² > √n ε A_ii`: below that its digits are the rounding errors of the `i` subtractions that made it, and a solve
+//! would divide by noise. The rule does not change when rows and columns are scaled.
+
+mod solve;
+mod triangular;
+
+pub use triangular::{Triangle, solve_triangular};
+
+use crate::matmul::lend_mut;
+use crate::verify::{self, Depth};
+use crate::{Error, Result, Scalar, input, matmul};
+use ndarray::{Array2, ArrayView2};
+
+const ROUTINE: &str = "cholesky";
+
+/// The relative jitters tried by [`cholesky`] in `f64`, in this order.
+pub const LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
+
+/// The relative jitters tried by [`cholesky`] in `f32`, in this order.
+pub const LADDER_F32: [f64; 6] = [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
+
+/// `A + jitter·I = lower·lowerᵀ`.
+#[derive(Clone, Debug)]
+pub struct Cholesky<T> {
+    /// The factor; zero above the diagonal.
+    pub lower: Array2<T>,
+    /// What was added to the diagonal.
+    pub jitter: T,
+    /// The same relative to the mean of the diagonal: the rung of the ladder.
+    pub relative_jitter: f64,
+}
+
+/// Factorises a symmetric matrix, with as little jitter as [`LADDER`] (or [`LADDER_F32`]) allows.
+///
+/// ```
+/// use ndarray::array;
+/// let factor = mercer_linalg::cholesky(array![[4.0, 2.0], [2.0, 5.0]].view())?;
+/// assert_eq!((factor.lower, factor.jitter), (array![[2.0, 0.0], [1.0, 2.0]], 0.0));
+///
+/// let singular = array![[1.0, 1.0], [1.0, 1.0]];
+/// assert_eq!(mercer_linalg::cholesky(singular.view())?.relative_jitter, 1e-12);
+/// # Ok::<(), mercer_linalg::Error>(())
+/// ```
+///
+/// # Errors
+/// For a matrix that is not square, finite and symmetric, and [`Error::NotPositiveDefinite`] if the ladder ends first.
+pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
+    let wide = T::epsilon().wide() < 1e-12;
+    cholesky_with_ladder(a, if wide { &LADDER } else { &LADDER_F32 })
+}
+
+/// As [`cholesky`], with a ladder of one's own; `&[0.0]` allows no jitter at all.
+///
+/// # Errors
+/// As [`cholesky`]; an empty ladder fails at pivot 0.
+pub fn cholesky_with_ladder<T: Scalar>(a: ArrayView2<'_, T>, ladder: &[f64]) -> Result<Cholesky<T>> {
+    let input::Scaled { matrix, factor: scale } = input::symmetric_copy(ROUTINE, a)?;
+    let n = matrix.nrows();
+    if n == 0 {
+        return Ok(Cholesky { lower: matrix, jitter: T::zero(), relative_jitter: 0.0 });
+    }
+    let mean = matrix.diag().iter().map(|v| v.wide()).sum::<f64>() / n as f64;
+    let mut failure = Error::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
+    for &relative_jitter in ladder {
+        let jitter = T::of(relative_jitter * mean);
+        let mut shifted = matrix.clone();
+        shifted.diag_mut().mapv_inplace(|v| v + jitter);
+        match factorise(shifted.view()) {
+            Ok(mut lower) => {
+                let ratio = verify::residual(
+                    shifted.view(),
+                    |p| matmul(lower.view(), matmul(lower.t(), p.view()).view()),
+                    Depth::of_this_build(),
+                );
+                verify::require(ROUTINE, "residual", ratio)?;
+                // The scale is a power of four, so its root is exact.
+                let unscale = T::one() / scale.sqrt();
+                lower.mapv_inplace(|v| v * unscale);
+                return Ok(Cholesky { lower, jitter: jitter / scale, relative_jitter });
+            }
+            Err(pivot) => failure = Error::NotPositiveDefinite { pivot, relative_jitter },
+        }
+    }
+    Err(failure)
+}
+
+/// The factor, or the first pivot that is not clear of rounding.
+fn factorise<T: Scalar>(a: ArrayView2<'_, T>) -> std::result::Result<Array2<T>, usize> {
+    let mut lower = a.to_owned();
+    T::cholesky_seq(lend_mut(&mut lower.view_mut()))?;
+    let noise = T::of((a.nrows() as f64).sqrt()) * T::epsilon();
+    let clear = |pivot: T, diagonal: T| pivot * pivot > noise * diagonal;
+    if let Some(pivot) = lower.diag().iter().zip(a.diag()).position(|(&l, &d)| !clear(l, d)) {
+        return Err(pivot);
+    }
+    // Only the lower triangle was written.
+    for (row, mut values) in lower.outer_iter_mut().enumerate() {
+        values.slice_mut(ndarray::s![row + 1..]).fill(T::zero());
+    }
+    Ok(lower)
+}

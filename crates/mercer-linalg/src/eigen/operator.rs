@@ -1,0 +1,47 @@
+//! A symmetric matrix known only by its products.
+
+use crate::{Scalar, matmul_into};
+use ndarray::{ArrayBase, ArrayView1, ArrayViewMut1, Axis, Data, Ix2};
+
+/// A symmetric linear map of vectors, which may be a matrix, or tiles on disk, or a product of Jacobians.
+///
+/// A map that can fail should remember why, and fill `y` with NaN: whoever applies it then stops with
+/// [`Error::NotFinite`](crate::Error::NotFinite).
+///
+/// ```
+/// use mercer_linalg::{Lanczos, LinearOperator};
+/// use ndarray::{ArrayView1, ArrayViewMut1};
+///
+/// /// diag(1, 2, …, n)
+/// struct Ramp(usize);
+///
+/// impl LinearOperator<f64> for Ramp {
+///     fn dim(&self) -> usize {
+///         self.0
+///     }
+///     fn apply(&self, x: ArrayView1<'_, f64>, mut y: ArrayViewMut1<'_, f64>) {
+///         y.iter_mut().zip(x).enumerate().for_each(|(i, (y, x))| *y = (i + 1) as f64 * x);
+///     }
+/// }
+///
+/// let top = Lanczos::new(2).run(&Ramp(100))?;
+/// assert!((top.values[0] - 100.0).abs() < 1e-8 && (top.values[1] - 99.0).abs() < 1e-8);
+/// # Ok::<(), mercer_linalg::Error>(())
+/// ```
+pub trait LinearOperator<T> {
+    /// The length of the vectors.
+    fn dim(&self) -> usize;
+
+    /// `y = A·x`.
+    fn apply(&self, x: ArrayView1<'_, T>, y: ArrayViewMut1<'_, T>);
+}
+
+impl<T: Scalar, S: Data<Elem = T>> LinearOperator<T> for ArrayBase<S, Ix2> {
+    fn dim(&self) -> usize {
+        self.nrows()
+    }
+
+    fn apply(&self, x: ArrayView1<'_, T>, y: ArrayViewMut1<'_, T>) {
+        matmul_into(T::one(), self.view(), x.insert_axis(Axis(1)), false, y.insert_axis(Axis(1)));
+    }
+}

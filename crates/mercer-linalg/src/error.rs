@@ -1,0 +1,103 @@
+//! What can go wrong, and where.
+
+/// An input that cannot be used, or a result that cannot be trusted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value is infinite or not a number.
+    #[error("{routine}: the value at row {row}, column {column} is {value}, not a finite number")]
+    NotFinite {
+        /// The routine that looked.
+        routine: &'static str,
+        /// The row of the first such value.
+        row: usize,
+        /// Its column; for an operator, the number of applications before this one.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+
+    /// Two sizes that should agree do not.
+    #[error("{routine}: {what} should be {expected}, but is {found}")]
+    ShapeMismatch {
+        /// The routine that looked.
+        routine: &'static str,
+        /// What was counted.
+        what: &'static str,
+        /// The size that fits.
+        expected: usize,
+        /// The size that was given.
+        found: usize,
+    },
+
+    /// A matrix that should be symmetric is not, by more than rounding.
+    #[error("{routine}: rows and columns {row} and {column} differ by {difference:e}, more than {tolerance:e}")]
+    NotSymmetric {
+        /// The routine that looked.
+        routine: &'static str,
+        /// The row of the first such entry.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// By how much the entry and its mirror image differ.
+        difference: f64,
+        /// By how much they may.
+        tolerance: f64,
+    },
+
+    /// More components are wanted than there are dimensions.
+    #[error("{routine}: {wanted} components are wanted, but there are only {available} dimensions")]
+    TooManyComponents {
+        /// The routine that looked.
+        routine: &'static str,
+        /// How many are wanted.
+        wanted: usize,
+        /// How many there can be.
+        available: usize,
+    },
+
+    /// Cholesky meets a pivot that is not positive, even with the largest jitter of the ladder.
+    #[error(
+        "not positive definite: pivot {pivot} is not above rounding even with {relative_jitter:e} of the mean diagonal added"
+    )]
+    NotPositiveDefinite {
+        /// The row of the pivot.
+        pivot: usize,
+        /// The largest jitter tried, relative to the mean of the diagonal.
+        relative_jitter: f64,
+    },
+
+    /// A triangular matrix has a zero on its diagonal.
+    #[error("singular: pivot {pivot} of the triangular matrix is zero")]
+    Singular {
+        /// The row of the pivot.
+        pivot: usize,
+    },
+
+    /// An iteration ended before its components converged.
+    #[error("{routine}: {converged} of {wanted} components converged")]
+    NotConverged {
+        /// The routine that iterated.
+        routine: &'static str,
+        /// How many converged.
+        converged: usize,
+        /// How many were wanted.
+        wanted: usize,
+    },
+
+    /// A decomposition was computed but does not reproduce its input, or its factors are not orthogonal.
+    #[error("{routine}: the {check} of the result is {ratio:.3e} times what rounding explains, more than {limit}")]
+    CheckFailed {
+        /// The decomposition.
+        routine: &'static str,
+        /// `residual`, `orthogonality` or `order`.
+        check: &'static str,
+        /// The test ratio.
+        ratio: f64,
+        /// What it may be.
+        limit: f64,
+    },
+}
+
+/// The result of every fallible routine here.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,142 @@
+//! Checks of inputs: shapes, finite values, symmetry; and the scaled working copy decompositions start from.
+//!
+//! Decompositions work on `s·A` with `s = 4^e` chosen such that the largest entry is near one. Squares then neither
+//! overflow nor vanish, and undoing the scaling is exact, also for a Cholesky factor (`√s = 2^e`).
+
+use crate::{Error, Result, Scalar};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, ShapeBuilder, Zip, s};
+use std::ops::Range;
+
+/// How far, in units of rounding of the largest entry, mirror images may differ: the noise of a product `A·Aᵀ` over some
+/// 10⁶ terms, and far below any asymmetry with a meaning.
+const SYMMETRY_SLACK: f64 = 1e3;
+
+/// Checks that every value is finite; the error names the first that is not.
+///
+/// ```
+/// use mercer_linalg::{Error, check_finite};
+/// let x = ndarray::array![[1.0, 2.0], [f64::NAN, 4.0]];
+/// assert!(matches!(check_finite("data", x.view()), Err(Error::NotFinite { row: 1, column: 0, .. })));
+/// ```
+pub fn check_finite<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
+    for (row, values) in a.axis_iter(Axis(0)).enumerate() {
+        // A fold without early exit, so that it vectorises; the second pass runs for the broken row only.
+        if !values.iter().fold(true, |finite, v| finite & v.is_finite()) {
+            let (column, value) = values.iter().enumerate().find(|(_, v)| !v.is_finite()).map_or((0, 0.0), at);
+            return Err(Error::NotFinite { routine, row, column, value });
+        }
+    }
+    Ok(())
+}
+
+fn at<T: Scalar>((index, value): (usize, &T)) -> (usize, f64) {
+    (index, value.wide())
+}
+
+pub(crate) fn check_finite_vector<T: Scalar>(routine: &'static str, x: ArrayView1<'_, T>, column: usize) -> Result<()> {
+    match x.iter().position(|v| !v.is_finite()) {
+        Some(row) => Err(Error::NotFinite { routine, row, column, value: x[row].wide() }),
+        None => Ok(()),
+    }
+}
+
+/// Checks that two sizes agree.
+pub(crate) fn check_size(routine: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::ShapeMismatch { routine, what, expected, found }) }
+}
+
+/// Checks that a matrix is square, finite and symmetric up to rounding.
+///
+/// ```
+/// let a = ndarray::array![[1.0, 2.0], [2.5, 1.0]];
+/// assert!(mercer_linalg::check_symmetric("kernel", a.view()).is_err());
+/// ```
+pub fn check_symmetric<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
+    check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
+    check_finite(routine, a)?;
+    let tolerance = T::of(SYMMETRY_SLACK) * T::epsilon() * largest(a);
+    for tile in Tile::all(a.nrows()).filter(|tile| tile.rows.start >= tile.columns.start) {
+        let differ = |unequal, x: &T, y: &T| unequal | ((*x - *y).abs() > tolerance);
+        if Zip::from(tile.of(a)).and(tile.mirror_of(a)).fold(false, differ) {
+            return Err(first_asymmetry(routine, a, tolerance));
+        }
+    }
+    Ok(())
+}
+
+/// The slow search, once it is known that there is something to find.
+fn first_asymmetry<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>, tolerance: T) -> Error {
+    let difference = |row: usize, column: usize| (a[(row, column)] - a[(column, row)]).abs();
+    let pairs = (0..a.nrows()).flat_map(|row| (0..row).map(move |column| (row, column)));
+    let (row, column) = pairs.clone().find(|&(row, column)| difference(row, column) > tolerance).unwrap_or((0, 0));
+    let difference = difference(row, column).wide();
+    Error::NotSymmetric { routine, row, column, difference, tolerance: tolerance.wide() }
+}
+
+/// A square block and its mirror image, both small enough to stay in the first-level cache: one of the two is always read
+/// against the grain of the memory.
+struct Tile {
+    rows: Range<usize>,
+    columns: Range<usize>,
+}
+
+impl Tile {
+    const SIZE: usize = 64;
+
+    fn all(n: usize) -> impl Iterator<Item = Self> {
+        let ranges = move || (0..n).step_by(Self::SIZE).map(move |start| start..(start + Self::SIZE).min(n));
+        ranges().flat_map(move |rows| ranges().map(move |columns| Self { rows: rows.clone(), columns }))
+    }
+
+    fn of<'a, T>(&self, a: ArrayView2<'a, T>) -> ArrayView2<'a, T> {
+        a.slice_move(s![self.rows.clone(), self.columns.clone()])
+    }
+
+    fn mirror_of<'a, T>(&self, a: ArrayView2<'a, T>) -> ArrayView2<'a, T> {
+        a.slice_move(s![self.columns.clone(), self.rows.clone()]).reversed_axes()
+    }
+}
+
+/// A working copy, and the factor it was scaled with.
+pub(crate) struct Scaled<T> {
+    /// `factor · A`, column-major as faer prefers.
+    pub(crate) matrix: Array2<T>,
+    /// `4^e`.
+    pub(crate) factor: T,
+}
+
+/// The checked, scaled and exactly symmetric copy: `s·(A + Aᵀ)/2`.
+pub(crate) fn symmetric_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<Scaled<T>> {
+    check_symmetric(routine, a)?;
+    let factor = scale_factor(largest(a));
+    let half = factor * T::of(0.5);
+    let mut matrix = Array2::zeros(a.dim().f());
+    for tile in Tile::all(a.nrows()) {
+        let copy = matrix.slice_mut(s![tile.rows.clone(), tile.columns.clone()]);
+        Zip::from(copy).and(tile.of(a)).and(tile.mirror_of(a)).for_each(|mean, &x, &y| *mean = half * x + half * y);
+    }
+    Ok(Scaled { matrix, factor })
+}
+
+/// The checked and scaled copy of any matrix.
+pub(crate) fn scaled_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<Scaled<T>> {
+    check_finite(routine, a)?;
+    let factor = scale_factor(largest(a));
+    let mut matrix = Array2::zeros(a.dim().f());
+    matrix.zip_mut_with(&a, |copy, &value| *copy = factor * value);
+    Ok(Scaled { matrix, factor })
+}
+
+fn largest<T: Scalar>(a: ArrayView2<'_, T>) -> T {
+    a.iter().fold(T::zero(), |most, v| if v.abs() > most { v.abs() } else { most })
+}
+
+/// The power of four that brings `largest` into `[1, 4)`, as far as the exponents of `T` reach.
+fn scale_factor<T: Scalar>(largest: T) -> T {
+    if largest == T::zero() {
+        return T::one();
+    }
+    let reach = (T::max_value().wide().log2() / 2.0).floor() as i32 - 2;
+    let exponent = -(largest.wide().log2() / 2.0).floor() as i32;
+    T::of(4.0).powi(exponent.clamp(-reach, reach))
+}

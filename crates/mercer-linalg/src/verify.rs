@@ -1,0 +1,117 @@
+//! Is a decomposition what it claims to be? LAPACK's test ratios, in full or on probes.
+//!
+//! For a factorisation `A ≈ F` and a matrix `Q` with `n` columns that should be orthonormal,
+//!
+//! ```text
+//! residual      = ‖A - F‖ / (√n ε ‖A‖)         orthogonality = ‖QᵀQ - I‖ / (n ε)
+//! ```
+//!
+//! in Frobenius norms. LAPACK divides residuals by `n`; measured ones grow like `√n` at most, and dividing by more would leave
+//! little of the check in `f32`. Both are errors `E` that are only ever multiplied with a matrix `P`: the identity in full, which
+//! costs as much as the decomposition, or a few columns of random signs, for which `E‖E P‖² = ‖E‖²` exactly, so that the
+//! estimate costs `O(n²)` and is seldom off by a factor of two. A wrong vector, a lost sign or a NaN is off by `1/ε`.
+
+use crate::{Error, Result, Scalar, matmul, random::Signs};
+use ndarray::{Array2, ArrayView1, ArrayView2};
+
+/// What a ratio may be. LAPACK's own tests fail above 30; sound results here stay below 11,
+/// except residuals of QR (see `require_after_qr` in the source).
+pub const LIMIT: f64 = 30.0;
+
+/// The number of probes: enough for the estimate to be within a factor of two almost always.
+const PROBES: usize = 4;
+
+/// How thoroughly to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Every entry.
+    Full,
+    /// A few random combinations of columns.
+    Probes,
+}
+
+impl Depth {
+    /// [`Depth::Full`] where debug assertions are on, [`Depth::Probes`] in release builds.
+    pub fn of_this_build() -> Self {
+        if cfg!(debug_assertions) { Self::Full } else { Self::Probes }
+    }
+
+    fn matrix<T: Scalar>(self, n: usize) -> Array2<T> {
+        if self == Self::Full || n <= PROBES {
+            return Array2::eye(n);
+        }
+        let size = T::of(1.0 / (PROBES as f64).sqrt());
+        let mut signs = Signs::new(n as u64);
+        Array2::from_shape_simple_fn((n, PROBES), || signs.next_of(size))
+    }
+}
+
+/// The Frobenius norm, with an `f64` sum.
+pub fn frobenius<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
+    a.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt()
+}
+
+/// The test ratio of `QᵀQ = I`.
+///
+/// ```
+/// use mercer_linalg::verify::{Depth, orthogonality};
+/// let q = ndarray::array![[0.6, -0.8], [0.8, 0.6]];
+/// assert!(orthogonality(q.view(), Depth::Full) < 1.0);
+/// assert!(orthogonality((&q * 1.001).view(), Depth::Full) > 1e9);
+/// ```
+pub fn orthogonality<T: Scalar>(q: ArrayView2<'_, T>, depth: Depth) -> f64 {
+    let probes = depth.matrix::<T>(q.ncols());
+    let error = matmul(q.t(), matmul(q, probes.view()).view()) - probes;
+    frobenius(error.view()) / (q.ncols().max(1) as f64 * T::epsilon().wide())
+}
+
+/// The test ratio of `A = F₁·F₂·…`, with the factors given as a function that multiplies a matrix by all of them.
+pub fn residual<T: Scalar>(a: ArrayView2<'_, T>, factors: impl Fn(Array2<T>) -> Array2<T>, depth: Depth) -> f64 {
+    let probes = depth.matrix::<T>(a.ncols());
+    let error = frobenius((matmul(a, probes.view()) - factors(probes)).view());
+    let scale = residual_scale(a);
+    // A zero matrix has to be reproduced exactly. NaN stays NaN, which no limit accepts.
+    if error == 0.0 { 0.0 } else { error / scale }
+}
+
+/// The test ratio of `A·U = U·diag(λ)`.
+pub fn eigen_residual<T: Scalar>(
+    a: ArrayView2<'_, T>,
+    values: ArrayView1<'_, T>,
+    vectors: ArrayView2<'_, T>,
+    depth: Depth,
+) -> f64 {
+    let probes = depth.matrix::<T>(vectors.ncols());
+    let image = matmul(a, matmul(vectors, probes.view()).view());
+    let error = frobenius((image - matmul(vectors, scale_rows(values, probes).view())).view());
+    if error == 0.0 { 0.0 } else { error / residual_scale(a) }
+}
+
+/// `diag(d)·P`.
+pub(crate) fn scale_rows<T: Scalar>(d: ArrayView1<'_, T>, mut p: Array2<T>) -> Array2<T> {
+    p.outer_iter_mut().zip(d).for_each(|(mut row, &factor)| row.mapv_inplace(|v| v * factor));
+    p
+}
+
+/// `√n ε ‖A‖`.
+fn residual_scale<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
+    (a.nrows().max(a.ncols()) as f64).sqrt() * T::epsilon().wide() * frobenius(a)
+}
+
+/// An error unless the ratio is within the limit.
+pub(crate) fn require(routine: &'static str, check: &'static str, ratio: f64) -> Result<()> {
+    if ratio <= LIMIT { Ok(()) } else { Err(Error::CheckFailed { routine, check, ratio, limit: LIMIT }) }
+}
+
+/// As [`require`] for a residual, with `n` in place of `√n`: faer's QR, which its SVD of tall matrices starts with, takes a
+/// column for dependent once less than `16 n ε` of it is left, and drops the rest by design.
+pub(crate) fn require_after_qr(routine: &'static str, (rows, columns): (usize, usize), ratio: f64) -> Result<()> {
+    require(routine, "residual", ratio / (rows.max(columns) as f64).sqrt())
+}
+
+/// An error unless the values descend; NaN does not.
+pub(crate) fn require_descending<T: Scalar>(routine: &'static str, values: ArrayView1<'_, T>) -> Result<()> {
+    let descending =
+        values.iter().zip(values.iter().skip(1)).all(|(a, b)| a >= b) && values.iter().all(|v| v.is_finite());
+    require(routine, "order", if descending { 0.0 } else { f64::INFINITY })
+}

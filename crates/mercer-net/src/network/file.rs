@@ -1,0 +1,111 @@
+//! A network that comes from an ONNX file.
+
+use super::{Batching, Input, Parameter, Values};
+use crate::error::{NetError, Result};
+use crate::graph::Graph;
+use crate::names;
+use crate::onnx::{Detected, InputShape, Model, Request, detect, folded_normalisations, lower};
+use std::path::Path;
+
+#[derive(Debug)]
+pub(super) struct File {
+    model: Model,
+    tensors: Vec<Detected>,
+    pub(super) inputs: Vec<Input>,
+}
+
+impl File {
+    pub(super) fn decode(bytes: &[u8], folder: Option<&Path>, batching: Batching) -> Result<Self> {
+        let model = Model::decode(bytes, folder)?;
+        let tensors = detect(&model.graph);
+        // Old files list their initialisers among the inputs.
+        let given = |name: &str| model.graph.initializers.iter().any(|tensor| tensor.name == name);
+        let inputs: Vec<Input> = model
+            .graph
+            .inputs
+            .iter()
+            .filter(|info| !given(&info.name))
+            .map(|info| Input::of_file(info, batching))
+            .collect();
+        if inputs.is_empty() {
+            return Err(NetError::Malformed { reason: "it has no input".into() });
+        }
+        if model.graph.outputs.is_empty() {
+            return Err(NetError::Malformed { reason: "it has no output".into() });
+        }
+        let file = Self { model, tensors, inputs };
+        file.check_finite()?;
+        Ok(file)
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        for detected in self.tensors.iter().filter(|detected| detected.is_parameter) {
+            self.parameter(detected)?;
+        }
+        Ok(())
+    }
+
+    fn parameter(&self, detected: &Detected) -> Result<Option<Parameter>> {
+        let tensor = &detected.tensor;
+        let Some(values) = Option::<Values>::from(&tensor.data) else { return Ok(None) };
+        Parameter::new(tensor.name.clone(), tensor.shape.clone(), values, detected.reason.clone()).map(Some)
+    }
+
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let wanted = self.tensors.iter().filter(|detected| detected.is_parameter);
+        wanted.filter_map(|detected| self.parameter(detected).ok().flatten()).collect()
+    }
+
+    pub(super) fn constants(&self) -> Vec<(String, Vec<usize>, String)> {
+        let others = self.tensors.iter().filter(|detected| !detected.is_parameter);
+        others.map(|d| (d.tensor.name.clone(), d.tensor.shape.clone(), d.reason.clone())).collect()
+    }
+
+    pub(super) fn output_names(&self) -> Vec<String> {
+        self.model.graph.outputs.iter().map(|output| output.name.clone()).collect()
+    }
+
+    pub(super) fn folded_normalisations(&self) -> usize {
+        folded_normalisations(&self.model.graph)
+    }
+
+    pub(super) fn origin(&self) -> (String, i64) {
+        (self.model.producer.clone(), self.model.opset)
+    }
+
+    pub(super) fn select(&mut self, include: &[String], exclude: &[String]) -> Result<()> {
+        let all: Vec<&str> = self.tensors.iter().map(|detected| detected.tensor.name.as_str()).collect();
+        for pattern in include.iter().chain(exclude) {
+            if !all.iter().any(|name| names::matches(pattern, name)) {
+                let near = names::near(pattern, &all);
+                return Err(NetError::Unknown { what: "parameter", name: pattern.clone(), near });
+            }
+        }
+        let any = |patterns: &[String], name: &str| patterns.iter().any(|pattern| names::matches(pattern, name));
+        for detected in &mut self.tensors {
+            if any(include, &detected.tensor.name) {
+                (detected.is_parameter, detected.reason) = (true, "included by name".into());
+            }
+            if any(exclude, &detected.tensor.name) {
+                (detected.is_parameter, detected.reason) = (false, "excluded by name".into());
+            }
+        }
+        self.check_finite()
+    }
+
+    pub(super) fn lower(&self, samples: &[Vec<usize>]) -> Result<Graph> {
+        let inputs: Vec<InputShape> = self
+            .inputs
+            .iter()
+            .zip(samples)
+            .map(|(input, sample)| InputShape {
+                name: input.name.clone(),
+                shape: input.file_shape(sample),
+                batch: input.batch(),
+                kind: input.kind(),
+            })
+            .collect();
+        let baked = self.inputs.iter().filter_map(|input| input.fixed_batch).find(|&size| size > 1);
+        lower(&Request { model: &self.model, tensors: &self.tensors, inputs: &inputs, baked })
+    }
+}

@@ -1,0 +1,184 @@
+//! A network: where it comes from, its parameters, and its graph for samples of a given shape.
+
+mod file;
+mod input;
+mod parameter;
+mod predict;
+
+pub use input::{Batching, Input};
+pub use parameter::{Parameter, Values};
+pub use predict::{Prediction, Shards};
+
+use crate::element::Element;
+use crate::error::{NetError, Result};
+use crate::graph::Graph;
+use crate::run::Weights;
+use file::File;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A network that can be read at any batch size and, where its file leaves sizes free, for samples of any size.
+#[derive(Debug)]
+pub struct Network {
+    source: Source,
+    parameters: Vec<Parameter>,
+    inputs: Vec<Input>,
+    /// The graphs for the sample shapes seen so far.
+    graphs: Mutex<HashMap<Vec<Vec<usize>>, Arc<Graph>>>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// An ONNX file, lowered for each sample shape.
+    File(Box<File>),
+    /// A graph built in code, for one sample shape.
+    Built(Arc<Graph>),
+}
+
+impl Network {
+    /// Opens an ONNX file.
+    pub fn from_onnx(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|source| NetError::Io { path: path.to_owned(), source })?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self::from_file(File::decode(&bytes, Some(folder), Batching::Samples)?)
+    }
+
+    /// Reads an ONNX model from memory; `batching` says whether the inputs' first axis is samples.
+    pub fn from_onnx_bytes(bytes: &[u8], batching: Batching) -> Result<Self> {
+        Self::from_file(File::decode(bytes, None, batching)?)
+    }
+
+    fn from_file(file: File) -> Result<Self> {
+        let (parameters, inputs) = (file.parameters(), file.inputs.clone());
+        Ok(Self { source: Source::File(Box::new(file)), parameters, inputs, graphs: Mutex::default() })
+    }
+
+    /// A network built in code, with its parameters in the graph's order.
+    pub fn from_graph(graph: Graph, values: Vec<Values>) -> Result<Self> {
+        if values.len() != graph.parameters.len() {
+            return Err(NetError::Setting("a network needs one array per parameter".into()));
+        }
+        let parameters = graph
+            .parameters
+            .iter()
+            .zip(values)
+            .map(|(&id, values)| {
+                let value = graph.value(id);
+                Parameter::new(value.name.clone(), value.meta.shape.clone(), values, "built".into())
+            })
+            .collect::<Result<_>>()?;
+        let inputs = graph.inputs.iter().map(|&id| Input::of_value(graph.value(id))).collect();
+        Ok(Self { source: Source::Built(Arc::new(graph)), parameters, inputs, graphs: Mutex::default() })
+    }
+
+    /// The inputs, in order.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The names of the outputs, in order.
+    pub fn output_names(&self) -> Vec<String> {
+        match &self.source {
+            Source::File(file) => file.output_names(),
+            Source::Built(graph) => graph.outputs().iter().map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// The parameters, in order.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// The number of trainable numbers.
+    pub fn n_params(&self) -> usize {
+        self.parameters.iter().map(Parameter::numel).sum()
+    }
+
+    /// The file's other floating-point tensors, each with the reason why it is not a parameter.
+    pub fn constants(&self) -> Vec<(String, Vec<usize>, String)> {
+        match &self.source {
+            Source::File(file) => file.constants(),
+            Source::Built(_) => Vec::new(),
+        }
+    }
+
+    /// The number of convolutions into which the exporter folded a batch normalisation.
+    pub fn folded_normalisations(&self) -> usize {
+        match &self.source {
+            Source::File(file) => file.folded_normalisations(),
+            Source::Built(_) => 0,
+        }
+    }
+
+    /// The exporter and the opset of the file, if it is from one.
+    pub fn origin(&self) -> Option<(String, i64)> {
+        match &self.source {
+            Source::File(file) => Some(file.origin()),
+            Source::Built(_) => None,
+        }
+    }
+
+    /// Takes the tensors that match `include` as parameters and those that match `exclude` as constants (`*` and `?` are
+    /// wild). An unmatched pattern is an error that lists the near names.
+    pub fn select_parameters(&mut self, include: &[String], exclude: &[String]) -> Result<()> {
+        match &mut self.source {
+            Source::File(file) => {
+                file.select(include, exclude)?;
+                self.parameters = file.parameters();
+                self.graphs = Mutex::default();
+                Ok(())
+            }
+            Source::Built(_) if include.is_empty() && exclude.is_empty() => Ok(()),
+            Source::Built(_) => Err(NetError::Setting("the parameters of a built network are fixed".into())),
+        }
+    }
+
+    /// The graph for samples of these shapes (one per input, without the sample axis).
+    pub fn graph(&self, samples: &[Vec<usize>]) -> Result<Arc<Graph>> {
+        let file = match &self.source {
+            Source::Built(graph) => {
+                self.check_shapes(samples)?;
+                return Ok(Arc::clone(graph));
+            }
+            Source::File(file) => file,
+        };
+        self.check_shapes(samples)?;
+        let key = samples.to_vec();
+        let mut graphs = self.graphs.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(graph) = graphs.get(&key) {
+            return Ok(Arc::clone(graph));
+        }
+        let graph = Arc::new(file.lower(samples)?);
+        graphs.insert(key, Arc::clone(&graph));
+        Ok(graph)
+    }
+
+    /// The graph for the sample shapes that the network declares; an error if it leaves a size free.
+    pub fn declared_graph(&self) -> Result<Arc<Graph>> {
+        let shapes: Result<Vec<_>> = self.inputs.iter().map(Input::declared_sample).collect();
+        self.graph(&shapes?)
+    }
+
+    fn check_shapes(&self, samples: &[Vec<usize>]) -> Result<()> {
+        if samples.len() != self.inputs.len() {
+            let names: Vec<_> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+            let reason = format!("{} inputs were given, the network needs {}", samples.len(), names.join(", "));
+            return Err(NetError::Setting(reason));
+        }
+        self.inputs.iter().zip(samples).try_for_each(|(input, sample)| input.check(sample))
+    }
+
+    /// The parameters in one scalar, for running `graph`.
+    pub fn weights<T: Element>(&self, graph: &Graph) -> Weights<T> {
+        Weights::new(graph, self.parameters.iter().map(|parameter| parameter.values().to_vec::<T>()).collect())
+    }
+
+    /// Replaces the values of all parameters, for instance by trained ones.
+    pub fn set_weights<T: Element>(&mut self, weights: &Weights<T>) {
+        for (parameter, values) in self.parameters.iter_mut().zip(&weights.parameters) {
+            parameter.set(Values::from_slice(values));
+        }
+    }
+}

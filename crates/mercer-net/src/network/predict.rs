@@ -1,0 +1,192 @@
+//! Running a network on many samples, in shards of a fixed size, in parallel.
+
+use super::Network;
+use crate::element::Element;
+use crate::error::{NetError, Result};
+use crate::graph::{Batch, Graph, Origin, Position, ValueId};
+use crate::op::{Conv, Gather, MatMul};
+use crate::run::{Keep, Weights, Workspace};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// How samples are cut into shards. The cut depends on the network only, so results do not depend on threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shards {
+    /// Samples per shard.
+    pub grain: usize,
+}
+
+impl Shards {
+    /// Dense layers multiply the rows of a shard at once and want many; convolutions and sequences have rows of their own.
+    pub fn of(graph: &Graph) -> Self {
+        let (mut rows, mut total) = (0.0, 0.0);
+        for node in graph.nodes() {
+            let any = node.op.as_any();
+            let output = &graph.value(node.output).meta;
+            let inputs = graph.metas(node);
+            let per_sample = if any.is::<Conv>() {
+                output.numel() / output.shape[1].max(1)
+            } else if any.is::<MatMul>() {
+                output.numel() / output.shape[output.rank() - 1].max(1)
+            } else {
+                continue;
+            };
+            let flops = node.op.flops(&inputs, output) as f64;
+            rows += flops * (per_sample as f64).ln();
+            total += flops;
+        }
+        // The typical number of rows a sample brings to a product, weighted by the work in it.
+        let typical = if total > 0.0 { (rows / total).exp() } else { 1.0 };
+        let grain = (128.0 / typical).ceil().clamp(16.0, 128.0) as usize;
+        Self { grain: grain.next_power_of_two() }
+    }
+}
+
+/// Outputs of a network for many samples.
+#[derive(Clone, Debug)]
+pub struct Prediction<T> {
+    /// `[samples, …]`, row-major.
+    pub values: Vec<T>,
+    /// The shape of one sample's output.
+    pub shape: Vec<usize>,
+}
+
+impl Network {
+    /// Runs the network on `samples` samples and returns the value `at` (an output by default).
+    ///
+    /// Each input is `[samples, …sample shape]`, row-major.
+    pub fn predict<T: Element>(
+        &self,
+        inputs: &[(&[T], &[usize])],
+        samples: usize,
+        at: Option<&str>,
+        shard: Option<usize>,
+    ) -> Result<Prediction<T>> {
+        let shapes: Vec<Vec<usize>> = inputs.iter().map(|(_, shape)| shape.to_vec()).collect();
+        let graph = self.graph(&shapes)?;
+        let weights = self.weights::<T>(&graph);
+        let id = match at {
+            None => graph.outputs()[0].1,
+            Some(name) => find(&graph, name)?,
+        };
+        let data: Vec<&[T]> = inputs.iter().map(|(data, _)| *data).collect();
+        check_inputs(&graph, &data, samples)?;
+        let values = run(&graph, &weights, &data, samples, id, shard.unwrap_or(Shards::of(&graph).grain))?;
+        Ok(Prediction { values, shape: sample_shape(&graph, id) })
+    }
+}
+
+/// A value by name, or an error with the near names.
+pub(crate) fn find(graph: &Graph, name: &str) -> Result<ValueId> {
+    let by_output = graph.outputs().iter().find(|(own, _)| own == name).map(|(_, id)| *id);
+    by_output.or_else(|| graph.find(name)).ok_or_else(|| {
+        let all: Vec<&str> = graph.values().iter().map(|value| value.name.as_str()).filter(|n| !n.is_empty()).collect();
+        NetError::Unknown { what: "node", name: name.to_owned(), near: crate::names::near(name, &all) }
+    })
+}
+
+/// The shape of a value for one sample, without the file's batch axis where that is an axis of its own.
+pub(crate) fn sample_shape(graph: &Graph, id: ValueId) -> Vec<usize> {
+    let meta = &graph.value(id).meta;
+    let mut shape = meta.shape.clone();
+    let axis = match &meta.batch {
+        None => None,
+        Some(Batch::Untracked) => Some(0),
+        Some(Batch::At(places)) => places.iter().map(|&Position { axis, .. }| axis).min(),
+    };
+    if let Some(axis) = axis
+        && shape.get(axis) == Some(&1)
+    {
+        shape.remove(axis);
+    }
+    shape
+}
+
+/// Finite numbers, and token ids that the embedding has.
+fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) -> Result<()> {
+    for (index, data) in inputs.iter().enumerate() {
+        let Some(&id) = graph.inputs().get(index) else { continue };
+        let value = graph.value(id);
+        let size = value.meta.numel().max(1);
+        if data.len() != samples * size {
+            let reason = format!("{} numbers for {samples} samples of {size}", data.len());
+            return Err(NetError::Input { input: value.name.clone(), reason });
+        }
+        if let Some(at) = data.iter().position(|x| !x.is_finite()) {
+            return Err(NetError::NotFinite { place: format!("input {}", value.name), sample: at / size });
+        }
+        if let Some(rows) = index_limit(graph, id) {
+            let bad = data.iter().position(|x| x.fract() != T::zero() || x.wide() >= rows as f64 || x.wide() < -(rows as f64));
+            if let Some(at) = bad {
+                let (input, sample) = (value.name.clone(), at / size);
+                let reason = format!("sample {sample} has index {}, the embedding has {rows} rows", data[at]);
+                return Err(NetError::Input { input, reason });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number of rows of the smallest table that an input is an index into.
+fn index_limit(graph: &Graph, input: ValueId) -> Option<usize> {
+    let same = |mut id: ValueId| {
+        while let Origin::Node(index) = graph.value(id).origin {
+            let node = &graph.nodes()[index];
+            if !node.op.is_view() {
+                break;
+            }
+            id = node.inputs[0];
+        }
+        id
+    };
+    graph
+        .nodes()
+        .iter()
+        .filter_map(|node| {
+            let gather = node.op.as_any().downcast_ref::<Gather>()?;
+            let table = &graph.value(node.inputs[0]).meta.shape;
+            (same(node.inputs[1]) == input).then_some(table[gather.axis])
+        })
+        .min()
+}
+
+fn run<T: Element>(
+    graph: &Arc<Graph>,
+    weights: &Weights<T>,
+    inputs: &[&[T]],
+    samples: usize,
+    id: ValueId,
+    grain: usize,
+) -> Result<Vec<T>> {
+    let meta = &graph.value(id).meta;
+    let size = meta.numel();
+    let mut values = vec![T::zero(); samples * size];
+    let sizes: Vec<usize> = graph.inputs().iter().map(|&input| graph.value(input).meta.numel()).collect();
+    let grain = grain.max(1);
+    let keep = Keep::Only(vec![id]);
+    values.par_chunks_mut((grain * size).max(1)).enumerate().try_for_each_init(
+        || Workspace::new(Arc::clone(graph), &keep),
+        |workspace, (shard, out)| {
+            let start = shard * grain;
+            let count = grain.min(samples - start);
+            let slices: Vec<&[T]> =
+                inputs.iter().zip(&sizes).map(|(data, size)| &data[start * size..(start + count) * size]).collect();
+            workspace.forward(weights, &slices, count)?;
+            let result = workspace.get(weights, id);
+            if meta.is_batched() {
+                out.copy_from_slice(result);
+            } else {
+                // A value that all samples share is repeated.
+                out.chunks_exact_mut(size.max(1)).for_each(|row| row.copy_from_slice(result));
+            }
+            match result.iter().position(|x| !x.is_finite()) {
+                None => Ok(()),
+                Some(at) => Err(NetError::NotFinite {
+                    place: format!("value {:?}", graph.value(id).name),
+                    sample: start + at / size.max(1),
+                }),
+            }
+        },
+    )?;
+    Ok(values)
+}

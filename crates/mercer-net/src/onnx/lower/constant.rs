@@ -1,0 +1,83 @@
+//! Constants of a lowering: small arrays of numbers, whatever their type in the file.
+
+use super::super::tensor::{Data, Tensor};
+use crate::op::{Arg, Call, Kernel, Op, Operands, Scratch};
+use crate::shape::numel;
+use std::sync::Arc;
+
+/// What the numbers of a value stand for. All are computed with as floating-point numbers; integers are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Float,
+    Int,
+    Bool,
+}
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Host {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) data: Arc<Vec<f64>>,
+    pub(crate) kind: Kind,
+}
+
+impl Host {
+    pub(crate) fn new(shape: Vec<usize>, data: Vec<f64>, kind: Kind) -> Self {
+        assert_eq!(numel(&shape), data.len(), "a constant has as many elements as its shape says");
+        Self { shape, data: Arc::new(data), kind }
+    }
+
+    pub(crate) fn from_tensor(tensor: &Tensor) -> Self {
+        let (data, kind) = match &tensor.data {
+            Data::F32(values) => (values.iter().map(|&x| f64::from(x)).collect(), Kind::Float),
+            Data::F64(values) => (values.to_vec(), Kind::Float),
+            Data::Int(values) => (values.iter().map(|&x| x as f64).collect(), Kind::Int),
+            Data::Bool(values) => (values.iter().map(|&x| f64::from(u8::from(x))).collect(), Kind::Bool),
+        };
+        Self::new(tensor.shape.clone(), data, kind)
+    }
+
+    /// A vector of integers.
+    pub(crate) fn integers(values: impl IntoIterator<Item = usize>) -> Self {
+        let data: Vec<f64> = values.into_iter().map(|x| x as f64).collect();
+        Self::new(vec![data.len()], data, Kind::Int)
+    }
+
+    /// The first element, or 0.
+    pub(crate) fn first(&self) -> f64 {
+        self.data.first().copied().unwrap_or(0.0)
+    }
+
+    /// The elements as integers; those out of range saturate.
+    pub(crate) fn to_integers(&self) -> Vec<i64> {
+        self.data.iter().map(|&x| x as i64).collect()
+    }
+}
+
+struct HostOperands<'a> {
+    hosts: &'a [&'a Host],
+    result: &'a [usize],
+}
+
+impl Operands<f64> for HostOperands<'_> {
+    fn operand(&self, index: usize) -> Arg<'_, f64> {
+        let host = self.hosts[index];
+        Arg { data: &host.data, shape: &host.shape, batched: false }
+    }
+
+    fn count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    fn result(&self) -> Arg<'_, f64> {
+        Arg { data: &[], shape: self.result, batched: false }
+    }
+}
+
+/// Evaluates a primitive on constants; its result has this shape.
+pub(super) fn evaluate(op: &dyn Op, hosts: &[&Host], shape: Vec<usize>, kind: Kind) -> Host {
+    let mut data = vec![0.0; numel(&shape)];
+    let operands = HostOperands { hosts, result: &shape };
+    Kernel::<f64>::apply(op, &Call::new(&operands, 1), &mut data, &mut Scratch::default());
+    Host::new(shape, data, kind)
+}

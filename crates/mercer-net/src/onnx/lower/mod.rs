@@ -1,0 +1,290 @@
+//! Lowering an ONNX graph to primitives, for given sample shapes.
+//!
+//! The graph is lowered for **one sample**: the batch axis has size one, and shape arithmetic is plain arithmetic on known
+//! numbers. A primitive whose operands are all constants is evaluated on the spot with the same code that runs it later,
+//! so there is no second evaluator. What depends on the batch size is found by doing all constant arithmetic a second time
+//! for two samples (`two`): where the results differ the batch is involved, and a reshape's target tells where its axis
+//! went.
+
+mod activation;
+mod arithmetic;
+mod constant;
+mod gather;
+mod linear;
+mod normalise;
+mod plumbing;
+mod pool;
+mod reduce;
+mod reshape;
+mod resize;
+mod scope;
+
+pub(super) use constant::Host;
+pub(crate) use constant::Kind;
+pub(super) use scope::{Operand, Scope};
+
+use super::detect::Detected;
+use super::model::{Attribute, FunctionDef, GraphDef, Model, NodeDef};
+use crate::error::{NetError, Result};
+use crate::graph::{Batch, Graph, GraphBuilder, ValueId};
+use std::collections::HashMap;
+
+/// An input of the model as it is to be lowered.
+#[derive(Clone, Debug)]
+pub(crate) struct InputShape {
+    pub(crate) name: String,
+    /// With size one at the batch axis.
+    pub(crate) shape: Vec<usize>,
+    pub(crate) batch: Batch,
+    pub(crate) kind: Kind,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) one: Operand,
+    /// The constant for two samples, where it differs.
+    pub(super) two: Option<Host>,
+}
+
+/// The state of a lowering.
+pub(super) struct Lowering<'a> {
+    pub(super) builder: GraphBuilder,
+    pub(super) names: HashMap<String, Known>,
+    pub(super) kinds: HashMap<ValueId, Kind>,
+    pub(super) opset: i64,
+    /// The batch size that is written into the file, where it is not one.
+    pub(super) baked: Option<usize>,
+    functions: &'a [FunctionDef],
+    depth: usize,
+}
+
+/// A request to lower a model.
+pub(crate) struct Request<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) tensors: &'a [Detected],
+    pub(crate) inputs: &'a [InputShape],
+    pub(crate) baked: Option<usize>,
+}
+
+/// Lowers a model for inputs of these shapes.
+pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
+    let Request { model, tensors, inputs, baked } = *request;
+    let mut lowering = Lowering {
+        builder: GraphBuilder::new(),
+        names: HashMap::new(),
+        kinds: HashMap::new(),
+        opset: model.opset,
+        baked,
+        functions: &model.functions,
+        depth: 0,
+    };
+    for input in inputs {
+        let id = lowering.builder.input(&input.name, input.shape.clone(), input.batch.clone());
+        lowering.define(&input.name, Operand::Value(id), input.kind);
+    }
+    for detected in tensors.iter().filter(|detected| detected.is_parameter) {
+        let id = lowering.builder.parameter(&detected.tensor.name, detected.tensor.shape.clone());
+        lowering.define(&detected.tensor.name, Operand::Value(id), Kind::Float);
+    }
+    lowering.graph(&model.graph)?;
+    for output in &model.graph.outputs {
+        let id = lowering.output(&output.name)?;
+        lowering.builder.output(&output.name, id);
+    }
+    Ok(lowering.builder.finish())
+}
+
+impl Lowering<'_> {
+    fn define(&mut self, name: &str, operand: Operand, kind: Kind) {
+        if let Operand::Value(id) = operand {
+            self.kinds.insert(id, kind);
+        }
+        self.names.insert(name.to_owned(), Known { one: operand, two: None });
+    }
+
+    /// Lowers the nodes of a graph in an order in which operands come first.
+    fn graph(&mut self, graph: &GraphDef) -> Result<()> {
+        for tensor in &graph.initializers {
+            if !self.names.contains_key(&tensor.name) {
+                self.define(&tensor.name, Operand::Constant(Host::from_tensor(tensor)), Kind::Float);
+            }
+        }
+        self.nodes(&graph.nodes)
+    }
+
+    fn nodes(&mut self, nodes: &[NodeDef]) -> Result<()> {
+        let order = topological(nodes, |name| self.names.contains_key(name))?;
+        for index in order {
+            self.node(&nodes[index])?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &NodeDef) -> Result<()> {
+        match node.op.as_str() {
+            // A Constant node whose tensor was taken for a parameter is known already.
+            "Constant" if node.outputs.iter().all(|name| self.names.contains_key(name)) => Ok(()),
+            "If" => self.branch(node),
+            _ if self.functions.iter().any(|f| f.name == node.op && f.domain == node.domain) => self.function(node),
+            _ => self.operator(node),
+        }
+    }
+
+    fn operator(&mut self, node: &NodeDef) -> Result<()> {
+        let before = self.builder.graph().values().len();
+        let outputs = Scope::new(self, node, false).and_then(|mut scope| scope.lower())?;
+        let depends = node.inputs.iter().any(|name| self.names.get(name).is_some_and(|known| known.two.is_some()));
+        let folded = outputs.iter().all(|(operand, _)| matches!(operand, Operand::Constant(_)));
+        // Constant arithmetic that involves the batch size is done for two samples as well.
+        let seconds = if node.op == "Shape" {
+            Scope::new(self, node, true).and_then(|mut scope| scope.shape_of_two()).ok().flatten().map(|host| vec![host])
+        } else if depends && folded {
+            let again = Scope::new(self, node, true).and_then(|mut scope| scope.lower());
+            again.ok().map(|outputs| {
+                let host = |(operand, _)| if let Operand::Constant(host) = operand { Some(host) } else { None };
+                outputs.into_iter().filter_map(host).collect()
+            })
+        } else {
+            None
+        };
+        for (index, (name, (operand, kind))) in node.outputs.iter().zip(outputs).enumerate() {
+            if name.is_empty() {
+                continue;
+            }
+            if let Operand::Value(id) = operand
+                && id.index() >= before
+            {
+                self.builder.rename(id, name.clone());
+            }
+            let mut two = seconds.as_ref().and_then(|hosts: &Vec<Host>| hosts.get(index).cloned());
+            if let (Operand::Constant(one), Some(second)) = (&operand, &two)
+                && one == second
+            {
+                two = None;
+            }
+            self.define(name, operand, kind);
+            if let Some(known) = self.names.get_mut(name) {
+                known.two = two;
+            }
+        }
+        Ok(())
+    }
+
+    /// A conditional whose condition is known.
+    fn branch(&mut self, node: &NodeDef) -> Result<()> {
+        let unsupported =
+            |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
+        let condition = node.inputs.first().and_then(|name| self.names.get(name));
+        let Some(Known { one: Operand::Constant(host), .. }) = condition else {
+            return Err(unsupported("a condition that depends on the data"));
+        };
+        let chosen = if host.first() != 0.0 { "then_branch" } else { "else_branch" };
+        let Some(Attribute::Graph(graph)) = node.attribute(chosen) else {
+            return Err(unsupported("the branch is missing"));
+        };
+        self.graph(graph)?;
+        for (outer, inner) in node.outputs.iter().zip(&graph.outputs) {
+            let known = self.names.get(&inner.name).cloned().ok_or_else(|| unsupported("a branch has no result"))?;
+            self.names.insert(outer.clone(), known);
+        }
+        Ok(())
+    }
+
+    /// A function of the model, written out in place.
+    fn function(&mut self, node: &NodeDef) -> Result<()> {
+        const MAX_DEPTH: usize = 16;
+        let unsupported = |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
+        if self.depth >= MAX_DEPTH {
+            return Err(unsupported("functions call each other too deeply"));
+        }
+        let functions = self.functions;
+        let Some(function) = functions.iter().find(|f| f.name == node.op && f.domain == node.domain) else {
+            return Err(unsupported("the function is missing"));
+        };
+        let prefix = node.outputs.first().map_or("", String::as_str);
+        let local = |name: &String| if name.is_empty() { String::new() } else { format!("{prefix}/{name}") };
+        for (formal, actual) in function.inputs.iter().zip(&node.inputs) {
+            if let Some(known) = self.names.get(actual).cloned() {
+                self.names.insert(local(formal), known);
+            }
+        }
+        let body: Vec<NodeDef> = function
+            .nodes
+            .iter()
+            .map(|inner| NodeDef {
+                name: format!("{prefix}/{}", inner.name),
+                inputs: inner.inputs.iter().map(local).collect(),
+                outputs: inner.outputs.iter().map(local).collect(),
+                attributes: inner
+                    .attributes
+                    .iter()
+                    .filter_map(|(name, value)| match value {
+                        Attribute::Reference(outer) => {
+                            node.attribute(outer).map(|actual| (name.clone(), actual.clone()))
+                        }
+                        other => Some((name.clone(), other.clone())),
+                    })
+                    .collect(),
+                ..inner.clone()
+            })
+            .collect();
+        self.depth += 1;
+        self.nodes(&body)?;
+        self.depth -= 1;
+        for (outer, inner) in node.outputs.iter().zip(&function.outputs) {
+            let known = self.names.get(&local(inner)).cloned().ok_or_else(|| unsupported("it has no result"))?;
+            self.names.insert(outer.clone(), known);
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, name: &str) -> Result<ValueId> {
+        match self.names.get(name).cloned() {
+            Some(Known { one: Operand::Value(id), .. }) => Ok(id),
+            Some(Known { one: Operand::Constant(host), .. }) => {
+                Ok(self.builder.constant(name, host.shape.clone(), host.data.as_ref().clone()))
+            }
+            None => Err(NetError::Malformed { reason: format!("output {name:?} is not computed by any node") }),
+        }
+    }
+}
+
+/// An order of the nodes in which every operand is known before it is used.
+fn topological(nodes: &[NodeDef], known: impl Fn(&str) -> bool) -> Result<Vec<usize>> {
+    let maker: HashMap<&str, usize> = nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(index, node)| node.outputs.iter().map(move |name| (name.as_str(), index)))
+        .collect();
+    let mut waiting = vec![0usize; nodes.len()];
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (index, node) in nodes.iter().enumerate() {
+        for name in node.inputs.iter().filter(|name| !name.is_empty() && !known(name)) {
+            let Some(&source) = maker.get(name.as_str()) else {
+                let reason = format!("node {} needs {name:?}, which nothing computes", node.label());
+                return Err(NetError::Malformed { reason });
+            };
+            waiting[index] += 1;
+            users[source].push(index);
+        }
+    }
+    // Files are written in order; a heap keeps to it where there is a choice.
+    let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<usize>> =
+        (0..nodes.len()).filter(|&index| waiting[index] == 0).map(std::cmp::Reverse).collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    while let Some(std::cmp::Reverse(index)) = ready.pop() {
+        order.push(index);
+        for &user in &users[index] {
+            waiting[user] -= 1;
+            if waiting[user] == 0 {
+                ready.push(std::cmp::Reverse(user));
+            }
+        }
+    }
+    if order.len() < nodes.len() {
+        let stuck = (0..nodes.len()).find(|&index| waiting[index] > 0).map_or(String::new(), |i| nodes[i].label());
+        return Err(NetError::Malformed { reason: format!("the graph has a cycle through node {stuck}") });
+    }
+    Ok(order)
+}

@@ -1,0 +1,42 @@
+//! Pools.
+
+use super::linear::window;
+use super::scope::{Results, Scope};
+use crate::error::Result;
+use crate::op::{Pool, PoolKind, Reduce, ReduceKind};
+
+pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
+    let average = match scope.op() {
+        "MaxPool" => false,
+        "AveragePool" => true,
+        "GlobalAveragePool" => return global(scope, ReduceKind::Mean),
+        "GlobalMaxPool" => return global(scope, ReduceKind::Max),
+        _ => return Ok(None),
+    };
+    let x = scope.input(0)?;
+    let shape = scope.shape(&x);
+    let kernel: Option<Vec<usize>> =
+        scope.ints("kernel_shape").and_then(|k| k.iter().map(|&k| usize::try_from(k).ok()).collect());
+    let Some(kernel) = kernel.filter(|kernel| shape.len() >= 3 && kernel.len() + 2 == shape.len()) else {
+        return Err(scope.misshapen(format!("a pool over {shape:?} needs a kernel per axis of space")));
+    };
+    if scope.node.outputs.get(1).is_some_and(|name| !name.is_empty()) {
+        return Err(scope.unsupported("the indices of a max pool as an output"));
+    }
+    let window = window(scope, &shape[2..], &kernel)?;
+    let kind = if average {
+        PoolKind::Average { count_padding: scope.int("count_include_pad", 0) != 0 }
+    } else {
+        PoolKind::Max
+    };
+    let round_up = scope.int("ceil_mode", 0) != 0;
+    let y = scope.emit(Pool { kind, kernel, window, round_up }, &[&x])?;
+    scope.result(y)
+}
+
+fn global(scope: &mut Scope<'_, '_>, kind: ReduceKind) -> Result<Option<Results>> {
+    let x = scope.input(0)?;
+    let axes = (2..scope.shape(&x).len()).collect();
+    let y = scope.emit(Reduce { kind, axes, keep: true }, &[&x])?;
+    scope.result(y)
+}

@@ -1,0 +1,273 @@
+//! One node being lowered: its attributes, its operands, and the primitives it becomes.
+
+use super::constant::{Host, Kind, evaluate};
+use super::{Lowering, activation, arithmetic, gather, linear, normalise, plumbing, pool, reduce, reshape};
+use crate::error::{NetError, Result};
+use crate::graph::{Batch, Meta, ValueId};
+use crate::onnx::model::{Attribute, NodeDef};
+use crate::op::{InferError, Op};
+use std::sync::Arc;
+
+/// An operand of a node: a constant of the lowering, or a value of the graph.
+#[derive(Clone, Debug)]
+pub(in crate::onnx) enum Operand {
+    Constant(Host),
+    Value(ValueId),
+}
+
+/// The results of a node, each with its kind.
+pub(super) type Results = Vec<(Operand, Kind)>;
+
+/// The largest constant a lowering computes: what a file asks for beyond this is refused.
+const MAX_CONSTANT: usize = 1 << 28;
+
+/// A node being lowered.
+pub(in crate::onnx) struct Scope<'a, 'b> {
+    pub(super) lowering: &'a mut Lowering<'b>,
+    pub(super) node: &'a NodeDef,
+    inputs: Vec<Option<Operand>>,
+    /// Constants are those for two samples.
+    for_two: bool,
+}
+
+impl<'a, 'b> Scope<'a, 'b> {
+    pub(super) fn new(lowering: &'a mut Lowering<'b>, node: &'a NodeDef, for_two: bool) -> Result<Self> {
+        let inputs = node
+            .inputs
+            .iter()
+            .map(|name| {
+                if name.is_empty() {
+                    return Ok(None);
+                }
+                let known = lowering.names.get(name).ok_or_else(|| NetError::Malformed {
+                    reason: format!("node {} needs {name:?}, which nothing computes", node.label()),
+                })?;
+                Ok(Some(match (&known.two, for_two) {
+                    (Some(two), true) => Operand::Constant(two.clone()),
+                    _ => known.one.clone(),
+                }))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { lowering, node, inputs, for_two })
+    }
+
+    /// Lowers the node.
+    pub(super) fn lower(&mut self) -> Result<Results> {
+        let domain = self.node.domain.as_str();
+        if !matches!(domain, "" | "ai.onnx" | "com.microsoft") {
+            return Err(self.unsupported(format!("operators of domain {domain:?} are not supported")));
+        }
+        let families =
+            [activation::lower, arithmetic::lower, linear::lower, normalise::lower, pool::lower, reduce::lower];
+        let families = families.into_iter().chain([gather::lower, reshape::lower, plumbing::lower]);
+        for family in families {
+            if let Some(results) = family(self)? {
+                return Ok(results);
+            }
+        }
+        Err(self.unsupported("this operator is not supported"))
+    }
+
+    pub(super) fn op(&self) -> &'a str {
+        &self.node.op
+    }
+
+    pub(super) fn opset(&self) -> i64 {
+        self.lowering.opset
+    }
+
+    pub(super) fn unsupported(&self, reason: impl Into<String>) -> NetError {
+        NetError::Unsupported { node: self.node.label(), reason: reason.into() }
+    }
+
+    pub(super) fn misshapen(&self, reason: impl Into<String>) -> NetError {
+        NetError::Shape { node: self.node.label(), reason: reason.into() }
+    }
+
+    // Attributes.
+
+    pub(super) fn int(&self, name: &str, default: i64) -> i64 {
+        match self.node.attribute(name) {
+            Some(Attribute::Int(value)) => *value,
+            _ => default,
+        }
+    }
+
+    pub(super) fn float(&self, name: &str, default: f64) -> f64 {
+        match self.node.attribute(name) {
+            Some(Attribute::Float(value)) => shortest(*value),
+            _ => default,
+        }
+    }
+
+    pub(super) fn ints(&self, name: &str) -> Option<Vec<i64>> {
+        match self.node.attribute(name) {
+            Some(Attribute::Ints(values)) => Some(values.clone()),
+            Some(Attribute::Int(value)) => Some(vec![*value]),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        match self.node.attribute(name) {
+            Some(Attribute::Text(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    // Operands.
+
+    pub(super) fn n_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    pub(super) fn optional(&self, index: usize) -> Option<Operand> {
+        self.inputs.get(index).cloned().flatten()
+    }
+
+    pub(super) fn input(&self, index: usize) -> Result<Operand> {
+        self.optional(index).ok_or_else(|| self.misshapen(format!("operand {index} is missing")))
+    }
+
+    pub(super) fn kind(&self, operand: &Operand) -> Kind {
+        match operand {
+            Operand::Constant(host) => host.kind,
+            Operand::Value(id) => self.lowering.kinds.get(id).copied().unwrap_or(Kind::Float),
+        }
+    }
+
+    pub(super) fn shape(&self, operand: &Operand) -> Vec<usize> {
+        match operand {
+            Operand::Constant(host) => host.shape.clone(),
+            Operand::Value(id) => self.lowering.builder.shape(*id).to_vec(),
+        }
+    }
+
+    pub(super) fn batch(&self, operand: &Operand) -> Option<Batch> {
+        match operand {
+            Operand::Constant(_) => None,
+            Operand::Value(id) => self.lowering.builder.meta(*id).batch.clone(),
+        }
+    }
+
+    /// A constant operand, where only a constant will do.
+    pub(super) fn constant(&self, index: usize) -> Result<Option<Host>> {
+        match self.optional(index) {
+            None => Ok(None),
+            Some(Operand::Constant(host)) => Ok(Some(host)),
+            Some(Operand::Value(_)) => {
+                Err(self.unsupported(format!("operand {index} depends on the data; it must be constant")))
+            }
+        }
+    }
+
+    /// A constant operand as integers.
+    pub(super) fn integers(&self, index: usize) -> Result<Option<Vec<i64>>> {
+        Ok(self.constant(index)?.map(|host| host.to_integers()))
+    }
+
+    /// Integers from an operand, or from the attribute that had them in earlier opsets.
+    pub(super) fn integers_or(&self, index: usize, attribute: &str) -> Result<Option<Vec<i64>>> {
+        Ok(match self.integers(index)? {
+            Some(values) => Some(values),
+            None => self.ints(attribute),
+        })
+    }
+
+    /// An axis counted from either end.
+    pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
+        let resolved = if axis < 0 { axis + rank as i64 } else { axis };
+        match usize::try_from(resolved) {
+            Ok(axis) if axis < rank => Ok(axis),
+            _ => Err(self.misshapen(format!("axis {axis} of a value with {rank} axes"))),
+        }
+    }
+
+    pub(super) fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
+        axes.iter().map(|&axis| self.axis(axis, rank)).collect()
+    }
+
+    // Primitives.
+
+    /// Applies a primitive; the result is of the first operand's kind.
+    pub(super) fn emit(&mut self, op: impl Op + 'static, operands: &[&Operand]) -> Result<Operand> {
+        let kind = operands.first().map_or(Kind::Float, |operand| self.kind(operand));
+        self.emit_as(kind, op, operands)
+    }
+
+    /// Applies a primitive whose result is of this kind: at once if all operands are constants.
+    pub(super) fn emit_as(&mut self, kind: Kind, op: impl Op + 'static, operands: &[&Operand]) -> Result<Operand> {
+        let hosts: Option<Vec<&Host>> =
+            operands.iter().map(|o| if let Operand::Constant(host) = o { Some(host) } else { None }).collect();
+        if let Some(hosts) = hosts {
+            let metas: Vec<Meta> = hosts.iter().map(|host| Meta::shared(host.shape.clone())).collect();
+            let meta = op.infer(&metas.iter().collect::<Vec<_>>()).map_err(|error| match error {
+                InferError::Mixes => NetError::MixesSamples { node: self.node.label() },
+                InferError::Shape(reason) => self.misshapen(reason),
+            })?;
+            self.check_size(&meta.shape)?;
+            return Ok(Operand::Constant(evaluate(&op, &hosts, meta.shape, kind)));
+        }
+        if self.for_two {
+            return Err(self.unsupported("not constant"));
+        }
+        let ids: Vec<ValueId> = operands.iter().map(|operand| self.value(operand)).collect();
+        let label = self.node.label();
+        let name = if self.node.name.is_empty() { &label } else { &self.node.name };
+        let id = self.lowering.builder.push_node(&label, name, Arc::new(op), &ids)?;
+        self.lowering.kinds.insert(id, kind);
+        Ok(Operand::Value(id))
+    }
+
+    /// Whether a shape is small enough to be computed at once.
+    pub(super) fn check_size(&self, shape: &[usize]) -> Result<()> {
+        let count = shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
+        if count.is_none_or(|count| count > MAX_CONSTANT) {
+            return Err(self.unsupported(format!("a constant of shape {shape:?} is too large")));
+        }
+        Ok(())
+    }
+
+    /// An operand as a value of the graph.
+    pub(super) fn value(&mut self, operand: &Operand) -> ValueId {
+        match operand {
+            Operand::Value(id) => *id,
+            Operand::Constant(host) => {
+                let id = self.lowering.builder.constant("", host.shape.clone(), host.data.as_ref().clone());
+                self.lowering.kinds.insert(id, host.kind);
+                id
+            }
+        }
+    }
+
+    pub(super) fn scalar(value: f64) -> Operand {
+        Operand::Constant(Host::new(vec![], vec![value], Kind::Float))
+    }
+
+    pub(super) fn set_batch(&mut self, operand: &Operand, batch: Option<Batch>) {
+        if let (Operand::Value(id), Some(batch)) = (operand, batch) {
+            self.lowering.builder.set_batch(*id, batch);
+        }
+    }
+
+    /// A single result.
+    pub(super) fn result(&self, operand: Operand) -> Result<Option<Results>> {
+        let kind = self.kind(&operand);
+        Ok(Some(vec![(operand, kind)]))
+    }
+
+    /// The batch size the file is written for, where it is baked into its constants.
+    pub(super) fn baked(&self) -> Option<usize> {
+        self.lowering.baked
+    }
+
+    /// The constant operand for two samples, where it differs.
+    pub(super) fn second(&self, index: usize) -> Option<Host> {
+        self.node.inputs.get(index).and_then(|name| self.lowering.names.get(name)).and_then(|known| known.two.clone())
+    }
+}
+
+/// The shortest decimal that reads as this `f32`: 1e-5 in a file is meant to be 1e-5.
+fn shortest(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
+}

@@ -1,0 +1,12 @@
+//! Reading ONNX files.
+
+mod detect;
+mod lower;
+mod model;
+mod tensor;
+mod wire;
+
+pub(crate) use detect::{Detected, detect, folded_normalisations};
+pub(crate) use lower::{InputShape, Kind, Request, lower};
+pub(crate) use model::{Dimension, Model, ValueInfo};
+pub(crate) use tensor::Data;
