@@ -2,63 +2,16 @@
 
 use crate::element::Element;
 
-#[inline(always)]
-pub(crate) fn exp<T: Element>(x: T) -> T {
-    x.exp()
-}
-
-#[inline(always)]
-pub(crate) fn exp_m1<T: Element>(x: T) -> T {
-    x.exp_m1()
-}
-
-#[inline(always)]
-pub(crate) fn ln<T: Element>(x: T) -> T {
-    x.ln()
-}
-
-#[inline(always)]
-pub(crate) fn tanh<T: Element>(x: T) -> T {
-    x.tanh()
-}
-
-#[inline(always)]
-pub(crate) fn sin<T: Element>(x: T) -> T {
-    x.sin()
-}
-
-#[inline(always)]
-pub(crate) fn cos<T: Element>(x: T) -> T {
-    x.cos()
-}
-
-#[inline(always)]
-pub(crate) fn erf<T: Element>(x: T) -> T {
-    T::of(libm::erf(x.wide()))
-}
-
 /// `1 / (1 + e^−x)`; the exponential overflows to a harmless infinity.
 #[inline(always)]
 pub(crate) fn sigmoid<T: Element>(x: T) -> T {
-    T::one() / (T::one() + exp(-x))
+    T::one() / (T::one() + (-x).exp())
 }
 
 /// `ln(1 + eˣ)` without overflow.
 #[inline(always)]
 pub(crate) fn softplus<T: Element>(x: T) -> T {
     x.max(T::zero()) + (-x.abs()).exp().ln_1p()
-}
-
-/// Φ(x).
-#[inline(always)]
-pub(crate) fn normal_cdf<T: Element>(x: T) -> T {
-    T::of(0.5) * (T::one() + erf(x * T::of(std::f64::consts::FRAC_1_SQRT_2)))
-}
-
-/// φ(x).
-#[inline(always)]
-pub(crate) fn normal_density<T: Element>(x: T) -> T {
-    T::of(0.398_942_280_401_432_7) * exp(T::of(-0.5) * x * x)
 }
 
 /// `x^p`; small whole powers by multiplication, so that negative bases and speed are right.

@@ -4,6 +4,7 @@ use super::math;
 use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
+use mercer_linalg::elementary::{self, Function as Elementary};
 use mercer_linalg::simd::dispatch;
 
 /// `y = f(x)`, elementwise.
@@ -88,6 +89,43 @@ fn map2<T: Element>(x: &[T], y: &[T], d: &mut [T], f: impl Fn(T, T) -> T) {
     dispatch(|| d.iter_mut().zip(x.iter().zip(y)).for_each(|(d, (&x, &y))| *d = f(x, y)));
 }
 
+/// Elements that are worked on while they are in the first-level cache.
+const PIECE: usize = 512;
+
+/// `y = after(x, f(before(x)))` for an elementary function `f`.
+fn staged<T: Element>(
+    x: &[T],
+    y: &mut [T],
+    before: impl Fn(T) -> T,
+    function: Elementary,
+    after: impl Fn(T, T) -> T,
+) {
+    for (x, y) in x.chunks(PIECE).zip(y.chunks_mut(PIECE)) {
+        map(x, y, &before);
+        elementary::apply(function, y);
+        dispatch(|| y.iter_mut().zip(x).for_each(|(y, &x)| *y = after(x, *y)));
+    }
+}
+
+/// `d = join(x, f(x/√2 or …), g(…))` for two elementary functions of the same number.
+fn staged2<T: Element>(
+    x: &[T],
+    d: &mut [T],
+    (first, before_first): (Elementary, impl Fn(T) -> T),
+    (second, before_second): (Elementary, impl Fn(T) -> T),
+    join: impl Fn(T, T, T) -> T,
+) {
+    let mut other = [T::zero(); PIECE];
+    for (x, d) in x.chunks(PIECE).zip(d.chunks_mut(PIECE)) {
+        let other = &mut other[..x.len()];
+        map(x, d, &before_first);
+        elementary::apply(first, d);
+        map(x, other, &before_second);
+        elementary::apply(second, other);
+        dispatch(|| d.iter_mut().zip(x.iter().zip(other.iter())).for_each(|(d, (&x, &o))| *d = join(x, *d, o)));
+    }
+}
+
 impl Function {
     /// The values over a slice.
     pub fn values<T: Element>(&self, x: &[T], y: &mut [T]) {
@@ -98,24 +136,24 @@ impl Function {
         match *self {
             Relu => map(x, y, positive),
             LeakyRelu(a) => map(x, y, |x| if x > zero { x } else { c(a) * x }),
-            Elu(a) => map(x, y, |x| if x > zero { x } else { c(a) * math::exp_m1(x) }),
+            Elu(a) => map(x, y, |x| if x > zero { x } else { c(a) * x.exp_m1() }),
             Selu { alpha, gamma } => {
-                map(x, y, |x| c(gamma) * if x > zero { x } else { c(alpha) * math::exp_m1(x) })
+                map(x, y, |x| c(gamma) * if x > zero { x } else { c(alpha) * x.exp_m1() })
             }
-            Celu(a) => map(x, y, |x| if x > zero { x } else { c(a) * math::exp_m1(x / c(a)) }),
-            Sigmoid => map(x, y, math::sigmoid),
+            Celu(a) => map(x, y, |x| if x > zero { x } else { c(a) * (x / c(a)).exp_m1() }),
+            Sigmoid => elementary::sigmoid(x, y),
             HardSigmoid { alpha, beta } => map(x, y, |x| (c(alpha) * x + c(beta)).max(zero).min(one)),
-            Tanh => map(x, y, math::tanh),
-            Erf => map(x, y, math::erf),
-            Gelu => map(x, y, |x| x * math::normal_cdf(x)),
-            GeluTanh => map(x, y, |x| half * x * (one + math::tanh(gelu_inner(x)))),
-            Swish(beta) => map(x, y, |x| x * math::sigmoid(c(beta) * x)),
+            Tanh => elementary::tanh(x, y),
+            Erf => elementary::erf(x, y),
+            Gelu => staged(x, y, |x| x * c(SQRT_HALF), Elementary::Erf, |x, e| half * x * (one + e)),
+            GeluTanh => staged(x, y, gelu_inner, Elementary::Tanh, |x, t| half * x * (one + t)),
+            Swish(beta) => staged(x, y, |x| c(beta) * x, Elementary::Sigmoid, |x, s| x * s),
             HardSwish => map(x, y, |x| x * (x / c(6.0) + half).max(zero).min(one)),
-            Mish => map(x, y, |x| x * math::tanh(math::softplus(x))),
+            Mish => map(x, y, |x| x * math::softplus(x).tanh()),
             Softplus => map(x, y, math::softplus),
             Softsign => map(x, y, |x| x / (one + x.abs())),
-            Sin => map(x, y, math::sin),
-            Cos => map(x, y, math::cos),
+            Sin => elementary::sin(x, y),
+            Cos => elementary::cos(x, y),
             Tan => map(x, y, |x| x.tan()),
             Asin => map(x, y, |x| x.asin()),
             Acos => map(x, y, |x| x.acos()),
@@ -127,8 +165,8 @@ impl Function {
             Atanh => map(x, y, |x| x.atanh()),
             Abs => map(x, y, |x| x.abs()),
             Neg => map(x, y, |x| -x),
-            Exp => map(x, y, math::exp),
-            Log => map(x, y, math::ln),
+            Exp => elementary::exp(x, y),
+            Log => elementary::ln(x, y),
             Sqrt => map(x, y, |x| x.sqrt()),
             Reciprocal => map(x, y, |x| one / x),
             Power(p) => map(x, y, |x| math::power(x, c(p))),
@@ -170,16 +208,19 @@ impl Function {
             Sigmoid => map2(x, y, d, |_, y| y * (one - y)),
             HardSigmoid { alpha, .. } => map2(x, y, d, |_, y| if y > zero && y < one { c(alpha) } else { zero }),
             Tanh => map2(x, y, d, |_, y| one - y * y),
-            Erf => map2(x, y, d, |x, _| c(std::f64::consts::FRAC_2_SQRT_PI) * math::exp(-x * x)),
-            Gelu => map2(x, y, d, |x, _| math::normal_cdf(x) + x * math::normal_density(x)),
-            GeluTanh => map2(x, y, d, |x, _| {
-                let t = math::tanh(gelu_inner(x));
+            Erf => {
+                let scale = c(std::f64::consts::FRAC_2_SQRT_PI);
+                staged(x, d, |x| -x * x, Elementary::Exp, |_, e| scale * e);
+            }
+            Gelu => {
+                let cdf = (Elementary::Erf, |x| x * c(SQRT_HALF));
+                let density = (Elementary::Exp, |x| c(-0.5) * x * x);
+                staged2(x, d, cdf, density, |x, e, g| half * (one + e) + x * c(INV_SQRT_2PI) * g);
+            }
+            GeluTanh => staged(x, d, gelu_inner, Elementary::Tanh, |x, t| {
                 half * (one + t) + half * x * (one - t * t) * c(GELU_SCALE) * (one + c(3.0 * GELU_CUBIC) * x * x)
             }),
-            Swish(beta) => map2(x, y, d, |x, y| {
-                let s = math::sigmoid(c(beta) * x);
-                s + c(beta) * y * (one - s)
-            }),
+            Swish(beta) => staged(x, d, |x| c(beta) * x, Elementary::Sigmoid, |x, s| s + c(beta) * x * s * (one - s)),
             HardSwish => map2(x, y, d, |x, _| {
                 if x <= c(-3.0) {
                     zero
@@ -190,13 +231,13 @@ impl Function {
                 }
             }),
             Mish => map2(x, y, d, |x, _| {
-                let t = math::tanh(math::softplus(x));
+                let t = math::softplus(x).tanh();
                 t + x * (one - t * t) * math::sigmoid(x)
             }),
-            Softplus => map2(x, y, d, |x, _| math::sigmoid(x)),
+            Softplus => elementary::sigmoid(x, d),
             Softsign => map2(x, y, d, |x, _| one / ((one + x.abs()) * (one + x.abs()))),
-            Sin => map2(x, y, d, |x, _| math::cos(x)),
-            Cos => map2(x, y, d, |x, _| -math::sin(x)),
+            Sin => elementary::cos(x, d),
+            Cos => staged(x, d, |x| x, Elementary::Sin, |_, s| -s),
             Tan => map2(x, y, d, |_, y| one + y * y),
             Asin => map2(x, y, d, |x, _| one / (one - x * x).sqrt()),
             Acos => map2(x, y, d, |x, _| -one / (one - x * x).sqrt()),
@@ -225,6 +266,8 @@ impl Function {
 /// √(2/π) and the cubic coefficient of the tanh form of GELU (Hendrycks and Gimpel 2016, arXiv 1606.08415).
 const GELU_SCALE: f64 = 0.797_884_560_802_865_4;
 const GELU_CUBIC: f64 = 0.044_715;
+const SQRT_HALF: f64 = std::f64::consts::FRAC_1_SQRT_2;
+const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
 #[inline(always)]
 fn gelu_inner<T: Element>(x: T) -> T {
