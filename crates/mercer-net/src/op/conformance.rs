@@ -49,6 +49,17 @@ fn uniform(seed: u64, count: usize) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
+/// The value of a primitive at given shared operands, for tests with numbers worked out by hand.
+pub(crate) fn values(op: impl Op + 'static, shapes: &[&[usize]], operands: &[&[f64]]) -> Vec<f64> {
+    let op: Arc<dyn Op> = Arc::new(op);
+    let shared: Vec<Operand> = shapes.iter().map(|shape| shared(shape)).collect();
+    let mut case = Case::<f64>::new(&op, &shared, 1);
+    for (parameter, numbers) in case.weights.parameters.iter_mut().zip(operands) {
+        parameter.copy_from_slice(numbers);
+    }
+    case.forward()
+}
+
 struct Case<T> {
     graph: Arc<Graph>,
     weights: Weights<T>,

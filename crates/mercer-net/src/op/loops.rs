@@ -60,6 +60,7 @@ impl<const K: usize> Loops<K> {
 
     /// Calls `body(start, length, offsets, strides)` for each inner run: `start` counts elements of the whole shape in
     /// order.
+    #[inline(always)]
     pub(crate) fn runs(&self, mut body: impl FnMut(usize, usize, [usize; K], [usize; K])) {
         let inner = self.rank - 1;
         let length = self.sizes[inner];

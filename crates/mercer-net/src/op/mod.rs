@@ -13,23 +13,55 @@
 //! once. All derivative readings of one primitive are checked against each other and against finite differences by the
 //! conformance suite.
 
+#![allow(clippy::too_many_arguments, reason = "the readings of a primitive need what they need")]
+
+mod arg_extreme;
 mod arguments;
+mod axes;
+mod binary;
+mod concat;
 #[cfg(test)]
 pub(crate) mod conformance;
-mod binary;
 mod conv;
+mod cumsum;
+mod expand;
+mod gather;
+mod gather_elements;
+mod linear;
 mod loops;
 mod math;
 mod matmul;
+mod normalise;
+mod pad;
+mod pool;
+mod reduce;
+mod select;
+mod slice;
+mod softmax;
+mod transpose;
 mod unary;
 mod view;
 
 pub(crate) use arguments::{Directions, Operands};
 pub use arguments::{Arg, Call, Scratch, Tangents};
 
+pub use arg_extreme::ArgExtreme;
 pub use binary::{Binary, Combine};
+pub use concat::Concat;
 pub use conv::{Conv, Window};
+pub use cumsum::CumSum;
+pub use expand::Expand;
+pub use gather::Gather;
+pub use gather_elements::GatherElements;
 pub use matmul::MatMul;
+pub use normalise::Normalise;
+pub use pad::{Margin, Pad};
+pub use pool::{Pool, Pooling};
+pub use reduce::{Reduce, Reduction};
+pub use select::Where;
+pub use slice::Slice;
+pub use softmax::Softmax;
+pub use transpose::Transpose;
 pub use unary::{Function, Unary};
 pub use view::Reshape;
 

@@ -3,7 +3,7 @@
 use super::constant::Kind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
-use crate::op::{Binary, Combine, Function, Normalise, Pool, PoolKind, Reshape, Softmax, Unary, Window};
+use crate::op::{Binary, Combine, Function, Normalise, Pool, Pooling, Reshape, Softmax, Unary, Window};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
@@ -166,7 +166,7 @@ fn local_response(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.set_batch(&rows, outer);
     let before = (size - 1) / 2;
     let window = Window { before: vec![before, 0], after: vec![size - 1 - before, 0], ..Window::plain(2) };
-    let kind = PoolKind::Average { count_padding: true };
+    let kind = Pooling::Average { count_padding: true };
     let mean = scope.emit(Pool { kind, kernel: vec![size, 1], window, round_up: false }, &[&rows])?;
     let back = scope.emit(Reshape { shape }, &[&mean])?;
     scope.set_batch(&back, batch);

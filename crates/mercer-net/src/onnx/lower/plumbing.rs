@@ -5,7 +5,7 @@ use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::graph::Batch;
 use crate::onnx::model::Attribute;
-use crate::op::{Concat, Expand, Pad, PadMode, Reshape, Slice, Transpose};
+use crate::op::{Concat, Expand, Pad, Margin, Reshape, Slice, Transpose};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
@@ -196,10 +196,10 @@ fn pad(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         None => scope.float("value", 0.0),
     };
     let mode = match scope.text("mode").unwrap_or("constant") {
-        "constant" => PadMode::Constant(value),
-        "reflect" => PadMode::Reflect,
-        "edge" => PadMode::Edge,
-        "wrap" => PadMode::Wrap,
+        "constant" => Margin::Constant(value),
+        "reflect" => Margin::Reflect,
+        "edge" => Margin::Edge,
+        "wrap" => Margin::Wrap,
         other => return Err(scope.unsupported(format!("padding mode {other:?}"))),
     };
     let (mut before, mut after) = (vec![0i64; rank], vec![0i64; rank]);

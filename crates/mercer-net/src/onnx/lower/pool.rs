@@ -3,14 +3,14 @@
 use super::linear::window;
 use super::scope::{Results, Scope};
 use crate::error::Result;
-use crate::op::{Pool, PoolKind, Reduce, ReduceKind};
+use crate::op::{Pool, Pooling, Reduce, Reduction};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let average = match scope.op() {
         "MaxPool" => false,
         "AveragePool" => true,
-        "GlobalAveragePool" => return global(scope, ReduceKind::Mean),
-        "GlobalMaxPool" => return global(scope, ReduceKind::Max),
+        "GlobalAveragePool" => return global(scope, Reduction::Mean),
+        "GlobalMaxPool" => return global(scope, Reduction::Max),
         _ => return Ok(None),
     };
     let x = scope.input(0)?;
@@ -25,16 +25,16 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     }
     let window = window(scope, &shape[2..], &kernel)?;
     let kind = if average {
-        PoolKind::Average { count_padding: scope.int("count_include_pad", 0) != 0 }
+        Pooling::Average { count_padding: scope.int("count_include_pad", 0) != 0 }
     } else {
-        PoolKind::Max
+        Pooling::Max
     };
     let round_up = scope.int("ceil_mode", 0) != 0;
     let y = scope.emit(Pool { kind, kernel, window, round_up }, &[&x])?;
     scope.result(y)
 }
 
-fn global(scope: &mut Scope<'_, '_>, kind: ReduceKind) -> Result<Option<Results>> {
+fn global(scope: &mut Scope<'_, '_>, kind: Reduction) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let axes = (2..scope.shape(&x).len()).collect();
     let y = scope.emit(Reduce { kind, axes, keep: true }, &[&x])?;

@@ -3,7 +3,7 @@
 use super::constant::Kind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
-use crate::op::{ArgExtreme, Binary, Combine, CumSum, Function, Reduce, ReduceKind, Unary};
+use crate::op::{ArgExtreme, Binary, Combine, CumSum, Function, Reduce, Reduction, Unary};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
@@ -28,19 +28,19 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         scope.emit(Reduce { kind, axes: axes.clone(), keep }, &[x])
     };
     let y = match scope.op() {
-        "ReduceSum" => reduce(scope, ReduceKind::Sum, &x)?,
-        "ReduceMean" => reduce(scope, ReduceKind::Mean, &x)?,
-        "ReduceMax" => reduce(scope, ReduceKind::Max, &x)?,
-        "ReduceMin" => reduce(scope, ReduceKind::Min, &x)?,
-        "ReduceProd" => reduce(scope, ReduceKind::Prod, &x)?,
+        "ReduceSum" => reduce(scope, Reduction::Sum, &x)?,
+        "ReduceMean" => reduce(scope, Reduction::Mean, &x)?,
+        "ReduceMax" => reduce(scope, Reduction::Max, &x)?,
+        "ReduceMin" => reduce(scope, Reduction::Min, &x)?,
+        "ReduceProd" => reduce(scope, Reduction::Prod, &x)?,
         "ReduceL1" => norm_1(scope, &x, axes, keep)?,
         "ReduceL2" => norm_2(scope, &x, axes, keep)?,
         "ReduceSumSquare" => {
             let squares = square(scope, &x)?;
-            reduce(scope, ReduceKind::Sum, &squares)?
+            reduce(scope, Reduction::Sum, &squares)?
         }
         "ReduceLogSum" => {
-            let sum = reduce(scope, ReduceKind::Sum, &x)?;
+            let sum = reduce(scope, Reduction::Sum, &x)?;
             scope.emit(Unary(Function::Log), &[&sum])?
         }
         "ReduceLogSumExp" => log_sum_exp(scope, &x, axes, keep)?,
@@ -51,28 +51,28 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 
 pub(super) fn norm_1(scope: &mut Scope<'_, '_>, x: &Operand, axes: Vec<usize>, keep: bool) -> Result<Operand> {
     let absolute = scope.emit(Unary(Function::Abs), &[x])?;
-    scope.emit(Reduce { kind: ReduceKind::Sum, axes, keep }, &[&absolute])
+    scope.emit(Reduce { kind: Reduction::Sum, axes, keep }, &[&absolute])
 }
 
 pub(super) fn norm_2(scope: &mut Scope<'_, '_>, x: &Operand, axes: Vec<usize>, keep: bool) -> Result<Operand> {
     let squares = scope.emit(Unary(Function::Power(2.0)), &[x])?;
-    let sum = scope.emit(Reduce { kind: ReduceKind::Sum, axes, keep }, &[&squares])?;
+    let sum = scope.emit(Reduce { kind: Reduction::Sum, axes, keep }, &[&squares])?;
     scope.emit(Unary(Function::Sqrt), &[&sum])
 }
 
 /// `max + ln Σ exp(x − max)`: the maximum moves neither value nor derivative.
 fn log_sum_exp(scope: &mut Scope<'_, '_>, x: &Operand, axes: Vec<usize>, keep: bool) -> Result<Operand> {
-    let largest = scope.emit(Reduce { kind: ReduceKind::Max, axes: axes.clone(), keep: true }, &[x])?;
+    let largest = scope.emit(Reduce { kind: Reduction::Max, axes: axes.clone(), keep: true }, &[x])?;
     let below = scope.emit(Binary(Combine::Sub), &[x, &largest])?;
     let exponentials = scope.emit(Unary(Function::Exp), &[&below])?;
-    let sum = scope.emit(Reduce { kind: ReduceKind::Sum, axes: axes.clone(), keep: true }, &[&exponentials])?;
+    let sum = scope.emit(Reduce { kind: Reduction::Sum, axes: axes.clone(), keep: true }, &[&exponentials])?;
     let log = scope.emit(Unary(Function::Log), &[&sum])?;
     let y = scope.emit(Binary(Combine::Add), &[&log, &largest])?;
     if keep {
         return Ok(y);
     }
     // A sum over axes of size one drops them and keeps track of the batch.
-    scope.emit(Reduce { kind: ReduceKind::Sum, axes, keep: false }, &[&y])
+    scope.emit(Reduce { kind: Reduction::Sum, axes, keep: false }, &[&y])
 }
 
 fn extreme(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {

@@ -1,0 +1,142 @@
+//! The networks of `tests/golden`: outputs, parameter counts and full tangent kernels against PyTorch's.
+//!
+//! Tolerances: f32 1e-5 and f64 1e-10 in relative Frobenius norm; the transformers' files hold constants rounded to f32
+//! (a square root, an exponent), so f64 is compared to 1e-7 there.
+
+use mercer_data::{Dataset, Source};
+use mercer_kernel::{Form, Kind, Ntk};
+use mercer_net::{Element, Network};
+use std::path::PathBuf;
+
+const NAMES: &[(&str, f64)] = &[
+    ("mlp_tanh", 1e-10),
+    ("mlp_erf", 1e-10),
+    ("mnist-net_256x2", 1e-10),
+    ("cnn_mnist_pytorch", 1e-10),
+    ("verivital_Convnet_maxpool", 1e-10),
+    ("conv_zoo_legacy", 1e-10),
+    ("cifar_base_kw", 1e-10),
+    ("resnet_2b", 1e-10),
+    ("marabou_cifar10_small", 1e-10),
+    ("cifar10_resnet20", 1e-10),
+    ("cifar10_resnet20_dynamo", 1e-10),
+    ("cifar10_resnet32", 1e-10),
+    ("cifar10_resnet56", 1e-10),
+    ("tiny_bert", 1e-7),
+    ("tiny_bert_legacy", 1e-7),
+    ("tiny_vit", 1e-7),
+];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/nets")
+}
+
+fn array(name: &str, key: &str) -> Dataset {
+    Source::new(folder().join(format!("{name}.npz")), Some(key)).open().expect("a fixture")
+}
+
+fn open(name: &str) -> Network {
+    Network::from_onnx(folder().join(format!("{name}.onnx"))).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn numbers<T: Element + mercer_data::Element>(name: &str, key: &str) -> Vec<T> {
+    array(name, key).read::<T>().expect("a fixture").into_iter().collect()
+}
+
+fn distance<T: Element>(ours: &[T], theirs: &[f64]) -> f64 {
+    assert_eq!(ours.len(), theirs.len());
+    let square = |x: f64| x * x;
+    let difference: f64 = ours.iter().zip(theirs).map(|(a, b)| square(a.wide() - b)).sum();
+    (difference / theirs.iter().map(|&b| square(b)).sum::<f64>()).sqrt()
+}
+
+fn outputs<T: Element + mercer_data::Element>(name: &str, tolerance: f64) {
+    let network = open(name);
+    let x = array(name, "x");
+    let data: Vec<T> = numbers(name, "x");
+    let expected: Vec<f64> = numbers(name, "outputs");
+    let sample = x.sample_shape().to_vec();
+    for batch in [6, 1] {
+        let found = network.predict(&[(&data[..], &sample[..])], 6, None, Some(batch)).expect("runs");
+        let error = distance(&found.values, &expected);
+        assert!(error <= tolerance, "{name}: outputs at batch {batch} off by {error:e}");
+    }
+}
+
+fn kernel<T: Element + mercer_data::Element>(name: &str, form: Option<Form>, tolerance: f64) {
+    let network = open(name);
+    let data: Vec<T> = numbers(name, "x");
+    let expected: Vec<f64> = numbers(name, "ntk");
+    let mut ntk = Ntk::<T>::new(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full).expect("a kernel");
+    if let Some(form) = form {
+        let count = ntk.forms().len();
+        ntk = ntk.with_forms(vec![form; count]);
+    }
+    let gram = ntk.gram(&[&data], 6).expect("runs");
+    let error = distance(&gram, &expected);
+    assert!(error <= tolerance, "{name}: {form:?} kernel off by {error:e}");
+}
+
+#[test]
+fn parameter_counts() {
+    for (name, _) in NAMES {
+        let expected = numbers::<f64>(name, "n_params")[0] as usize;
+        let network = open(name);
+        let listed: Vec<_> = network.parameters().iter().map(|p| (p.name(), p.shape(), p.reason())).collect();
+        assert_eq!(network.n_params(), expected, "{name}: {listed:#?}");
+    }
+}
+
+#[test]
+fn outputs_in_double_precision() {
+    NAMES.iter().for_each(|&(name, tolerance)| outputs::<f64>(name, tolerance));
+}
+
+#[test]
+fn outputs_in_single_precision() {
+    NAMES.iter().for_each(|&(name, _)| outputs::<f32>(name, 1e-5));
+}
+
+#[test]
+fn kernels_from_explicit_gradients() {
+    NAMES.iter().for_each(|&(name, tolerance)| kernel::<f64>(name, Some(Form::Explicit), tolerance));
+}
+
+#[test]
+fn kernels_from_the_cheapest_factors() {
+    NAMES.iter().for_each(|&(name, tolerance)| kernel::<f64>(name, None, tolerance));
+    NAMES.iter().for_each(|&(name, _)| kernel::<f32>(name, None, 1e-5));
+}
+
+#[test]
+fn kernels_from_outer_products_only() {
+    // The deep ResNets have up to 1024 positions in 50 layers: all pairs of them would take minutes and show nothing new.
+    for &(name, tolerance) in NAMES.iter().filter(|(name, _)| !name.contains("resnet")) {
+        kernel::<f64>(name, Some(Form::Outer), tolerance);
+    }
+}
+
+#[test]
+fn trace_and_pseudo_follow_from_the_full_kernel() {
+    for name in ["mlp_erf", "conv_zoo_legacy", "tiny_bert", "tiny_vit"] {
+        let network = open(name);
+        let data: Vec<f64> = numbers(name, "x");
+        let shape = vec![array(name, "x").sample_shape().to_vec()];
+        let full: Vec<f64> = numbers(name, "ntk");
+        let c = Ntk::<f64>::new(&network, &shape, Kind::Full).expect("a kernel").n_outputs();
+        let at = |i: usize, p: usize, j: usize, q: usize| full[((i * c + p) * 6 + j) * c + q];
+        let pairs = (0..36).map(|ij| (ij / 6, ij % 6));
+        let trace: Vec<f64> = pairs.clone().map(|(i, j)| (0..c).map(|p| at(i, p, j, p)).sum()).collect();
+        let pseudo: Vec<f64> =
+            pairs.map(|(i, j)| (0..c * c).map(|pq| at(i, pq / c, j, pq % c)).sum::<f64>() / c as f64).collect();
+        for (kind, expected) in [(Kind::Trace, trace), (Kind::Pseudo, pseudo)] {
+            for form in [Form::Outer, Form::Explicit] {
+                let ntk = Ntk::<f64>::new(&network, &shape, kind).expect("a kernel");
+                let count = ntk.forms().len();
+                let gram = ntk.with_forms(vec![form; count]).gram(&[&data], 6).expect("runs");
+                let error = distance(&gram, &expected);
+                assert!(error <= 1e-7, "{name}: {kind:?} from {form:?} off by {error:e}");
+            }
+        }
+    }
+}
