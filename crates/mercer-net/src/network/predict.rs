@@ -17,7 +17,8 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Dense layers multiply the rows of a shard at once and want many; convolutions and sequences have rows of their own.
+    /// Dense layers multiply the rows of a shard at once and want many; convolutions and sequences have rows of their own,
+    /// and there a shard should stay in the second-level cache.
     pub fn of(graph: &Graph) -> Self {
         let (mut rows, mut total) = (0.0, 0.0);
         for node in graph.nodes() {
@@ -37,10 +38,15 @@ impl Shards {
         }
         // The typical number of rows a sample brings to a product, weighted by the work in it.
         let typical = if total > 0.0 { (rows / total).exp() } else { 1.0 };
-        let grain = (128.0 / typical).ceil().clamp(16.0, 128.0) as usize;
-        Self { grain: grain.next_power_of_two() }
+        let wanted = (128.0 / typical).ceil().clamp(1.0, 128.0);
+        let largest = graph.values().iter().filter(|value| value.meta.is_batched()).map(|value| value.meta.numel()).max();
+        let fitting = (CACHED_ELEMENTS / largest.unwrap_or(1).max(1)).clamp(4, 32);
+        Self { grain: (wanted as usize).max(fitting).next_power_of_two() }
     }
 }
+
+/// The largest value of a shard should have no more elements than this (half a megabyte of `f32`).
+const CACHED_ELEMENTS: usize = 1 << 17;
 
 /// Outputs of a network for many samples.
 #[derive(Clone, Debug)]

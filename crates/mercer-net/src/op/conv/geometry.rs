@@ -109,6 +109,13 @@ impl Geometry {
         self.kernel == [1; 3] && self.strides == [1; 3] && self.before == [0; 3] && self.after == [0; 3]
     }
 
+    /// Whether a plane of patches is the image's plane, shifted: steps of one, rows as long as before, no depth.
+    pub(super) fn is_shift(&self) -> bool {
+        let fits = (self.kernel[2].max(1) - 1) * self.dilations[2] <= self.input[2] + self.before[2];
+        let narrow = self.before[2] <= self.input[2] && fits;
+        self.strides == [1; 3] && self.output[2] == self.input[2] && self.input[0] == 1 && self.kernel[0] == 1 && narrow
+    }
+
     fn rows_per_strip(&self) -> usize {
         let rows = self.output[0] * self.output[1];
         let row = (self.patch() * self.output[2]).max(1);

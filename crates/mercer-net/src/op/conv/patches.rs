@@ -34,6 +34,48 @@ fn each_row(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, Opti
     }
 }
 
+/// Where the window keeps the rows' length and steps by one, a plane of patches is the image's plane, shifted: visits the
+/// shifted runs as `body(to, from, count, edge)`. Of every row of `to`, the columns in `edge` are padding, whatever was
+/// copied there. Rows of `to` outside of the run are padding too.
+#[inline(always)]
+fn each_plane(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(Range<usize>, Run, Range<usize>)) {
+    let [_, height, width] = g.input;
+    let size = strip.len() * width;
+    let mut to = 0;
+    for channel in 0..g.channels / g.groups {
+        for kh in 0..g.kernel[1] {
+            // Rows of the strip that meet a row of the image.
+            let down = (kh * g.dilations[1]) as isize - g.before[1] as isize;
+            let first = (-down).max(strip.start as isize).min(strip.end as isize) as usize;
+            let last = (height as isize - down).min(strip.end as isize).max(first as isize) as usize;
+            for kw in 0..g.kernel[2] {
+                let right = (kw * g.dilations[2]) as isize - g.before[2] as isize;
+                let plane = channel * height * width;
+                let start = (first as isize + down) * width as isize + right;
+                let end = start + ((last - first) * width) as isize;
+                // What the shift pushes out of the plane is padding in any case.
+                let (from, until) = (start.max(0), end.min((height * width) as isize).max(start.max(0)));
+                let skipped = (from - start) as usize;
+                let run = Run {
+                    to: (first - strip.start) * width + skipped,
+                    from: plane + from as usize,
+                    count: if last > first { (until - from) as usize } else { 0 },
+                };
+                let edge = if right < 0 { 0..(-right) as usize } else { width - right as usize..width };
+                body(to..to + size, run, edge);
+                to += size;
+            }
+        }
+    }
+}
+
+/// A run of a shifted plane: `count` elements from `from` of the image to `to` of the plane of patches.
+struct Run {
+    to: usize,
+    from: usize,
+    count: usize,
+}
+
 /// The patches of a strip as a `patch × positions` matrix; the image itself where that is the same.
 pub(super) fn to_patches<'a, T: Element>(
     g: &Geometry,
@@ -43,6 +85,19 @@ pub(super) fn to_patches<'a, T: Element>(
 ) -> &'a [T] {
     if g.is_pointwise() {
         return image;
+    }
+    if g.is_shift() {
+        let width = g.input[2];
+        each_plane(g, strip, |plane, run, edge| {
+            let to = &mut patches[plane];
+            to[..run.to].fill(T::zero());
+            to[run.to + run.count..].fill(T::zero());
+            to[run.to..run.to + run.count].copy_from_slice(&image[run.from..run.from + run.count]);
+            if !edge.is_empty() {
+                to.chunks_exact_mut(width).for_each(|row| row[edge.clone()].fill(T::zero()));
+            }
+        });
+        return patches;
     }
     let stride = g.strides[2];
     each_row(g, strip, |to, from, inside, row| {
@@ -60,8 +115,22 @@ pub(super) fn to_patches<'a, T: Element>(
     patches
 }
 
-/// Adds a `patch × positions` matrix back to the image.
-pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &[T], strip: &Range<usize>, image: &mut [T]) {
+/// Adds a `patch × positions` matrix back to the image; what was padding in it is lost.
+pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &mut [T], strip: &Range<usize>, image: &mut [T]) {
+    if g.is_shift() {
+        let width = g.input[2];
+        mercer_linalg::simd::dispatch(|| {
+            each_plane(g, strip, |plane, run, edge| {
+                let from = &mut patches[plane];
+                if !edge.is_empty() {
+                    from.chunks_exact_mut(width).for_each(|row| row[edge.clone()].fill(T::zero()));
+                }
+                let from = &from[run.to..run.to + run.count];
+                image[run.from..run.from + run.count].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+            });
+        });
+        return;
+    }
     let stride = g.strides[2];
     mercer_linalg::simd::dispatch(|| {
         each_row(g, strip, |from, to, inside, row| {
