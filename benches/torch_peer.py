@@ -1,0 +1,98 @@
+"""PyTorch's side of the benchmarks: reads the name of a case, answers with the seconds of one repetition.
+
+One thread. A repetition is a forward pass, a cross-entropy loss and a backward pass, gradients set to None before.
+"""
+
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+
+
+class Block(nn.Module):
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        self.first = nn.Conv2d(channels, out, 3, stride, 1)
+        self.second = nn.Conv2d(out, out, 3, 1, 1)
+        self.pad = 0 if stride == 1 else out // 4
+        self.stride = stride
+
+    def forward(self, x):
+        y = self.second(F.relu(self.first(x)))
+        if self.pad:
+            x = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.pad, self.pad))
+        return F.relu(x + y)
+
+
+class ResNet20(nn.Module):
+    """The CIFAR ResNet-20 with its batch normalisations folded into the convolutions."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, 1, 1)
+        blocks, channels = [], 16
+        for out, stride in ((16, 1), (32, 2), (64, 2)):
+            for index in range(3):
+                blocks.append(Block(channels, out, stride if index == 0 else 1))
+                channels = out
+        self.blocks = nn.Sequential(*blocks)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.head(self.blocks(F.relu(self.stem(x))).mean((2, 3)))
+
+
+def cnn():
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64 * 49, 128), nn.ReLU(), nn.Linear(128, 10),
+    )  # fmt: skip
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+
+
+CASES = {
+    "step_mlp_784-512-512-10_b256": (mlp, (256, 784), False),
+    "step_cnn_conv5x32-conv5x64_28x28_b128": (cnn, (128, 1, 28, 28), False),
+    "step_conv3x3_64-64_32x32_b32": (lambda: nn.Conv2d(64, 64, 3, padding=1), (32, 64, 32, 32), True),
+    "step_resnet20_32x32_b32": (ResNet20, (32, 3, 32, 32), False),
+}
+READY = {}
+
+
+def seconds(name):
+    if name not in CASES:
+        return None
+    if name not in READY:
+        make, shape, wants_input = CASES[name]
+        READY[name] = (make(), torch.randn(shape, requires_grad=wants_input), torch.randint(0, 10, (shape[0],)))
+    module, x, labels = READY[name]
+
+    def once():
+        module.zero_grad(set_to_none=True)
+        x.grad = None
+        y = module(x)
+        loss = F.cross_entropy(y, labels) if y.dim() == 2 else y.sum()
+        loss.backward()
+
+    once()
+    start = time.perf_counter()
+    once()
+    repeats = max(1, min(100, int(0.1 / (time.perf_counter() - start))))
+    start = time.perf_counter()
+    for _ in range(repeats):
+        once()
+    return (time.perf_counter() - start) / repeats
+
+
+for line in sys.stdin:
+    answer = seconds(line.strip())
+    print("none" if answer is None else repr(answer), flush=True)
