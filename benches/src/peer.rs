@@ -13,8 +13,7 @@ impl Peer {
     /// Starts `benches/torch_peer.py` with this interpreter.
     pub(super) fn start(python: &str) -> Option<Self> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/torch_peer.py");
-        let mut process =
-            Command::new(python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut process = Command::new(python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let (input, output) = (process.stdin.take()?, BufReader::new(process.stdout.take()?));
         Some(Self { process, input, output })
     }

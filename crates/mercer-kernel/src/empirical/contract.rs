@@ -11,10 +11,7 @@ pub(super) fn contract<T: Element>(a: &Factors<T>, b: &Factors<T>, full: bool, g
     for (left, right) in a.parameters.iter().zip(&b.parameters) {
         match (left, right) {
             (Some(Factor::Explicit(ga)), Some(Factor::Explicit(gb))) => explicit(a, b, ga, gb, full, gram),
-            (
-                Some(Factor::Outer { shape, left: la, right: ra }),
-                Some(Factor::Outer { left: lb, right: rb, .. }),
-            ) => {
+            (Some(Factor::Outer { shape, left: la, right: ra }), Some(Factor::Outer { left: lb, right: rb, .. })) => {
                 let pair = Outer { shape: *shape, n: a.samples, m: b.samples, seeds: a.seeds, la, lb, ra, rb };
                 if shape.positions == 1 { pair.single(full, gram) } else { pair.many(full, gram) }
             }
@@ -65,9 +62,12 @@ impl<T: Element> Outer<'_, T> {
             let inner = s * self.shape.right;
             let mut rights = vec![T::zero(); n * m];
             gemm([n, m, inner], (self.ra, inner, 1), (self.rb, 1, inner), false, &mut rights);
-            dispatch(|| {
-                gram.iter_mut().zip(lefts.iter().zip(&rights)).for_each(|(g, (&l, &r))| *g += l * r);
-            });
+            dispatch(
+                #[inline(always)]
+                || {
+                    gram.iter_mut().zip(lefts.iter().zip(&rights)).for_each(|(g, (&l, &r))| *g += l * r);
+                },
+            );
             return;
         }
         let inner = self.shape.right;
@@ -76,13 +76,19 @@ impl<T: Element> Outer<'_, T> {
         for i in 0..n {
             let ra = &self.ra[i * s * inner..];
             gemm([s, cols, inner], (ra, inner, 1), (self.rb, 1, inner), false, &mut rights);
-            dispatch(|| {
-                for (row, rights) in gram[i * s * cols..(i + 1) * s * cols].chunks_exact_mut(cols).zip(rights.chunks_exact(cols)) {
-                    for ((g, r), &left) in row.chunks_exact_mut(s).zip(rights.chunks_exact(s)).zip(&lefts[i * m..]) {
-                        g.iter_mut().zip(r).for_each(|(g, &r)| *g += left * r);
+            dispatch(
+                #[inline(always)]
+                || {
+                    for (row, rights) in
+                        gram[i * s * cols..(i + 1) * s * cols].chunks_exact_mut(cols).zip(rights.chunks_exact(cols))
+                    {
+                        for ((g, r), &left) in row.chunks_exact_mut(s).zip(rights.chunks_exact(s)).zip(&lefts[i * m..])
+                        {
+                            g.iter_mut().zip(r).for_each(|(g, &r)| *g += left * r);
+                        }
                     }
-                }
-            });
+                },
+            );
         }
     }
 
@@ -104,14 +110,17 @@ impl<T: Element> Outer<'_, T> {
                         let ra = &self.ra[(i * s + sa) * p * inner..][..p * inner];
                         let rb = &self.rb[(j * s + sb) * p * inner..][..p * inner];
                         gemm([p, p, inner], (ra, inner, 1), (rb, 1, inner), false, &mut rights);
-                        let total = dispatch(|| {
-                            let mut total = T::zero();
-                            for (left, right) in lefts.chunks_exact(cols).zip(rights.chunks_exact(p)) {
-                                let terms = left[j * p..(j + 1) * p].iter().zip(right);
-                                total += terms.map(|(&l, &r)| l * r).sum::<T>();
-                            }
-                            total
-                        });
+                        let total = dispatch(
+                            #[inline(always)]
+                            || {
+                                let mut total = T::zero();
+                                for (left, right) in lefts.chunks_exact(cols).zip(rights.chunks_exact(p)) {
+                                    let terms = left[j * p..(j + 1) * p].iter().zip(right);
+                                    total += terms.map(|(&l, &r)| l * r).sum::<T>();
+                                }
+                                total
+                            },
+                        );
                         let at = if full { (i * s + sa) * side + j * s + sb } else { i * side + j };
                         gram[at] += total;
                     }

@@ -54,9 +54,9 @@ impl Batch {
     pub fn moved(&self, to: impl Fn(usize) -> Option<usize>) -> Result<Self, Mixes> {
         match self {
             Self::Untracked => Ok(Self::Untracked),
-            Self::At(places) => Self::keep(
-                places.iter().filter_map(|p| to(p.axis).map(|axis| Position { axis, major: p.major })),
-            ),
+            Self::At(places) => {
+                Self::keep(places.iter().filter_map(|p| to(p.axis).map(|axis| Position { axis, major: p.major })))
+            }
         }
     }
 
@@ -86,15 +86,16 @@ impl Batch {
     pub fn meet(&self, other: &Self) -> Result<Self, Mixes> {
         match (self, other) {
             (Self::Untracked, known) | (known, Self::Untracked) => Ok(known.clone()),
-            (Self::At(a), Self::At(b)) => {
-                Self::keep(a.iter().copied().filter(|p| b.iter().any(|q| q.axis == p.axis)))
-            }
+            (Self::At(a), Self::At(b)) => Self::keep(a.iter().copied().filter(|p| b.iter().any(|q| q.axis == p.axis))),
         }
     }
 }
 
 /// The batch of the result of an elementwise operation, from each operand's rank and batch.
-pub fn meet_all<'a>(operands: impl Iterator<Item = (usize, Option<&'a Batch>)>, rank: usize) -> Result<Option<Batch>, Mixes> {
+pub fn meet_all<'a>(
+    operands: impl Iterator<Item = (usize, Option<&'a Batch>)>,
+    rank: usize,
+) -> Result<Option<Batch>, Mixes> {
     let mut result: Option<Batch> = None;
     for (own_rank, batch) in operands {
         let Some(batch) = batch else { continue };

@@ -39,7 +39,8 @@ impl Shards {
         // The typical number of rows a sample brings to a product, weighted by the work in it.
         let typical = if total > 0.0 { (rows / total).exp() } else { 1.0 };
         let wanted = (128.0 / typical).ceil().clamp(1.0, 128.0);
-        let largest = graph.values().iter().filter(|value| value.meta.is_batched()).map(|value| value.meta.numel()).max();
+        let largest =
+            graph.values().iter().filter(|value| value.meta.is_batched()).map(|value| value.meta.numel()).max();
         let fitting = (CACHED_ELEMENTS / largest.unwrap_or(1).max(1)).clamp(4, 32);
         Self { grain: (wanted as usize).max(fitting).next_power_of_two() }
     }
@@ -122,7 +123,9 @@ fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) -> R
             return Err(NetError::NotFinite { place: format!("input {}", value.name), sample: at / size });
         }
         if let Some(rows) = index_limit(graph, id) {
-            let bad = data.iter().position(|x| x.fract() != T::zero() || x.wide() >= rows as f64 || x.wide() < -(rows as f64));
+            let bad = data
+                .iter()
+                .position(|x| x.fract() != T::zero() || x.wide() >= rows as f64 || x.wide() < -(rows as f64));
             if let Some(at) = bad {
                 let (input, sample) = (value.name.clone(), at / size);
                 let reason = format!("sample {sample} has index {}, the embedding has {rows} rows", data[at]);

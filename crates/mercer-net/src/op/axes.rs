@@ -80,14 +80,11 @@ pub(super) fn fold2<T: Element>(a: &[T], b: &[T], identity: T, term: impl Fn(T, 
             parts[lane] = f(parts[lane], term(a[lane], b[lane]));
         }
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            parts[lane] = f(parts[lane], parts[lane + half]);
-        }
-        half /= 2;
-    }
-    a_rest.iter().zip(b_rest).fold(parts[0], |sum, (&a, &b)| f(sum, term(a, b)))
+    // In halves, written out: as a loop the compiler takes the parts out of their vectors.
+    let eight: [T; 8] = std::array::from_fn(|lane| f(parts[lane], parts[lane + 8]));
+    let four: [T; 4] = std::array::from_fn(|lane| f(eight[lane], eight[lane + 4]));
+    let one = f(f(four[0], four[2]), f(four[1], four[3]));
+    a_rest.iter().zip(b_rest).fold(one, |sum, (&a, &b)| f(sum, term(a, b)))
 }
 
 /// `Σ x`.

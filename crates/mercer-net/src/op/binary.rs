@@ -1,5 +1,6 @@
 //! Functions of two numbers, applied elementwise with broadcasting.
 
+use super::axes::{dot, total};
 use super::loops::{Loops, MAX_RANK};
 use super::math;
 use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
@@ -106,8 +107,7 @@ impl Op for Binary {
 
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
         let [a, b] = inputs else { return Err(InferError::Shape("needs two operands".into())) };
-        let shape =
-            broadcast(&a.shape, &b.shape).ok_or_else(|| InferError::Shape("shapes do not broadcast".into()))?;
+        let shape = broadcast(&a.shape, &b.shape).ok_or_else(|| InferError::Shape("shapes do not broadcast".into()))?;
         if shape.len() > MAX_RANK {
             return Err(InferError::Shape(format!("more than {MAX_RANK} axes")));
         }
@@ -195,25 +195,28 @@ impl<T: Element> Kernel<T> for Binary {
 fn zip<T: Element>(loops: &Loops<2>, a: &[T], b: &[T], y: &mut [T], f: impl Fn(T, T) -> T) {
     loops.runs(|start, length, [at_a, at_b], strides| {
         let y = &mut y[start..start + length];
-        dispatch(|| match strides {
-            [1, 1] => {
-                let pairs = a[at_a..at_a + length].iter().zip(&b[at_b..at_b + length]);
-                y.iter_mut().zip(pairs).for_each(|(y, (&a, &b))| *y = f(a, b));
-            }
-            [1, 0] => {
-                let b = b[at_b];
-                y.iter_mut().zip(&a[at_a..at_a + length]).for_each(|(y, &a)| *y = f(a, b));
-            }
-            [0, 1] => {
-                let a = a[at_a];
-                y.iter_mut().zip(&b[at_b..at_b + length]).for_each(|(y, &b)| *y = f(a, b));
-            }
-            [step_a, step_b] => {
-                for (i, y) in y.iter_mut().enumerate() {
-                    *y = f(a[at_a + i * step_a], b[at_b + i * step_b]);
+        dispatch(
+            #[inline(always)]
+            || match strides {
+                [1, 1] => {
+                    let pairs = a[at_a..at_a + length].iter().zip(&b[at_b..at_b + length]);
+                    y.iter_mut().zip(pairs).for_each(|(y, (&a, &b))| *y = f(a, b));
                 }
-            }
-        });
+                [1, 0] => {
+                    let b = b[at_b];
+                    y.iter_mut().zip(&a[at_a..at_a + length]).for_each(|(y, &a)| *y = f(a, b));
+                }
+                [0, 1] => {
+                    let a = a[at_a];
+                    y.iter_mut().zip(&b[at_b..at_b + length]).for_each(|(y, &b)| *y = f(a, b));
+                }
+                [step_a, step_b] => {
+                    for (i, y) in y.iter_mut().enumerate() {
+                        *y = f(a[at_a + i * step_a], b[at_b + i * step_b]);
+                    }
+                }
+            },
+        );
     });
 }
 
@@ -222,31 +225,24 @@ pub(super) fn add_reduced<T: Element>(loops: &Loops<1>, dy: &[T], weight: Option
     loops.runs(|start, length, [offset], [stride]| {
         let dy = &dy[start..start + length];
         let weight = weight.map(|w| &w[start..start + length]);
-        dispatch(|| match (stride, weight) {
-            (0, None) => dx[offset] += sum(dy.iter().copied()),
-            (0, Some(w)) => dx[offset] += sum(dy.iter().zip(w).map(|(&dy, &w)| dy * w)),
-            (1, None) => dx[offset..offset + length].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy),
-            (1, Some(w)) => {
-                let terms = dy.iter().zip(w);
-                dx[offset..offset + length].iter_mut().zip(terms).for_each(|(dx, (&dy, &w))| *dx += dy * w);
-            }
-            _ => {
-                for (i, &dy) in dy.iter().enumerate() {
-                    dx[offset + i * stride] += weight.map_or(dy, |w| dy * w[i]);
+        dispatch(
+            #[inline(always)]
+            || match (stride, weight) {
+                (0, None) => dx[offset] += total(dy),
+                (0, Some(w)) => dx[offset] += dot(dy, w),
+                (1, None) => dx[offset..offset + length].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy),
+                (1, Some(w)) => {
+                    let terms = dy.iter().zip(w);
+                    dx[offset..offset + length].iter_mut().zip(terms).for_each(|(dx, (&dy, &w))| *dx += dy * w);
                 }
-            }
-        });
+                _ => {
+                    for (i, &dy) in dy.iter().enumerate() {
+                        dx[offset + i * stride] += weight.map_or(dy, |w| dy * w[i]);
+                    }
+                }
+            },
+        );
     });
-}
-
-/// A sum in eight interleaved parts: vectorises, loses less, and has a fixed order.
-#[inline(always)]
-pub(super) fn sum<T: Element>(terms: impl ExactSizeIterator<Item = T>) -> T {
-    let mut parts = [T::zero(); 8];
-    for (i, term) in terms.enumerate() {
-        parts[i % 8] += term;
-    }
-    parts.iter().copied().sum()
 }
 
 #[cfg(test)]
@@ -257,7 +253,8 @@ mod tests {
     #[test]
     fn conforms() {
         use Combine::*;
-        let all = [Add, Sub, Mul, Div, Pow, Min, Max, PRelu, IntegerDiv, Mod, Rem, Equal, Less, LessOrEqual, And, Or, Xor];
+        let all =
+            [Add, Sub, Mul, Div, Pow, Min, Max, PRelu, IntegerDiv, Mod, Rem, Equal, Less, LessOrEqual, And, Or, Xor];
         for combine in all {
             let positive = |operand: crate::op::conformance::Operand| match combine {
                 Div | Pow | IntegerDiv | Mod | Rem => operand.within(|x| 1.5 + x),

@@ -33,12 +33,9 @@ impl Concat {
         let mut joined: Vec<Position> = places.clone();
         joined.retain(|place| place.axis != self.axis || on_axis);
         for (meta, places) in tracked {
-            joined.retain_mut(|place| {
-                let wanted = minor(first, &Position { axis: place.axis, major: place.major });
-                let same = places.iter().find(|other| {
-                    other.axis == place.axis && (place.axis != self.axis || minor(meta, other) == wanted)
-                });
-                same.is_some()
+            joined.retain(|place| {
+                let same = |other: &Position| place.axis != self.axis || minor(meta, other) == minor(first, place);
+                places.iter().any(|other| other.axis == place.axis && same(other))
             });
         }
         let untracked = batched().any(|(_, batch)| *batch == Batch::Untracked);
@@ -131,12 +128,15 @@ impl<T: Element> Kernel<T> for Concat {
                 copy_rows(outer, row, (dy, offset, joined * inner), (dx, 0, row));
                 continue;
             }
-            dispatch(|| {
-                for index in 0..outer {
-                    let dy = &dy[offset + index * joined * inner..][..row];
-                    dx[index * row..][..row].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy);
-                }
-            });
+            dispatch(
+                #[inline(always)]
+                || {
+                    for index in 0..outer {
+                        let dy = &dy[offset + index * joined * inner..][..row];
+                        dx[index * row..][..row].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy);
+                    }
+                },
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! One suite that every primitive passes: the four readings against each other and against finite differences.
 
-use super::Op;
+use super::{Binary, Combine, Op};
 use crate::element::Element;
 use crate::graph::{Batch, Graph, GraphBuilder, Origin};
 use crate::run::{Keep, Reverse, Tangent, Target, Weights, Workspace};
@@ -70,6 +70,16 @@ struct Case<T> {
 
 impl<T: Element> Case<T> {
     fn new(op: &Arc<dyn Op>, operands: &[Operand], samples: usize) -> Self {
+        Self::build(op, operands, samples, false)
+    }
+
+    /// `y + y + z` with a further input `z`: every operand is used twice, so cotangents have to be added, and if they are
+    /// all shared the result is differentiated for several samples all the same.
+    fn twice(op: &Arc<dyn Op>, operands: &[Operand], samples: usize) -> Self {
+        Self::build(op, operands, samples, true)
+    }
+
+    fn build(op: &Arc<dyn Op>, operands: &[Operand], samples: usize, twice: bool) -> Self {
         let mut builder = GraphBuilder::new();
         let (mut parameters, mut inputs) = (Vec::new(), Vec::new());
         let ids: Vec<_> = operands
@@ -87,7 +97,16 @@ impl<T: Element> Case<T> {
                 }
             })
             .collect();
-        let output = builder.push_node("case", "y", Arc::clone(op), &ids).expect("shapes of the case fit");
+        let mut output = builder.push_node("case", "y", Arc::clone(op), &ids).expect("shapes of the case fit");
+        if twice {
+            let shape = builder.shape(output).to_vec();
+            let again = builder.push_node("again", "y", Arc::clone(op), &ids).expect("shapes of the case fit");
+            inputs.push(batched(&shape).numbers(99, samples));
+            let rest = builder.input("z", shape, Batch::Untracked);
+            for other in [again, rest] {
+                output = builder.node("sum", Binary(Combine::Add), &[output, other]).expect("shapes are the same");
+            }
+        }
         builder.output("y", output);
         let graph = Arc::new(builder.finish());
         let weights = Weights::new(&graph, parameters);
@@ -146,6 +165,10 @@ pub(crate) fn check(op: impl Op + 'static, operands: &[Operand]) {
         cotangents_are_adjoint(&wide);
         sums_are_sums(&wide);
         factors_are_gradients(&wide);
+        let twice = Case::<f64>::twice(&op, operands, SAMPLES);
+        cotangents_are_adjoint(&twice);
+        sums_are_sums(&twice);
+        factors_are_gradients(&twice);
     }
 }
 
@@ -162,7 +185,12 @@ fn batch_of_samples_is_samples(op: &Arc<dyn Op>, operands: &[Operand], whole: &C
             mine.copy_from_slice(&all[sample * length..(sample + 1) * length]);
         }
         // Products may be blocked differently for other sizes, so the last bits may differ.
-        close(&one.forward(), &whole.output()[sample * size..(sample + 1) * size], 1e-12, "a batch against its samples");
+        close(
+            &one.forward(),
+            &whole.output()[sample * size..(sample + 1) * size],
+            1e-12,
+            "a batch against its samples",
+        );
     }
 }
 
@@ -189,7 +217,11 @@ fn leaf_mut(case: &mut Case<f64>, (input, index): (bool, usize)) -> &mut Vec<f64
 fn tangent_along(case: &Case<f64>, (input, index): (bool, usize), direction: &[f64]) -> Vec<f64> {
     let mut parameters: Vec<&[f64]> = vec![&[]; case.weights.parameters.len()];
     let mut inputs: Vec<&[f64]> = vec![&[]; case.inputs.len()];
-    if input { inputs[index] = direction } else { parameters[index] = direction }
+    if input {
+        inputs[index] = direction
+    } else {
+        parameters[index] = direction
+    }
     let mut tangent = Tangent::new(Arc::clone(&case.graph));
     tangent.run(&case.workspace, &case.weights, &parameters, &inputs);
     tangent.get(case.graph.outputs()[0].1).to_vec()

@@ -8,7 +8,6 @@ use super::{InferError, Op};
 use crate::element::Element;
 use crate::graph::Meta;
 use crate::shape::around;
-use mercer_linalg::simd::dispatch;
 
 /// Running sums along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,24 +24,18 @@ impl CumSum {
     /// `y += running sums of x`, over zeros.
     fn add_sums<T: Element>(&self, reverse: bool, x: &[T], y: &mut [T], shape: &[usize]) {
         let (outer, size, inner) = around(shape, self.axis);
-        dispatch(|| {
-            for block in 0..outer {
-                let block = block * size * inner;
-                for lane in block..block + inner {
-                    let mut sum = T::zero();
-                    for step in 0..size {
-                        let at = lane + if reverse { size - 1 - step } else { step } * inner;
-                        if self.exclusive {
-                            y[at] += sum;
-                            sum += x[at];
-                        } else {
-                            sum += x[at];
-                            y[at] += sum;
-                        }
-                    }
+        for block in 0..outer {
+            let (x, y) = (&x[block * size * inner..], &mut y[block * size * inner..]);
+            for lane in 0..inner {
+                let mut sum = T::zero();
+                for step in 0..size {
+                    let at = lane + if reverse { size - 1 - step } else { step } * inner;
+                    let before = sum;
+                    sum += x[at];
+                    y[at] += if self.exclusive { before } else { sum };
                 }
             }
-        });
+        }
     }
 }
 

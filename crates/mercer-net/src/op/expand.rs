@@ -48,16 +48,22 @@ impl Op for Expand {
 
 impl Linear for Expand {
     fn forward<T: Element>(&self, x: &[T], x_shape: &[usize], y: &mut [T], y_shape: &[usize]) {
-        dispatch(|| {
-            Loops::broadcast(y_shape, [x_shape]).runs(|start, length, [at], [stride]| {
-                let y = &mut y[start..start + length];
-                match stride {
-                    0 => y.fill(x[at]),
-                    1 => y.copy_from_slice(&x[at..at + length]),
-                    _ => y.iter_mut().zip(x[at..].iter().step_by(stride)).for_each(|(y, &x)| *y = x),
-                }
-            });
-        });
+        dispatch(
+            #[inline(always)]
+            || {
+                Loops::broadcast(y_shape, [x_shape]).runs(
+                    #[inline(always)]
+                    |start, length, [at], [stride]| {
+                        let y = &mut y[start..start + length];
+                        match stride {
+                            0 => y.fill(x[at]),
+                            1 => y.copy_from_slice(&x[at..at + length]),
+                            _ => y.iter_mut().zip(x[at..].iter().step_by(stride)).for_each(|(y, &x)| *y = x),
+                        }
+                    },
+                );
+            },
+        );
     }
 
     fn adjoint<T: Element>(&self, dy: &[T], y_shape: &[usize], dx: &mut [T], x_shape: &[usize], add: bool) {

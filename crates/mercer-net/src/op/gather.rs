@@ -107,16 +107,7 @@ impl<T: Element> Kernel<T> for Gather {
         }
     }
 
-    fn vjp(
-        &self,
-        call: &Call<'_, T>,
-        dy: &[T],
-        seeds: usize,
-        _: usize,
-        dx: &mut [T],
-        add: bool,
-        _: &mut Scratch<T>,
-    ) {
+    fn vjp(&self, call: &Call<'_, T>, dy: &[T], seeds: usize, _: usize, dx: &mut [T], add: bool, _: &mut Scratch<T>) {
         let (data, indices) = (call.arg(0), call.arg(1));
         let (own, size) = (data.numel(), numel(call.result().shape));
         clear(dx, add);

@@ -75,16 +75,7 @@ impl<T: Element> Kernel<T> for GatherElements {
         }
     }
 
-    fn vjp(
-        &self,
-        call: &Call<'_, T>,
-        dy: &[T],
-        seeds: usize,
-        _: usize,
-        dx: &mut [T],
-        add: bool,
-        _: &mut Scratch<T>,
-    ) {
+    fn vjp(&self, call: &Call<'_, T>, dy: &[T], seeds: usize, _: usize, dx: &mut [T], add: bool, _: &mut Scratch<T>) {
         let (data, indices, shape) = (call.arg(0), call.arg(1), call.result().shape);
         let (own, size) = (data.numel(), numel(shape));
         clear(dx, add);

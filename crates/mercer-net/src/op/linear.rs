@@ -22,16 +22,7 @@ impl<T: Element, L: Linear> Kernel<T> for L {
         }
     }
 
-    fn vjp(
-        &self,
-        call: &Call<'_, T>,
-        dy: &[T],
-        seeds: usize,
-        _: usize,
-        dx: &mut [T],
-        add: bool,
-        _: &mut Scratch<T>,
-    ) {
+    fn vjp(&self, call: &Call<'_, T>, dy: &[T], seeds: usize, _: usize, dx: &mut [T], add: bool, _: &mut Scratch<T>) {
         let (x, shape) = (call.arg(0), call.result().shape);
         let (own, size) = (x.numel(), numel(shape));
         for at in 0..call.samples * seeds {

@@ -1,5 +1,6 @@
 //! Matrix products: weights, and activations with each other.
 
+use super::loops::{Loops, MAX_RANK};
 use super::{Call, InferError, Kernel, Op, OuterShape, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Meta, meet_all};
@@ -43,7 +44,7 @@ impl MatMul {
 /// Calls `body(a, b, y)` with the index of each matrix along the broadcast leading axes.
 fn each_matrix(a: &[usize], b: &[usize], y: &[usize], mut body: impl FnMut(usize, usize, usize)) {
     let lead = &y[..y.len() - 2];
-    let loops = super::loops::Loops::broadcast(lead, [&a[..a.len() - 2], &b[..b.len() - 2]]);
+    let loops = Loops::broadcast(lead, [&a[..a.len() - 2], &b[..b.len() - 2]]);
     loops.runs(|start, length, offsets, strides| {
         for i in 0..length {
             body(offsets[0] + i * strides[0], offsets[1] + i * strides[1], start + i);
@@ -71,13 +72,15 @@ impl Op for MatMul {
         let s = self.sizes(&a.shape, &b.shape);
         shape.extend([s.m, s.n]);
         let rank = shape.len();
+        if rank > MAX_RANK {
+            return Err(InferError::Shape(format!("more than {MAX_RANK} axes")));
+        }
         // The batch must not be contracted; as a row of `a` or a column of `b` it stays what it is.
         let a_batch = a.batch.as_ref().map(|batch| batch.not_along(&[ra - 1])).transpose()?;
         let (inner, column) = if self.transposed { (rb - 1, rb - 2) } else { (rb - 2, rb - 1) };
         let b_batch = b.batch.as_ref().map(|batch| batch.not_along(&[inner])).transpose()?;
-        let b_batch = b_batch
-            .map(|batch| batch.moved(|axis| Some(if axis == column { rb - 1 } else { axis })))
-            .transpose()?;
+        let b_batch =
+            b_batch.map(|batch| batch.moved(|axis| Some(if axis == column { rb - 1 } else { axis }))).transpose()?;
         let batch = meet_all([(ra, a_batch.as_ref()), (rb, b_batch.as_ref())].into_iter(), rank)?;
         Ok(Meta { shape, batch })
     }

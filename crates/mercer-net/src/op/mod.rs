@@ -34,6 +34,8 @@ mod matmul;
 mod normalise;
 mod pad;
 mod pool;
+#[cfg(test)]
+mod properties;
 mod reduce;
 mod select;
 mod slice;
@@ -42,8 +44,8 @@ mod transpose;
 mod unary;
 mod view;
 
-pub(crate) use arguments::{Directions, Operands};
 pub use arguments::{Arg, Call, Scratch, Tangents};
+pub(crate) use arguments::{Directions, Operands};
 
 pub use arg_extreme::ArgExtreme;
 pub use binary::{Binary, Combine};
@@ -182,7 +184,10 @@ pub trait Kernel<T: Element> {
 /// `to = from`, or `to += from`.
 pub(crate) fn write<T: Element>(to: &mut [T], from: &[T], add: bool) {
     if add {
-        mercer_linalg::simd::dispatch(|| to.iter_mut().zip(from).for_each(|(to, &from)| *to += from));
+        mercer_linalg::simd::dispatch(
+            #[inline(always)]
+            || to.iter_mut().zip(from).for_each(|(to, &from)| *to += from),
+        );
     } else {
         to.copy_from_slice(from);
     }

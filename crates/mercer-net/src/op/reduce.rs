@@ -100,16 +100,22 @@ impl Plan {
     #[inline(always)]
     fn fold<T: Element>(&self, x: &[T], y: &mut [T], identity: T, f: impl Fn(T, T) -> T + Copy) {
         y.fill(identity);
-        dispatch(|| {
-            self.loops.runs(|start, length, [at], [stride]| {
-                let x = &x[start..start + length];
-                match stride {
-                    0 => y[at] = f(y[at], fold(x, identity, f)),
-                    1 => y[at..at + length].iter_mut().zip(x).for_each(|(y, &x)| *y = f(*y, x)),
-                    _ => x.iter().enumerate().for_each(|(i, &x)| y[at + i * stride] = f(y[at + i * stride], x)),
-                }
-            });
-        });
+        dispatch(
+            #[inline(always)]
+            || {
+                self.loops.runs(
+                    #[inline(always)]
+                    |start, length, [at], [stride]| {
+                        let x = &x[start..start + length];
+                        match stride {
+                            0 => y[at] = f(y[at], fold(x, identity, f)),
+                            1 => y[at..at + length].iter_mut().zip(x).for_each(|(y, &x)| *y = f(*y, x)),
+                            _ => x.iter().enumerate().for_each(|(i, &x)| y[at + i * stride] = f(y[at + i * stride], x)),
+                        }
+                    },
+                );
+            },
+        );
     }
 
     /// `w = ∂y/∂x`; `state` has one number per result.
@@ -117,55 +123,78 @@ impl Plan {
         let (zero, one) = (T::zero(), T::one());
         state.fill(one);
         if self.kind != Reduction::Prod {
-            // The state says whether the extreme is still to come.
+            // The state is 1 while the extreme is still to come.
+            w.fill(zero);
             return self.loops.runs(|start, length, [at], [stride]| {
-                for i in 0..length {
+                let (x, w) = (&x[start..start + length], &mut w[start..start + length]);
+                if stride == 0 {
+                    if state[at] == one
+                        && let Some(first) = x.iter().position(|&x| x == y[at])
+                    {
+                        (w[first], state[at]) = (one, zero);
+                    }
+                    return;
+                }
+                for (i, (w, &x)) in w.iter_mut().zip(x).enumerate() {
                     let group = at + i * stride;
-                    let first = x[start + i] == y[group] && state[group] == one;
-                    w[start + i] = if first { one } else { zero };
-                    state[group] = if first { zero } else { state[group] };
+                    *w = if x == y[group] { state[group] } else { zero };
+                    state[group] -= *w;
                 }
             });
         }
         // Products of the factors before, then of those behind: exact with any number of zeros. Indices counted from the
         // end walk the same loops backwards.
-        self.loops.runs(|start, length, [at], [stride]| {
-            for i in 0..length {
-                let group = at + i * stride;
-                w[start + i] = state[group];
-                state[group] *= x[start + i];
-            }
-        });
+        self.loops.runs(
+            #[inline(always)]
+            |start, length, [at], [stride]| {
+                for i in 0..length {
+                    let group = at + i * stride;
+                    w[start + i] = state[group];
+                    state[group] *= x[start + i];
+                }
+            },
+        );
         state.fill(one);
-        self.loops.runs(|start, length, [at], [stride]| {
-            for i in 0..length {
-                let (group, from_end) = (self.results - 1 - (at + i * stride), x.len() - 1 - (start + i));
-                w[from_end] *= state[group];
-                state[group] *= x[from_end];
-            }
-        });
+        self.loops.runs(
+            #[inline(always)]
+            |start, length, [at], [stride]| {
+                for i in 0..length {
+                    let (group, from_end) = (self.results - 1 - (at + i * stride), x.len() - 1 - (start + i));
+                    w[from_end] *= state[group];
+                    state[group] *= x[from_end];
+                }
+            },
+        );
     }
 
     /// `dx = w · dy`, or added to it; `w` is one number or one per element.
     fn spread<T: Element>(&self, dy: &[T], scale: T, w: Option<&[T]>, dx: &mut [T]) {
-        dispatch(|| {
-            self.loops.runs(|start, length, [at], [stride]| {
-                let dx = &mut dx[start..start + length];
-                match (stride, w.map(|w| &w[start..start + length])) {
-                    (0, None) => {
-                        let dy = scale * dy[at];
-                        dx.iter_mut().for_each(|dx| *dx += dy);
-                    }
-                    (0, Some(w)) => dx.iter_mut().zip(w).for_each(|(dx, &w)| *dx += w * dy[at]),
-                    (1, None) => dx.iter_mut().zip(&dy[at..at + length]).for_each(|(dx, &dy)| *dx += scale * dy),
-                    (_, w) => {
-                        for (i, dx) in dx.iter_mut().enumerate() {
-                            *dx += w.map_or(scale, |w| w[i]) * dy[at + i * stride];
+        dispatch(
+            #[inline(always)]
+            || {
+                self.loops.runs(
+                    #[inline(always)]
+                    |start, length, [at], [stride]| {
+                        let dx = &mut dx[start..start + length];
+                        match (stride, w.map(|w| &w[start..start + length])) {
+                            (0, None) => {
+                                let dy = scale * dy[at];
+                                dx.iter_mut().for_each(|dx| *dx += dy);
+                            }
+                            (0, Some(w)) => dx.iter_mut().zip(w).for_each(|(dx, &w)| *dx += w * dy[at]),
+                            (1, None) => {
+                                dx.iter_mut().zip(&dy[at..at + length]).for_each(|(dx, &dy)| *dx += scale * dy)
+                            }
+                            (_, w) => {
+                                for (i, dx) in dx.iter_mut().enumerate() {
+                                    *dx += w.map_or(scale, |w| w[i]) * dy[at + i * stride];
+                                }
+                            }
                         }
-                    }
-                }
-            });
-        });
+                    },
+                );
+            },
+        );
     }
 }
 

@@ -44,34 +44,40 @@ fn choose<T: Element>(loops: &Loops<3>, condition: &[T], [a, b]: [Option<&[T]>; 
     let zero = T::zero();
     // A missing operand reads this one, and its strides are ignored.
     let nothing: &[T] = &[T::zero()];
-    dispatch(|| {
-        loops.runs(|start, length, [at_c, at_a, at_b], [step_c, step_a, step_b]| {
-            let y = &mut y[start..start + length];
-            let (a, at_a, step_a) = a.map_or((nothing, 0, 0), |a| (a, at_a, step_a));
-            let (b, at_b, step_b) = b.map_or((nothing, 0, 0), |b| (b, at_b, step_b));
-            match (step_c, step_a, step_b) {
-                (1, 1, 0) => {
-                    let (c, a, b) = (&condition[at_c..at_c + length], &a[at_a..at_a + length], b[at_b]);
-                    y.iter_mut().zip(c).zip(a).for_each(|((y, &c), &a)| *y = if c != zero { a } else { b });
-                }
-                (1, 0, 1) => {
-                    let (c, a, b) = (&condition[at_c..at_c + length], a[at_a], &b[at_b..at_b + length]);
-                    y.iter_mut().zip(c).zip(b).for_each(|((y, &c), &b)| *y = if c != zero { a } else { b });
-                }
-                (1, 1, 1) => {
-                    let (c, a) = (&condition[at_c..at_c + length], &a[at_a..at_a + length]);
-                    let terms = y.iter_mut().zip(c).zip(a).zip(&b[at_b..at_b + length]);
-                    terms.for_each(|(((y, &c), &a), &b)| *y = if c != zero { a } else { b });
-                }
-                _ => {
-                    for (i, y) in y.iter_mut().enumerate() {
-                        let yes = condition[at_c + i * step_c] != zero;
-                        *y = if yes { a[at_a + i * step_a] } else { b[at_b + i * step_b] };
+    dispatch(
+        #[inline(always)]
+        || {
+            loops.runs(
+                #[inline(always)]
+                |start, length, [at_c, at_a, at_b], [step_c, step_a, step_b]| {
+                    let y = &mut y[start..start + length];
+                    let (a, at_a, step_a) = a.map_or((nothing, 0, 0), |a| (a, at_a, step_a));
+                    let (b, at_b, step_b) = b.map_or((nothing, 0, 0), |b| (b, at_b, step_b));
+                    match (step_c, step_a, step_b) {
+                        (1, 1, 0) => {
+                            let (c, a, b) = (&condition[at_c..at_c + length], &a[at_a..at_a + length], b[at_b]);
+                            y.iter_mut().zip(c).zip(a).for_each(|((y, &c), &a)| *y = if c != zero { a } else { b });
+                        }
+                        (1, 0, 1) => {
+                            let (c, a, b) = (&condition[at_c..at_c + length], a[at_a], &b[at_b..at_b + length]);
+                            y.iter_mut().zip(c).zip(b).for_each(|((y, &c), &b)| *y = if c != zero { a } else { b });
+                        }
+                        (1, 1, 1) => {
+                            let (c, a) = (&condition[at_c..at_c + length], &a[at_a..at_a + length]);
+                            let terms = y.iter_mut().zip(c).zip(a).zip(&b[at_b..at_b + length]);
+                            terms.for_each(|(((y, &c), &a), &b)| *y = if c != zero { a } else { b });
+                        }
+                        _ => {
+                            for (i, y) in y.iter_mut().enumerate() {
+                                let yes = condition[at_c + i * step_c] != zero;
+                                *y = if yes { a[at_a + i * step_a] } else { b[at_b + i * step_b] };
+                            }
+                        }
                     }
-                }
-            }
-        });
-    });
+                },
+            );
+        },
+    );
 }
 
 fn loops<T>(call: &Call<'_, T>) -> Loops<3> {

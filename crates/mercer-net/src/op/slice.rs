@@ -32,6 +32,7 @@ impl Slice {
     }
 
     /// Calls `body(from, to, length)` for every run that is contiguous in `x` and in `y`.
+    #[inline(always)]
     fn runs(&self, x_shape: &[usize], mut body: impl FnMut(usize, usize, usize)) {
         if numel(&self.sizes) == 0 {
             return;
@@ -111,6 +112,10 @@ impl Linear for Slice {
     fn adjoint<T: Element>(&self, dy: &[T], _: &[usize], dx: &mut [T], x_shape: &[usize], add: bool) {
         clear(dx, add);
         self.runs(x_shape, |to, from, length| {
+            if length == 1 {
+                dx[to] += dy[from];
+                return;
+            }
             dx[to..to + length].iter_mut().zip(&dy[from..from + length]).for_each(|(dx, &dy)| *dx += dy);
         });
     }

@@ -148,15 +148,18 @@ impl Form {
 
     /// Over all blocks of one sample.
     fn sample<T: Element>(self, p: &[T], v: &[T], to: &mut [T], add: bool, block: usize, sum: &mut [T]) {
-        dispatch(|| {
-            for ((p, v), to) in p.chunks_exact(block).zip(v.chunks_exact(block)).zip(to.chunks_exact_mut(block)) {
-                if add {
-                    self.block::<T, true>(p, v, to, sum);
-                } else {
-                    self.block::<T, false>(p, v, to, sum);
+        dispatch(
+            #[inline(always)]
+            || {
+                for ((p, v), to) in p.chunks_exact(block).zip(v.chunks_exact(block)).zip(to.chunks_exact_mut(block)) {
+                    if add {
+                        self.block::<T, true>(p, v, to, sum);
+                    } else {
+                        self.block::<T, false>(p, v, to, sum);
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 }
 
@@ -178,15 +181,18 @@ impl<T: Element> Kernel<T> for Softmax {
         let block = (size * inner).max(1);
         let [max, sum] = scratch.take([inner, inner]);
         // Samples are just more rows.
-        dispatch(|| {
-            for (x, y) in x.data.chunks_exact(block).zip(y.chunks_exact_mut(block)) {
-                if inner == 1 {
-                    row(self.log, x, y);
-                } else {
-                    columns(self.log, x, y, max, sum);
+        dispatch(
+            #[inline(always)]
+            || {
+                for (x, y) in x.data.chunks_exact(block).zip(y.chunks_exact_mut(block)) {
+                    if inner == 1 {
+                        row(self.log, x, y);
+                    } else {
+                        columns(self.log, x, y, max, sum);
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 
     fn vjp(
@@ -233,7 +239,9 @@ mod tests {
     #[test]
     fn conforms() {
         for log in [false, true] {
-            for (axis, shape) in [(0, vec![5]), (1, vec![2, 3]), (0, vec![3, 4]), (1, vec![2, 1, 3]), (2, vec![2, 2, 37])] {
+            for (axis, shape) in
+                [(0, vec![5]), (1, vec![2, 3]), (0, vec![3, 4]), (1, vec![2, 1, 3]), (2, vec![2, 2, 37])]
+            {
                 check(Softmax { axis, log }, &[batched(&shape)]);
                 check(Softmax { axis, log }, &[shared(&shape)]);
             }

@@ -90,12 +90,18 @@ fn permute<T: Element, const ADD: bool>(from: &[T], shape: &[usize], perm: &[usi
     let rank = rank.max(1);
     let (last, inner) = (rank - 1, (0..rank).find(|&axis| steps[axis] == 1).expect("some axis is contiguous"));
     if inner == last {
-        return dispatch(|| {
-            Loops::strided(&sizes[..rank], [&steps[..rank]]).runs(|start, length, [at], _| {
-                let (to, from) = (&mut to[start..start + length], &from[at..at + length]);
-                to.iter_mut().zip(from).for_each(|(to, &from)| put::<T, ADD>(to, from));
-            });
-        });
+        return dispatch(
+            #[inline(always)]
+            || {
+                Loops::strided(&sizes[..rank], [&steps[..rank]]).runs(
+                    #[inline(always)]
+                    |start, length, [at], _| {
+                        let (to, from) = (&mut to[start..start + length], &from[at..at + length]);
+                        to.iter_mut().zip(from).for_each(|(to, &from)| put::<T, ADD>(to, from));
+                    },
+                );
+            },
+        );
     }
     let to_steps = strides(&sizes[..rank]);
     let (mut others, mut other_from, mut other_to, mut count) = ([1; MAX_RANK], [0; MAX_RANK], [0; MAX_RANK], 0);
@@ -105,13 +111,19 @@ fn permute<T: Element, const ADD: bool>(from: &[T], shape: &[usize], perm: &[usi
     }
     let loops = Loops::strided(&others[..count], [&other_from[..count], &other_to[..count]]);
     let matrix = Matrix { rows: sizes[last], cols: sizes[inner], from_row: steps[last], to_row: to_steps[inner] };
-    dispatch(|| {
-        loops.runs(|_, length, [at_from, at_to], [step_from, step_to]| {
-            for i in 0..length {
-                matrix.turn::<T, ADD>(&from[at_from + i * step_from..], &mut to[at_to + i * step_to..]);
-            }
-        });
-    });
+    dispatch(
+        #[inline(always)]
+        || {
+            loops.runs(
+                #[inline(always)]
+                |_, length, [at_from, at_to], [step_from, step_to]| {
+                    for i in 0..length {
+                        matrix.turn::<T, ADD>(&from[at_from + i * step_from..], &mut to[at_to + i * step_to..]);
+                    }
+                },
+            );
+        },
+    );
 }
 
 /// A matrix with rows `from_row` apart, and `to_row` apart once it is turned.

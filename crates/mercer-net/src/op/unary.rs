@@ -18,10 +18,16 @@ pub enum Function {
     Relu,
     LeakyRelu(f64),
     Elu(f64),
-    Selu { alpha: f64, gamma: f64 },
+    Selu {
+        alpha: f64,
+        gamma: f64,
+    },
     Celu(f64),
     Sigmoid,
-    HardSigmoid { alpha: f64, beta: f64 },
+    HardSigmoid {
+        alpha: f64,
+        beta: f64,
+    },
     Tanh,
     Erf,
     /// `x·Φ(x)`.
@@ -53,12 +59,21 @@ pub enum Function {
     Reciprocal,
     /// `x^p` for a fixed `p`.
     Power(f64),
-    Clip { low: f64, high: f64 },
+    Clip {
+        low: f64,
+        high: f64,
+    },
     /// `x` where it exceeds the threshold, else 0.
     ThresholdedRelu(f64),
-    Shrink { lambda: f64, bias: f64 },
+    Shrink {
+        lambda: f64,
+        bias: f64,
+    },
     /// `scale·x + shift`.
-    Affine { scale: f64, shift: f64 },
+    Affine {
+        scale: f64,
+        shift: f64,
+    },
     Floor,
     Ceil,
     Round,
@@ -81,29 +96,32 @@ impl Function {
 
 /// `y = f(x)` over slices, compiled for the machine's widest instructions.
 fn map<T: Element>(x: &[T], y: &mut [T], f: impl Fn(T) -> T) {
-    dispatch(|| y.iter_mut().zip(x).for_each(|(y, &x)| *y = f(x)));
+    dispatch(
+        #[inline(always)]
+        || y.iter_mut().zip(x).for_each(|(y, &x)| *y = f(x)),
+    );
 }
 
 /// `d = f'(x)`, from `x` and `y = f(x)`.
 fn map2<T: Element>(x: &[T], y: &[T], d: &mut [T], f: impl Fn(T, T) -> T) {
-    dispatch(|| d.iter_mut().zip(x.iter().zip(y)).for_each(|(d, (&x, &y))| *d = f(x, y)));
+    dispatch(
+        #[inline(always)]
+        || d.iter_mut().zip(x.iter().zip(y)).for_each(|(d, (&x, &y))| *d = f(x, y)),
+    );
 }
 
 /// Elements that are worked on while they are in the first-level cache.
 const PIECE: usize = 512;
 
 /// `y = after(x, f(before(x)))` for an elementary function `f`.
-fn staged<T: Element>(
-    x: &[T],
-    y: &mut [T],
-    before: impl Fn(T) -> T,
-    function: Elementary,
-    after: impl Fn(T, T) -> T,
-) {
+fn staged<T: Element>(x: &[T], y: &mut [T], before: impl Fn(T) -> T, function: Elementary, after: impl Fn(T, T) -> T) {
     for (x, y) in x.chunks(PIECE).zip(y.chunks_mut(PIECE)) {
         map(x, y, &before);
         elementary::apply(function, y);
-        dispatch(|| y.iter_mut().zip(x).for_each(|(y, &x)| *y = after(x, *y)));
+        dispatch(
+            #[inline(always)]
+            || y.iter_mut().zip(x).for_each(|(y, &x)| *y = after(x, *y)),
+        );
     }
 }
 
@@ -122,7 +140,10 @@ fn staged2<T: Element>(
         elementary::apply(first, d);
         map(x, other, &before_second);
         elementary::apply(second, other);
-        dispatch(|| d.iter_mut().zip(x.iter().zip(other.iter())).for_each(|(d, (&x, &o))| *d = join(x, *d, o)));
+        dispatch(
+            #[inline(always)]
+            || d.iter_mut().zip(x.iter().zip(other.iter())).for_each(|(d, (&x, &o))| *d = join(x, *d, o)),
+        );
     }
 }
 
@@ -132,14 +153,12 @@ impl Function {
         use Function::*;
         let c = T::of;
         let (zero, one, half) = (T::zero(), T::one(), c(0.5));
-        let positive = |x: T| if x > zero { x } else { zero };
+        let positive = move |x: T| if x > zero { x } else { zero };
         match *self {
             Relu => map(x, y, positive),
             LeakyRelu(a) => map(x, y, |x| if x > zero { x } else { c(a) * x }),
             Elu(a) => map(x, y, |x| if x > zero { x } else { c(a) * x.exp_m1() }),
-            Selu { alpha, gamma } => {
-                map(x, y, |x| c(gamma) * if x > zero { x } else { c(alpha) * x.exp_m1() })
-            }
+            Selu { alpha, gamma } => map(x, y, |x| c(gamma) * if x > zero { x } else { c(alpha) * x.exp_m1() }),
             Celu(a) => map(x, y, |x| if x > zero { x } else { c(a) * (x / c(a)).exp_m1() }),
             Sigmoid => elementary::sigmoid(x, y),
             HardSigmoid { alpha, beta } => map(x, y, |x| (c(alpha) * x + c(beta)).max(zero).min(one)),
@@ -186,7 +205,15 @@ impl Function {
             Ceil => map(x, y, |x| x.ceil()),
             Round => map(x, y, math::round_half_to_even),
             Trunc => map(x, y, |x| x.trunc()),
-            Sign => map(x, y, |x| if x > zero { one } else if x < zero { -one } else { zero }),
+            Sign => map(x, y, |x| {
+                if x > zero {
+                    one
+                } else if x < zero {
+                    -one
+                } else {
+                    zero
+                }
+            }),
             Not => map(x, y, |x| if x == zero { one } else { zero }),
             IsNan => map(x, y, |x| if x.is_nan() { one } else { zero }),
             IsInf => map(x, y, |x| if x.is_infinite() { one } else { zero }),
@@ -198,7 +225,7 @@ impl Function {
         use Function::*;
         let c = T::of;
         let (zero, one, half) = (T::zero(), T::one(), c(0.5));
-        let step = |yes: bool| if yes { one } else { zero };
+        let step = move |yes: bool| if yes { one } else { zero };
         match *self {
             Relu => map2(x, y, d, |x, _| step(x > zero)),
             LeakyRelu(a) => map2(x, y, d, |x, _| if x > zero { one } else { c(a) }),
@@ -247,7 +274,15 @@ impl Function {
             Asinh => map2(x, y, d, |x, _| one / (x * x + one).sqrt()),
             Acosh => map2(x, y, d, |x, _| one / (x * x - one).sqrt()),
             Atanh => map2(x, y, d, |x, _| one / (one - x * x)),
-            Abs => map2(x, y, d, |x, _| if x > zero { one } else if x < zero { -one } else { zero }),
+            Abs => map2(x, y, d, |x, _| {
+                if x > zero {
+                    one
+                } else if x < zero {
+                    -one
+                } else {
+                    zero
+                }
+            }),
             Neg => d.fill(-one),
             Exp => d.copy_from_slice(y),
             Log => map2(x, y, d, |x, _| one / x),
@@ -280,7 +315,8 @@ impl Op for Unary {
     }
 
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
-        Ok(inputs[0].clone())
+        let [x] = inputs else { return Err(InferError::Shape("needs one operand".into())) };
+        Ok((*x).clone())
     }
 
     fn differentiable(&self, _: usize) -> bool {
@@ -314,14 +350,17 @@ impl<T: Element> Kernel<T> for Unary {
             self.0.slopes(x.sample(sample), y.sample(sample), slope);
             for at in sample * seeds..(sample + 1) * seeds {
                 let (dy, dx) = (&dy[at * size..(at + 1) * size], &mut dx[at * size..(at + 1) * size]);
-                dispatch(|| {
-                    let terms = dx.iter_mut().zip(dy.iter().zip(slope.iter()));
-                    if add {
-                        terms.for_each(|(dx, (&dy, &s))| *dx += dy * s);
-                    } else {
-                        terms.for_each(|(dx, (&dy, &s))| *dx = dy * s);
-                    }
-                });
+                dispatch(
+                    #[inline(always)]
+                    || {
+                        let terms = dx.iter_mut().zip(dy.iter().zip(slope.iter()));
+                        if add {
+                            terms.for_each(|(dx, (&dy, &s))| *dx += dy * s);
+                        } else {
+                            terms.for_each(|(dx, (&dy, &s))| *dx = dy * s);
+                        }
+                    },
+                );
             }
         }
     }
@@ -329,7 +368,10 @@ impl<T: Element> Kernel<T> for Unary {
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
         let Some(tangent) = tangents.of(call, 0) else { return };
         self.0.slopes(call.arg(0).data, call.result().data, dy);
-        dispatch(|| dy.iter_mut().zip(tangent.data).for_each(|(dy, &t)| *dy *= t));
+        dispatch(
+            #[inline(always)]
+            || dy.iter_mut().zip(tangent.data).for_each(|(dy, &t)| *dy *= t),
+        );
     }
 }
 

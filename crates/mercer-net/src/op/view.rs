@@ -18,7 +18,7 @@ impl Op for Reshape {
     }
 
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
-        if inputs[0].numel() != numel(&self.shape) {
+        if inputs.len() != 1 || inputs[0].numel() != numel(&self.shape) {
             return Err(InferError::Shape(format!("cannot reshape to {:?}", self.shape)));
         }
         let batch = inputs[0].batch.as_ref().map(|batch| batch.reshaped(&inputs[0].shape, &self.shape));

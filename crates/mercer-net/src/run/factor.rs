@@ -72,13 +72,8 @@ impl<T: Element> Factor<T> {
         };
         let width = if shape.one_hot { 1 } else { shape.left };
         *left = interleave(left, shape.positions * width, &left2, shape2.positions * width, samples);
-        *right = interleave(
-            right,
-            shape.positions * shape.right,
-            &right2,
-            shape2.positions * shape2.right,
-            samples * seeds,
-        );
+        *right =
+            interleave(right, shape.positions * shape.right, &right2, shape2.positions * shape2.right, samples * seeds);
         shape.positions += shape2.positions;
     }
 }

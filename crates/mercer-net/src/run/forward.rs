@@ -156,9 +156,7 @@ impl<T: Element> Workspace<T> {
         let data = self.get(weights, id);
         match data.iter().position(|x| !x.is_finite()) {
             None => Ok(()),
-            Some(at) => {
-                Err(NetError::NotFinite { place: value.name.clone(), sample: at / value.meta.numel().max(1) })
-            }
+            Some(at) => Err(NetError::NotFinite { place: value.name.clone(), sample: at / value.meta.numel().max(1) }),
         }
     }
 }

@@ -16,6 +16,9 @@ enum Mode {
     PerSample,
 }
 
+/// The parameters whose factors are wanted, and where they go.
+type Chosen<'a, T> = (&'a [bool], &'a mut Vec<Option<Factor<T>>>);
+
 /// Which parameters a reverse pass differentiates, and in which form they are wanted.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -194,7 +197,7 @@ impl<T: Element> Reverse<T> {
         cotangent: &[T],
         seeds: usize,
         mode: Mode,
-        mut outer: Option<(&[bool], &mut Vec<Option<Factor<T>>>)>,
+        mut outer: Option<Chosen<'_, T>>,
     ) {
         let graph = Arc::clone(&self.graph);
         let samples = workspace.samples;
@@ -283,11 +286,14 @@ impl<T: Element> Reverse<T> {
                     }
                     let each = &mut temporary[..samples * size];
                     kernel.vjp(&call, dy, seeds, which, each, false, &mut scratch);
-                    mercer_linalg::simd::dispatch(|| {
-                        for one in each.chunks_exact(size.max(1)) {
-                            dx.iter_mut().zip(one).for_each(|(sum, &x)| *sum += x);
-                        }
-                    });
+                    mercer_linalg::simd::dispatch(
+                        #[inline(always)]
+                        || {
+                            for one in each.chunks_exact(size.max(1)) {
+                                dx.iter_mut().zip(one).for_each(|(sum, &x)| *sum += x);
+                            }
+                        },
+                    );
                 }
             }
             self.temporary = temporary;

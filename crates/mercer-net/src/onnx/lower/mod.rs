@@ -138,7 +138,11 @@ impl Lowering<'_> {
         let folded = outputs.iter().all(|(operand, _)| matches!(operand, Operand::Constant(_)));
         // Constant arithmetic that involves the batch size is done for two samples as well.
         let seconds = if node.op == "Shape" {
-            Scope::new(self, node, true).and_then(|mut scope| scope.shape_of_two()).ok().flatten().map(|host| vec![host])
+            Scope::new(self, node, true)
+                .and_then(|mut scope| scope.shape_of_two())
+                .ok()
+                .flatten()
+                .map(|host| vec![host])
         } else if depends && folded {
             let again = Scope::new(self, node, true).and_then(|mut scope| scope.lower());
             again.ok().map(|outputs| {
@@ -173,8 +177,7 @@ impl Lowering<'_> {
 
     /// A conditional whose condition is known.
     fn branch(&mut self, node: &NodeDef) -> Result<()> {
-        let unsupported =
-            |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
+        let unsupported = |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
         let condition = node.inputs.first().and_then(|name| self.names.get(name));
         let Some(Known { one: Operand::Constant(host), .. }) = condition else {
             return Err(unsupported("a condition that depends on the data"));

@@ -5,7 +5,7 @@ use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::graph::Batch;
 use crate::onnx::model::Attribute;
-use crate::op::{Concat, Expand, Pad, Margin, Reshape, Slice, Transpose};
+use crate::op::{Concat, Expand, Margin, Pad, Reshape, Slice, Transpose};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {

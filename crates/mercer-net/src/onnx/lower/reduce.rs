@@ -24,9 +24,8 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     }
     let keep = scope.int("keepdims", 1) != 0;
     let square = |scope: &mut Scope<'_, '_>, x: &Operand| scope.emit(Unary(Function::Power(2.0)), &[x]);
-    let reduce = |scope: &mut Scope<'_, '_>, kind, x: &Operand| {
-        scope.emit(Reduce { kind, axes: axes.clone(), keep }, &[x])
-    };
+    let reduce =
+        |scope: &mut Scope<'_, '_>, kind, x: &Operand| scope.emit(Reduce { kind, axes: axes.clone(), keep }, &[x]);
     let y = match scope.op() {
         "ReduceSum" => reduce(scope, Reduction::Sum, &x)?,
         "ReduceMean" => reduce(scope, Reduction::Mean, &x)?,
@@ -93,4 +92,3 @@ fn cumulative(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let y = scope.emit(CumSum { axis, exclusive, reverse }, &[&x])?;
     scope.result(y)
 }
-

@@ -39,7 +39,7 @@ impl Op for Conv {
     }
 
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
-        let (x, w) = (inputs[0], inputs[1]);
+        let [x, w, ..] = inputs else { return Err(InferError::Shape("needs an image and a weight".into())) };
         let rank = x.rank();
         let space = rank.wrapping_sub(2);
         if !(1..=3).contains(&space) || w.rank() != rank {
@@ -266,11 +266,14 @@ fn fill_rows<T: Copy>(y: &mut [T], values: &[T], row: usize) {
 /// Adds the sum of each row of `dy` to `dx`, cycling through it.
 fn add_row_sums<T: Element>(dy: &[T], dx: &mut [T], row: usize) {
     let channels = dx.len();
-    mercer_linalg::simd::dispatch(|| {
-        for (index, row) in dy.chunks_exact(row.max(1)).enumerate() {
-            dx[index % channels] += super::binary::sum(row.iter().copied());
-        }
-    });
+    mercer_linalg::simd::dispatch(
+        #[inline(always)]
+        || {
+            for (index, row) in dy.chunks_exact(row.max(1)).enumerate() {
+                dx[index % channels] += super::axes::total(row);
+            }
+        },
+    );
 }
 
 #[cfg(test)]
@@ -308,6 +311,15 @@ mod tests {
         // Padding wider than the image: some windows see nothing of it.
         let wide = Conv { window: window(&[3, 3], &[1, 1], &[4, 4], &[4, 4]), groups: 1 };
         check(wide, &[batched(&[1, 1, 2, 2]), shared(&[1, 1, 2, 2])]);
+    }
+
+    #[test]
+    fn strips_of_a_single_row_see_the_padding() {
+        // 520 · 9 · 32 elements in a row of patches: one row per strip.
+        let conv = Conv { window: window(&[1, 1], &[1, 1], &[1, 1], &[1, 1]), groups: 1 };
+        let g = conv.geometry(&[1, 520, 3, 32], &[1, 520, 3, 3], &[1, 1, 3, 32]);
+        assert_eq!(g.strips().count(), 3);
+        check(conv, &[batched(&[1, 520, 3, 32]), shared(&[1, 520, 3, 3])]);
     }
 
     #[test]

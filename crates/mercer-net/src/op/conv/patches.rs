@@ -54,18 +54,27 @@ fn each_plane(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(Range<usi
                 let start = (first as isize + down) * width as isize + right;
                 let end = start + ((last - first) * width) as isize;
                 // What the shift pushes out of the plane is padding in any case.
-                let (from, until) = (start.max(0), end.min((height * width) as isize).max(start.max(0)));
-                let skipped = (from - start) as usize;
-                let run = Run {
-                    to: (first - strip.start) * width + skipped,
-                    from: plane + from as usize,
-                    count: if last > first { (until - from) as usize } else { 0 },
+                let (from, until) = (start.max(0), end.min((height * width) as isize));
+                let run = if last > first && until > from {
+                    let skipped = (from - start) as usize;
+                    let to = (first - strip.start) * width + skipped;
+                    Run { to, from: plane + from as usize, count: (until - from) as usize }
+                } else {
+                    Run { to: 0, from: plane, count: 0 }
                 };
                 let edge = if right < 0 { 0..(-right) as usize } else { width - right as usize..width };
                 body(to..to + size, run, edge);
                 to += size;
             }
         }
+    }
+}
+
+/// Sets a few columns of a plane to zero. (A fill per row is a call per row.)
+#[inline(always)]
+fn clear_columns<T: Element>(plane: &mut [T], width: usize, columns: Range<usize>) {
+    for column in columns {
+        plane[column..].iter_mut().step_by(width).for_each(|x| *x = T::zero());
     }
 }
 
@@ -93,9 +102,7 @@ pub(super) fn to_patches<'a, T: Element>(
             to[..run.to].fill(T::zero());
             to[run.to + run.count..].fill(T::zero());
             to[run.to..run.to + run.count].copy_from_slice(&image[run.from..run.from + run.count]);
-            if !edge.is_empty() {
-                to.chunks_exact_mut(width).for_each(|row| row[edge.clone()].fill(T::zero()));
-            }
+            clear_columns(to, width, edge);
         });
         return patches;
     }
@@ -119,30 +126,34 @@ pub(super) fn to_patches<'a, T: Element>(
 pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &mut [T], strip: &Range<usize>, image: &mut [T]) {
     if g.is_shift() {
         let width = g.input[2];
-        mercer_linalg::simd::dispatch(|| {
-            each_plane(g, strip, |plane, run, edge| {
-                let from = &mut patches[plane];
-                if !edge.is_empty() {
-                    from.chunks_exact_mut(width).for_each(|row| row[edge.clone()].fill(T::zero()));
-                }
-                let from = &from[run.to..run.to + run.count];
-                image[run.from..run.from + run.count].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
-            });
-        });
+        mercer_linalg::simd::dispatch(
+            #[inline(always)]
+            || {
+                each_plane(g, strip, |plane, run, edge| {
+                    let from = &mut patches[plane];
+                    clear_columns(from, width, edge);
+                    let from = &from[run.to..run.to + run.count];
+                    image[run.from..run.from + run.count].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+                });
+            },
+        );
         return;
     }
     let stride = g.strides[2];
-    mercer_linalg::simd::dispatch(|| {
-        each_row(g, strip, |from, to, inside, row| {
-            let Some(to) = to else { return };
-            let from = &patches[from..from + row][inside];
-            if stride == 1 {
-                image[to..to + from.len()].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
-            } else {
-                image[to..].iter_mut().step_by(stride).zip(from).for_each(|(to, &x)| *to += x);
-            }
-        });
-    });
+    mercer_linalg::simd::dispatch(
+        #[inline(always)]
+        || {
+            each_row(g, strip, |from, to, inside, row| {
+                let Some(to) = to else { return };
+                let from = &patches[from..from + row][inside];
+                if stride == 1 {
+                    image[to..to + from.len()].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+                } else {
+                    image[to..].iter_mut().step_by(stride).zip(from).for_each(|(to, &x)| *to += x);
+                }
+            });
+        },
+    );
 }
 
 /// Side of the blocks in which matrices are turned.

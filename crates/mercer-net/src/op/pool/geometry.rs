@@ -1,7 +1,6 @@
 //! The sizes of a pool with three axes of space; missing ones have size one.
 
 use crate::op::conv::Window;
-use std::ops::Range;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
@@ -12,6 +11,19 @@ pub(super) struct Geometry {
     pub(super) dilations: [usize; 3],
     before: [usize; 3],
     after: [usize; 3],
+    /// What [`inside`](Self::inside) says of the first points: dividing costs more than a row of a small image.
+    spans: [Span; 8],
+}
+
+/// Where a point of the window is inside of the input along the last axis.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    /// The first position.
+    pub(super) start: usize,
+    /// The number of positions.
+    pub(super) length: usize,
+    /// The index of the input at the first position.
+    pub(super) from: usize,
 }
 
 fn three(sizes: &[usize], fill: usize) -> [usize; 3] {
@@ -22,7 +34,7 @@ fn three(sizes: &[usize], fill: usize) -> [usize; 3] {
 
 impl Geometry {
     pub(super) fn new(window: &Window, kernel: &[usize], x: &[usize], y: &[usize]) -> Self {
-        Self {
+        let mut geometry = Self {
             input: three(&x[2..], 1),
             kernel: three(kernel, 1),
             output: three(&y[2..], 1),
@@ -30,12 +42,11 @@ impl Geometry {
             dilations: three(&window.dilations, 1),
             before: three(&window.before, 0),
             after: three(&window.after, 0),
-        }
-    }
-
-    /// Elements of one channel that comes in.
-    pub(super) fn plane_in(&self) -> usize {
-        self.input.iter().product()
+            spans: Default::default(),
+        };
+        let spans: [Span; 8] = std::array::from_fn(|k| geometry.span(k));
+        geometry.spans = spans;
+        geometry
     }
 
     /// Elements of one channel of the result.
@@ -56,18 +67,24 @@ impl Geometry {
     }
 
     /// The index that position `at` and window point `k` meet at, if it is inside.
+    #[inline(always)]
     pub(super) fn source(&self, axis: usize, at: usize, k: usize) -> Option<usize> {
         let index = (at * self.strides[axis] + k * self.dilations[axis]).checked_sub(self.before[axis])?;
         (index < self.input[axis]).then_some(index)
     }
 
-    /// The positions along the last axis at which window point `k` is inside, and the index it meets the first of them at.
-    pub(super) fn inside(&self, k: usize) -> (Range<usize>, usize) {
+    /// Where along the last axis window point `k` is inside.
+    #[inline(always)]
+    pub(super) fn inside(&self, k: usize) -> Span {
+        if let Some(&span) = self.spans.get(k) { span } else { self.span(k) }
+    }
+
+    fn span(&self, k: usize) -> Span {
         let (stride, shift) = (self.strides[2], k * self.dilations[2]);
-        let first = self.before[2].saturating_sub(shift).div_ceil(stride).min(self.output[2]);
+        let start = self.before[2].saturating_sub(shift).div_ceil(stride).min(self.output[2]);
         let limit = (self.input[2] + self.before[2]).saturating_sub(shift).div_ceil(stride);
-        let range = first..limit.clamp(first, self.output[2]);
-        (range, (first * stride + shift).saturating_sub(self.before[2]))
+        let length = limit.clamp(start, self.output[2]) - start;
+        Span { start, length, from: (start * stride + shift).saturating_sub(self.before[2]) }
     }
 
     /// How many points of the window at `at` count: those inside, or with `padding` inside of the padded input.

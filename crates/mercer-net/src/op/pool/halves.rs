@@ -30,15 +30,23 @@ fn larger<T: Element>(a: T, b: T) -> T {
 /// The largest number in each square; samples are just more channels.
 pub(super) fn largest<T: Element>(g: &Geometry, x: &[T], y: &mut [T]) {
     let (width, used) = (g.input[2], 2 * g.row());
-    dispatch(|| {
-        each_pair(g, planes(g, y), |upper, to| {
-            let (upper, lower) = (&x[upper..][..used], &x[upper + width..][..used]);
-            let pairs = upper.as_chunks::<2>().0.iter().zip(lower.as_chunks::<2>().0);
-            for (y, (a, b)) in y[to..to + g.row()].iter_mut().zip(pairs) {
-                *y = larger(larger(a[0], a[1]), larger(b[0], b[1]));
-            }
-        });
-    });
+    dispatch(
+        #[inline(always)]
+        || {
+            each_pair(
+                g,
+                planes(g, y),
+                #[inline(always)]
+                |upper, to| {
+                    let (upper, lower) = (&x[upper..][..used], &x[upper + width..][..used]);
+                    let pairs = upper.as_chunks::<2>().0.iter().zip(lower.as_chunks::<2>().0);
+                    for (y, (a, b)) in y[to..to + g.row()].iter_mut().zip(pairs) {
+                        *y = larger(larger(a[0], a[1]), larger(b[0], b[1]));
+                    }
+                },
+            );
+        },
+    );
 }
 
 /// The cotangent for one sample and all its seeds, written or added.
@@ -61,25 +69,43 @@ fn seed_back<T: Element, const ADD: bool>(g: &Geometry, x: &[T], y: &[T], dy: &[
         // What no square covers.
         dx.fill(T::zero());
     }
-    let zero = T::zero();
+    dispatch(
+        #[inline(always)]
+        || {
+            each_pair(
+                g,
+                planes(g, y),
+                #[inline(always)]
+                |upper, to| {
+                    let (da, db) = dx[upper..upper + width + used].split_at_mut(width);
+                    let x = [&x[upper..][..used], &x[upper + width..][..used]];
+                    let (y, dy) = (&y[to..to + g.row()], &dy[to..to + g.row()]);
+                    pair_back::<T, ADD>(x[0], x[1], y, dy, &mut da[..used], db);
+                },
+            );
+        },
+    );
+}
+
+/// One pair of rows `a`, `b`. The slices are arguments because the compiler then knows that they do not overlap.
+#[inline(always)]
+fn pair_back<T: Element, const ADD: bool>(a: &[T], b: &[T], y: &[T], dy: &[T], da: &mut [T], db: &mut [T]) {
     let put = |to: &mut T, x: T| if ADD { *to += x } else { *to = x };
-    dispatch(|| {
-        each_pair(g, planes(g, y), |upper, to| {
-            let (a, b) = (&x[upper..][..used], &x[upper + width..][..used]);
-            let (da, db) = dx[upper..upper + width + used].split_at_mut(width);
-            let squares = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
-            let into = da[..used].as_chunks_mut::<2>().0.iter_mut().zip(db.as_chunks_mut::<2>().0);
-            let results = y[to..to + g.row()].iter().zip(&dy[to..to + g.row()]);
-            for (((a, b), (da, db)), (&y, &dy)) in squares.zip(into).zip(results) {
-                let first = a[0] == y;
-                let second = !first & (a[1] == y);
-                let third = !first & !second & (b[0] == y);
-                let fourth = !first & !second & !third & (b[1] == y);
-                put(&mut da[0], if first { dy } else { zero });
-                put(&mut da[1], if second { dy } else { zero });
-                put(&mut db[0], if third { dy } else { zero });
-                put(&mut db[1], if fourth { dy } else { zero });
-            }
-        });
-    });
+    let zero = T::zero();
+    let squares = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
+    let into = da.as_chunks_mut::<2>().0.iter_mut().zip(db.as_chunks_mut::<2>().0);
+    for (((a, b), (da, db)), (&y, &dy)) in squares.zip(into).zip(y.iter().zip(dy)) {
+        // What is left of dy after each place: none once it found its own.
+        let first = if a[0] == y { dy } else { zero };
+        let rest = if a[0] == y { zero } else { dy };
+        let second = if a[1] == y { rest } else { zero };
+        let rest = if a[1] == y { zero } else { rest };
+        let third = if b[0] == y { rest } else { zero };
+        let rest = if b[0] == y { zero } else { rest };
+        let fourth = if b[1] == y { rest } else { zero };
+        put(&mut da[0], first);
+        put(&mut da[1], second);
+        put(&mut db[0], third);
+        put(&mut db[1], fourth);
+    }
 }

@@ -126,14 +126,21 @@ impl<T: Element> Kernel<T> for Pool {
                 continue;
             }
             clear(dx, add);
-            window::hits(&g, x, y, hits, open, |at, from, to, step, hits| {
-                for seed in 0..seeds {
-                    let dy = &dy[seed * y.len() + at..][..hits.len()];
-                    let dx = &mut dx[seed * x.len() + from..seed * x.len() + to];
-                    let terms = dx.iter_mut().step_by(step).zip(dy.iter().zip(hits));
-                    terms.for_each(|(dx, (&dy, &hit))| *dx += dy * hit);
-                }
-            });
+            window::hits(
+                &g,
+                x,
+                y,
+                hits,
+                open,
+                #[inline(always)]
+                |at, from, to, step, hits| {
+                    for seed in 0..seeds {
+                        let dy = &dy[seed * y.len() + at..][..hits.len()];
+                        let dx = &mut dx[seed * x.len() + from..seed * x.len() + to];
+                        window::add_hits(dx, dy, hits, step);
+                    }
+                },
+            );
         }
     }
 
@@ -145,11 +152,19 @@ impl<T: Element> Kernel<T> for Pool {
             return window::average(&g, tangent.data, dy, count_padding, hits);
         }
         dy.fill(T::zero());
-        window::hits(&g, x.data, y.data, hits, open, |at, from, to, step, hits| {
-            let dy = &mut dy[at..at + hits.len()];
-            let terms = dy.iter_mut().zip(tangent.data[from..to].iter().step_by(step).zip(hits));
-            terms.for_each(|(dy, (&t, &hit))| *dy += t * hit);
-        });
+        window::hits(
+            &g,
+            x.data,
+            y.data,
+            hits,
+            open,
+            #[inline(always)]
+            |at, from, to, step, hits| {
+                let dy = &mut dy[at..at + hits.len()];
+                let terms = dy.iter_mut().zip(tangent.data[from..to].iter().step_by(step).zip(hits));
+                terms.for_each(|(dy, (&t, &hit))| *dy += t * hit);
+            },
+        );
     }
 }
 
@@ -214,10 +229,8 @@ mod tests {
     #[test]
     fn averages_count_padding_but_not_the_overhang() {
         // torch.nn.AvgPool1d(3, 2, padding=1, ceil_mode=True, count_include_pad=…) of [1, 2, 3, 4].
-        let average = |count_padding| Pool {
-            round_up: true,
-            ..pool(Pooling::Average { count_padding }, &[3], &[2], &[1], &[1])
-        };
+        let average =
+            |count_padding| Pool { round_up: true, ..pool(Pooling::Average { count_padding }, &[3], &[2], &[1], &[1]) };
         let x = [1.0, 2.0, 3.0, 4.0];
         assert_eq!(values(&average(true), &x, &[1, 1, 4]), [1.0, 3.0, 2.0]);
         assert_eq!(values(&average(false), &x, &[1, 1, 4]), [1.5, 3.0, 4.0]);

@@ -4,9 +4,7 @@ use super::geometry::Geometry;
 use crate::element::Element;
 use mercer_linalg::simd::dispatch;
 
-/// Calls `row(plane, row, to)` for every row of positions of every channel, and after that `point(plane, from, end, to,
-/// length)` for every point of the window that is inside at some of its positions: they read `from..end` in steps of the
-/// stride, and are `to..to + length` of the result.
+/// Calls `body(plane, [depth, height], to)` for every row of positions of every channel; it is at `to` of the result.
 #[inline(always)]
 fn each_row(g: &Geometry, planes: usize, mut body: impl FnMut(usize, [usize; 2], usize)) {
     let mut to = 0;
@@ -31,29 +29,107 @@ fn each_point(g: &Geometry, plane: usize, [d, h]: [usize; 2], mut body: impl FnM
             let Some(y) = g.source(1, h, kh) else { continue };
             let line = ((plane * depth + z) * height + y) * width;
             for kw in 0..g.kernel[2] {
-                let (inside, first) = g.inside(kw);
-                if !inside.is_empty() {
-                    let length = inside.len();
-                    let from = line + first;
-                    body(from, from + (length - 1) * g.strides[2] + 1, inside.start, length);
+                let inside = g.inside(kw);
+                if inside.length > 0 {
+                    let from = line + inside.from;
+                    body(from, from + (inside.length - 1) * g.strides[2] + 1, inside.start, inside.length);
                 }
             }
         }
     }
 }
 
+/// Positions handled at once. Rows of pools are short, and left alone the compiler would unroll so far that all of a row
+/// is remainder.
+const LANES: usize = 8;
+
+/// A few elements, read before anything is written: the compiler cannot know that slices do not overlap.
+#[inline(always)]
+fn take<T: Element, const STRIDE: usize>(x: &[T]) -> [T; LANES] {
+    let x = &x[..(LANES - 1) * STRIDE + 1];
+    std::array::from_fn(|lane| x[lane * STRIDE])
+}
+
 /// `y[i] = f(y[i], x[i·stride])`, with loops of their own for the usual strides.
 #[inline(always)]
 fn combine<T: Element>(y: &mut [T], x: &[T], stride: usize, f: impl Fn(T, T) -> T) {
-    match stride {
-        1 => y.iter_mut().zip(x).for_each(|(y, &x)| *y = f(*y, x)),
-        2 => {
-            // The last pair may be half.
-            let (last, y) = y.split_last_mut().expect("not empty");
-            y.iter_mut().zip(x.as_chunks::<2>().0).for_each(|(y, x)| *y = f(*y, x[0]));
-            *last = f(*last, x[x.len() - 1]);
+    #[inline(always)]
+    fn spaced<T: Element, const STRIDE: usize>(y: &mut [T], x: &[T], f: impl Fn(T, T) -> T) {
+        let (blocks, rest) = y.as_chunks_mut::<LANES>();
+        let done = blocks.len() * LANES * STRIDE;
+        for (block, y) in blocks.iter_mut().enumerate() {
+            let x = take::<T, STRIDE>(&x[block * LANES * STRIDE..]);
+            let old = *y;
+            *y = std::array::from_fn(|lane| f(old[lane], x[lane]));
         }
-        _ => y.iter_mut().zip(x.iter().step_by(stride)).for_each(|(y, &x)| *y = f(*y, x)),
+        for (lane, y) in rest.iter_mut().enumerate() {
+            *y = f(*y, x[done + lane * STRIDE]);
+        }
+    }
+    match stride {
+        1 => spaced::<T, 1>(y, x, f),
+        2 => spaced::<T, 2>(y, x, f),
+        _ => y.iter_mut().enumerate().for_each(|(at, y)| *y = f(*y, x[at * stride])),
+    }
+}
+
+/// `x[i·stride] += y[i]`.
+#[inline(always)]
+fn add_spaced<T: Element>(x: &mut [T], y: &[T], stride: usize) {
+    #[inline(always)]
+    fn spaced<T: Element, const STRIDE: usize>(x: &mut [T], y: &[T]) {
+        let (blocks, rest) = y.as_chunks::<LANES>();
+        let done = blocks.len() * LANES * STRIDE;
+        for (block, y) in blocks.iter().enumerate() {
+            let x = &mut x[block * LANES * STRIDE..][..(LANES - 1) * STRIDE + 1];
+            let (old, new) = (take::<T, STRIDE>(x), *y);
+            (0..LANES).for_each(|lane| x[lane * STRIDE] = old[lane] + new[lane]);
+        }
+        for (lane, &y) in rest.iter().enumerate() {
+            x[done + lane * STRIDE] += y;
+        }
+    }
+    match stride {
+        1 => spaced::<T, 1>(x, y),
+        2 => spaced::<T, 2>(x, y),
+        _ => y.iter().enumerate().for_each(|(at, &y)| x[at * stride] += y),
+    }
+}
+
+/// `x[i·stride] += y[i] · hits[i]`.
+#[inline(always)]
+pub(super) fn add_hits<T: Element>(x: &mut [T], y: &[T], hits: &[T], stride: usize) {
+    if stride != 1 {
+        for (lane, (&y, &hit)) in y.iter().zip(hits).enumerate() {
+            x[lane * stride] += y * hit;
+        }
+        return;
+    }
+    let ((x, x_rest), (y, y_rest), (hits, hits_rest)) =
+        (x.as_chunks_mut::<LANES>(), y.as_chunks::<LANES>(), hits.as_chunks::<LANES>());
+    for ((x, y), hits) in x.iter_mut().zip(y).zip(hits) {
+        let (old, y, hits) = (*x, *y, *hits);
+        *x = std::array::from_fn(|lane| old[lane] + y[lane] * hits[lane]);
+    }
+    x_rest.iter_mut().zip(y_rest).zip(hits_rest).for_each(|((x, &y), &hit)| *x += y * hit);
+}
+
+/// `hits = open` where `x[i·stride] = y[i]`, else 0; what was hit is no longer open.
+#[inline(always)]
+fn compare<T: Element>(x: &[T], y: &[T], stride: usize, hits: &mut [T], open: &mut [T]) {
+    // First what is there, so that the rest is a loop over slices that are all contiguous.
+    combine(hits, x, stride, |_, x| x);
+    let ((hits, hits_rest), (open, open_rest)) = (hits.as_chunks_mut::<LANES>(), open.as_chunks_mut::<LANES>());
+    let (y, y_rest) = y.as_chunks::<LANES>();
+    for ((hits, open), y) in hits.iter_mut().zip(open).zip(y) {
+        let (x, was, y) = (*hits, *open, *y);
+        let hit: [T; LANES] = std::array::from_fn(|lane| if x[lane] == y[lane] { was[lane] } else { T::zero() });
+        *hits = hit;
+        *open = std::array::from_fn(|lane| was[lane] - hit[lane]);
+    }
+    for ((hit, open), &y) in hits_rest.iter_mut().zip(open_rest).zip(y_rest) {
+        *hit = if *hit == y { *open } else { T::zero() };
+        *open -= *hit;
     }
 }
 
@@ -64,15 +140,30 @@ fn planes<T>(g: &Geometry, y: &[T]) -> usize {
 /// The largest number in each window; samples are just more channels.
 pub(super) fn largest<T: Element>(g: &Geometry, x: &[T], y: &mut [T]) {
     y.fill(T::neg_infinity());
-    dispatch(|| {
-        each_row(g, planes(g, y), |plane, at, to| {
-            let row = &mut y[to..to + g.row()];
-            each_point(g, plane, at, |from, end, start, length| {
-                let larger = |y: T, x: T| if x > y { x } else { y };
-                combine(&mut row[start..start + length], &x[from..end], g.strides[2], larger);
-            });
-        });
-    });
+    dispatch(
+        #[inline(always)]
+        || {
+            each_row(
+                g,
+                planes(g, y),
+                #[inline(always)]
+                |plane, at, to| {
+                    let row = &mut y[to..to + g.row()];
+                    each_point(
+                        g,
+                        plane,
+                        at,
+                        #[inline(always)]
+                        |from, end, start, length| {
+                            combine(&mut row[start..start + length], &x[from..end], g.strides[2], |y, x| {
+                                if x > y { x } else { y }
+                            });
+                        },
+                    );
+                },
+            );
+        },
+    );
 }
 
 /// One over the number of points that count along the last axis, for a row of positions.
@@ -91,16 +182,30 @@ fn outer_scale<T: Element>(g: &Geometry, [d, h]: [usize; 2], count_padding: bool
 pub(super) fn average<T: Element>(g: &Geometry, x: &[T], y: &mut [T], count_padding: bool, scale: &mut [T]) {
     row_scale(g, count_padding, scale);
     y.fill(T::zero());
-    dispatch(|| {
-        each_row(g, planes(g, y), |plane, at, to| {
-            let row = &mut y[to..to + g.row()];
-            each_point(g, plane, at, |from, end, start, length| {
-                combine(&mut row[start..start + length], &x[from..end], g.strides[2], |y, x| y + x);
-            });
-            let outer: T = outer_scale(g, at, count_padding);
-            row.iter_mut().zip(&*scale).for_each(|(y, &scale)| *y *= outer * scale);
-        });
-    });
+    dispatch(
+        #[inline(always)]
+        || {
+            each_row(
+                g,
+                planes(g, y),
+                #[inline(always)]
+                |plane, at, to| {
+                    let row = &mut y[to..to + g.row()];
+                    each_point(
+                        g,
+                        plane,
+                        at,
+                        #[inline(always)]
+                        |from, end, start, length| {
+                            combine(&mut row[start..start + length], &x[from..end], g.strides[2], |y, x| y + x);
+                        },
+                    );
+                    let outer: T = outer_scale(g, at, count_padding);
+                    row.iter_mut().zip(&*scale).for_each(|(y, &scale)| *y *= outer * scale);
+                },
+            );
+        },
+    );
 }
 
 /// Adds the cotangent of averages to `dx`; samples and seeds are just more channels.
@@ -113,17 +218,30 @@ pub(super) fn average_back<T: Element>(
     scaled: &mut [T],
 ) {
     row_scale(g, count_padding, scale);
-    dispatch(|| {
-        each_row(g, planes(g, dy), |plane, at, to| {
-            let outer: T = outer_scale(g, at, count_padding);
-            let terms = scaled.iter_mut().zip(dy[to..to + g.row()].iter().zip(&*scale));
-            terms.for_each(|(scaled, (&dy, &scale))| *scaled = dy * (outer * scale));
-            each_point(g, plane, at, |from, end, start, length| {
-                let dx = dx[from..end].iter_mut().step_by(g.strides[2]);
-                dx.zip(&scaled[start..start + length]).for_each(|(dx, &dy)| *dx += dy);
-            });
-        });
-    });
+    dispatch(
+        #[inline(always)]
+        || {
+            each_row(
+                g,
+                planes(g, dy),
+                #[inline(always)]
+                |plane, at, to| {
+                    let outer: T = outer_scale(g, at, count_padding);
+                    let terms = scaled.iter_mut().zip(dy[to..to + g.row()].iter().zip(&*scale));
+                    terms.for_each(|(scaled, (&dy, &scale))| *scaled = dy * (outer * scale));
+                    each_point(
+                        g,
+                        plane,
+                        at,
+                        #[inline(always)]
+                        |from, end, start, length| {
+                            add_spaced(&mut dx[from..end], &scaled[start..start + length], g.strides[2]);
+                        },
+                    );
+                },
+            );
+        },
+    );
 }
 
 /// Finds the first maximum of each window again: `body(at, from, end, step, hits)` says for positions `at..` of the result
@@ -138,19 +256,28 @@ pub(super) fn hits<T: Element>(
     open: &mut [T],
     mut body: impl FnMut(usize, usize, usize, usize, &[T]),
 ) {
-    let (zero, one) = (T::zero(), T::one());
-    dispatch(|| {
-        each_row(g, planes(g, y), |plane, at, to| {
-            open.fill(one);
-            each_point(g, plane, at, |from, end, start, length| {
-                let (hits, open) = (&mut hits[..length], &mut open[start..start + length]);
-                let pairs = x[from..end].iter().step_by(g.strides[2]).zip(&y[to + start..to + start + length]);
-                for ((hit, open), (&x, &y)) in hits.iter_mut().zip(open).zip(pairs) {
-                    *hit = if x == y { *open } else { zero };
-                    *open -= *hit;
-                }
-                body(to + start, from, end, g.strides[2], hits);
-            });
-        });
-    });
+    dispatch(
+        #[inline(always)]
+        || {
+            each_row(
+                g,
+                planes(g, y),
+                #[inline(always)]
+                |plane, at, to| {
+                    open.fill(T::one());
+                    each_point(
+                        g,
+                        plane,
+                        at,
+                        #[inline(always)]
+                        |from, end, start, length| {
+                            let (hits, open) = (&mut hits[..length], &mut open[start..start + length]);
+                            compare(&x[from..end], &y[to + start..to + start + length], g.strides[2], hits, open);
+                            body(to + start, from, end, g.strides[2], hits);
+                        },
+                    );
+                },
+            );
+        },
+    );
 }
