@@ -63,8 +63,8 @@ pub(super) struct Geometry {
     after: [usize; 3],
 }
 
-/// Patches of one strip should fit into half of a second-level cache of 1 MiB.
-const STRIP_ELEMENTS: usize = 1 << 17;
+/// Patches of one strip should fit into most of a second-level cache of 1 MiB.
+const STRIP_ELEMENTS: usize = 3 << 16;
 
 fn three(sizes: &[usize], fill: usize) -> [usize; 3] {
     let mut padded = [fill; 3];
@@ -119,7 +119,9 @@ impl Geometry {
     fn rows_per_strip(&self) -> usize {
         let rows = self.output[0] * self.output[1];
         let row = (self.patch() * self.output[2]).max(1);
-        (STRIP_ELEMENTS / row).clamp(1, rows.max(1))
+        let most = (STRIP_ELEMENTS / row).clamp(1, rows.max(1));
+        // Strips of equal height.
+        rows.max(1).div_ceil(rows.max(1).div_ceil(most))
     }
 
     /// Elements of memory for the patches of a strip.
