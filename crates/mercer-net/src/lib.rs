@@ -1,11 +1,15 @@
 //! Networks: the graph, its primitives, its readings, ONNX and training.
 
+pub mod arch;
 pub mod error;
+pub mod export;
 pub mod graph;
 pub mod names;
 pub mod network;
 pub mod op;
+pub mod progress;
 pub mod run;
+pub mod train;
 
 mod element;
 mod onnx;
@@ -14,4 +18,5 @@ mod shape;
 pub use element::Element;
 pub use error::{NetError, Result};
 pub use network::Network;
+pub use progress::Progress;
 pub use shape::numel;
