@@ -12,8 +12,9 @@ Examples:
   mercer predict --net model.onnx --data data.npz:x --labels data.npz:y
   mercer train --arch cnn.toml --data images.npy --labels digits.npy -o run
 
-Data are .npy, .npz, IDX (also gzipped) and CSV files, written as FILE or FILE:KEY, where KEY is an array of an .npz
-file or a column of a CSV file. Results go to standard output and to files, everything else to standard error.
+Data are .npy, .npz, IDX (also gzipped) and CSV files, written as FILE or FILE:KEY, where KEY is an
+array of an .npz file or a column of a CSV file. Results go to standard output and to files,
+progress and errors to standard error.
 
 Exit codes: 0 done, 1 a check you asked for failed, 2 an error, 130 interrupted.";
 

@@ -11,7 +11,7 @@
 //!
 //! // A network of one primitive; `Network::from_onnx("model.onnx")` opens a trained one.
 //! let mut builder = GraphBuilder::new();
-//! let input = builder.input("x", [2], Batch::axis(0));
+//! let input = builder.input("x", [1, 2], Batch::axis(0));
 //! let output = builder.node("size", Unary(Function::Abs), &[input])?;
 //! builder.output("y", output);
 //! let network = Network::from_graph(builder.finish(), Vec::<Values>::new())?;

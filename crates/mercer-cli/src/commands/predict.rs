@@ -3,14 +3,14 @@
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{count, grouped, shape};
-use crate::options::{DataOptions, ParameterOptions, Samples, open_network};
+use crate::options::{DataOptions, ParameterOptions, Samples, open_network, value_name};
 use crate::output::OutputFile;
 use crate::score::Score;
 use crate::{blocks, interrupt};
 use mercer::data::NpyWriter;
 use mercer::net::network::{Prediction, Shards};
 use mercer::net::{NetError, Network};
-use ndarray::{ArrayD, ArrayViewD, IxDyn};
+use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -22,13 +22,14 @@ Examples:
   mercer predict --net resnet.onnx --data cifar.npz:x --layout nhwc --scale 1/255 \\
       --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o logits.npy
   mercer predict --net model.onnx --data images.npy --at /layer2/Relu -o features.npy
-  mercer predict --net bert.onnx --data input_ids=tokens.npz:ids --data attention_mask=tokens.npz:mask -o out.npy
+  mercer predict --net bert.onnx --data input_ids=tokens.npz:ids \\
+      --data attention_mask=tokens.npz:mask -o embeddings.npy
 
 The data may be larger than memory. `mercer info MODEL` lists the nodes that --at takes.";
 
 /// Run a network on data: its outputs, or the values at any node; accuracy if there are labels
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, next_help_heading = "Network")]
 pub(crate) struct PredictArguments {
     /// The network
     #[arg(long, value_name = "MODEL.onnx")]
@@ -112,7 +113,8 @@ impl PredictArguments {
     ) -> Result<PredictReport, Failure> {
         let graph = network.graph(&samples.shapes()).about(&self.net)?;
         let shard = self.batch.map_or(Shards::of(&graph).grain, NonZeroUsize::get);
-        let blocks = blocks::of(&graph, self.at.as_deref(), samples.n_samples, shard, size_of::<T>());
+        let at = self.at.as_deref().map(|name| value_name(&graph, name));
+        let blocks = blocks::of(&graph, at, samples.n_samples, shard, size_of::<T>());
         let progress = console.progress(samples.n_samples as u64, "samples");
         let mut score = samples.labels.as_ref().map(Score::start).transpose()?;
         let mut writer: Option<NpyWriter<T>> = None;
@@ -125,8 +127,7 @@ impl PredictArguments {
             let start = rows.start;
             let inputs: Vec<ArrayD<T>> =
                 samples.inputs.iter().map(|dataset| dataset.rows(rows.clone())).collect::<Result<_, _>>()?;
-            let prediction =
-                self.block(network, samples, &inputs, rows.len()).map_err(|error| self.at_row(error, start))?;
+            let prediction = self.block(network, samples, &inputs, at).map_err(|error| self.at_row(error, start))?;
             let values = view(&prediction, rows.len())?;
             if let Some(score) = &mut score {
                 score.add(values.view(), start)?;
@@ -164,15 +165,16 @@ impl PredictArguments {
         network: &Network,
         samples: &Samples,
         inputs: &[ArrayD<T>],
-        n_rows: usize,
+        at: Option<&str>,
     ) -> Result<Prediction<T>, NetError> {
+        let n_rows = inputs.first().map_or(0, |array| array.len_of(Axis(0)));
         let contiguous: Vec<_> = inputs.iter().map(|array| array.as_standard_layout()).collect();
         let slices: Vec<(&[T], &[usize])> = contiguous
             .iter()
             .zip(&samples.inputs)
             .map(|(array, dataset)| (array.as_slice().unwrap_or_default(), dataset.sample_shape()))
             .collect();
-        network.predict(&slices, n_rows, self.at.as_deref(), self.batch.map(NonZeroUsize::get))
+        network.predict(&slices, n_rows, at, self.batch.map(NonZeroUsize::get))
     }
 
     /// The library counts the samples of a block, the user those of the file.

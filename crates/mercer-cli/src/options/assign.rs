@@ -78,11 +78,15 @@ fn split(inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Failur
     if !Path::new(text).exists()
         && let Some((name, rest)) = inputs.iter().find_map(|name| rest_of(name).map(|rest| (*name, rest)))
     {
-        return Ok((Some(name.to_owned()), rest.parse()?));
+        return Ok((Some(name.to_owned()), parse(text, rest)?));
     }
-    let source: Source = text.parse()?;
+    let source = parse(text, text)?;
     let name = Some(source.name()).filter(|name| *name != source.place());
     Ok((name, source))
+}
+
+fn parse(text: &str, rest: &str) -> Result<Source, Failure> {
+    rest.parse().map_err(|error| Failure::new(format!("--data {text}: {error}")))
 }
 
 #[cfg(test)]

@@ -5,6 +5,6 @@ mod network;
 mod preprocess;
 mod samples;
 
-pub(crate) use network::{ParameterOptions, open_network};
+pub(crate) use network::{ParameterOptions, node_name, open_network, value_name};
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use samples::{DataOptions, Samples};

@@ -16,7 +16,7 @@ fn a_model() {
     assert_eq!(json["inputs"][0]["shape"], serde_json::json!([null, 3, 8, 8]));
     assert_eq!(json["outputs"][0]["name"], "logits");
     assert_eq!(json["parameters"][0]["name"], "conv.weight");
-    assert_eq!(json["parameters"][0]["reason"], "weight");
+    assert!(json["parameters"][0]["reason"].as_str().unwrap().starts_with("weight of"));
     assert!(json["constants"].is_array());
     // The products alone; what is counted for the other primitives is the library's choice.
     let products = 2 * (4 * 27 * 64 + 5 * 64);
@@ -51,7 +51,7 @@ fn parameters_by_name() {
     assert_eq!(json["n_params"], 56);
     assert_eq!(json["constants"][0]["reason"], "excluded by name");
     assert_eq!(folder.json("info mlp.onnx --exclude * --include fc2.*")["n_params"], 0);
-    folder.refuse("info mlp.onnx --include fc3.*", &["--include", "fc3.*", "fc2.weight"]);
+    folder.refuse("info mlp.onnx --include fc2.weigth", &["--include", "fc2.weigth", "fc2.weight"]);
     folder.refuse("info mlp.onnx --exclude zzzzzzzzzz", &["--exclude", "zzzzzzzzzz", "mercer info mlp.onnx -v"]);
 }
 

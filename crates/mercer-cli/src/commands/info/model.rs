@@ -1,6 +1,6 @@
 //! What an ONNX model holds.
 
-use super::layers::{Layer, layers};
+use super::layers::{Layer, batched_shape, layers, rows};
 use super::sizes::{GivenShape, sample_shapes};
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
@@ -54,6 +54,8 @@ struct OutputReport {
     name: String,
     /// For one sample as the file has it, with the batch as an axis of size one; nothing while sizes are free.
     shape: Option<Vec<usize>>,
+    #[serde(skip)]
+    shape_text: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,11 +86,15 @@ pub(super) fn show(
 impl ModelReport {
     fn of(path: &Path, network: &Network, graph: Option<&Graph>) -> Self {
         let (exporter, opset) = network.origin().unzip();
-        let shape_of = |name: &str| {
-            let output = graph?.outputs().iter().find(|(own, _)| own == name)?;
-            Some(graph?.value(output.1).meta.shape.clone())
+        let output = |name: String| {
+            let value = graph.and_then(|graph| {
+                let (_, id) = graph.outputs().iter().find(|(own, _)| *own == name)?;
+                Some(graph.value(*id))
+            });
+            let shape_text = value.map_or_else(String::new, |value| batched_shape(&value.meta));
+            OutputReport { name, shape: value.map(|value| value.meta.shape.clone()), shape_text }
         };
-        let outputs = network.output_names().into_iter().map(|name| OutputReport { shape: shape_of(&name), name });
+        let outputs = network.output_names().into_iter().map(output);
         let constants = network.constants().into_iter().map(|(name, shape, reason)| TensorReport {
             n_elements: mercer::net::numel(&shape),
             name,
@@ -119,16 +125,11 @@ impl ModelReport {
         let mut text = format!("{}: ONNX model from {exporter}{opset}\n", self.file);
         let inputs = self.inputs.iter().enumerate().map(|(index, input)| input.row(shapes.get(index)));
         let _ = write!(text, "\nInputs\n{}", shortened(inputs.collect(), most, &[]));
-        let outputs = self.outputs.iter().map(|output| {
-            vec![output.name.clone(), output.shape.as_ref().map_or_else(String::new, |sizes| shape(sizes))]
-        });
-        let _ = write!(text, "\nOutputs (for one sample)\n{}", shortened(outputs.collect(), most, &[]));
+        let outputs = self.outputs.iter().map(|output| vec![output.name.clone(), output.shape_text.clone()]);
+        let _ = write!(text, "\nOutputs\n{}", shortened(outputs.collect(), most, &[]));
         if let (Some(layers), Some(flops)) = (&self.layers, self.flops) {
             let title = format!("{}, {}FLOPs per sample", count(layers.len(), "primitive"), spaced(flops));
-            let rows = layers.iter().map(|layer| {
-                vec![layer.name.clone(), layer.primitive.to_owned(), shape(&layer.shape), short(layer.flops)]
-            });
-            let _ = write!(text, "\nLayers ({title})\n{}", shortened(rows.collect(), most, &[3]));
+            let _ = write!(text, "\nLayers ({title})\n{}", shortened(rows(layers), most, &[3]));
         } else if free {
             let names: Vec<&str> =
                 self.inputs.iter().filter(|input| input.is_free()).map(|input| &*input.name).collect();

@@ -43,7 +43,10 @@ pub(crate) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Op
                 .hint(format!("its inputs: {listed}")));
         }
     }
-    inputs.iter().map(|input| sample_shape(input, given)).collect()
+    // All of them, so that every misfit is found.
+    let shapes: Vec<Option<Vec<usize>>> =
+        inputs.iter().map(|input| sample_shape(input, given)).collect::<Result<_, _>>()?;
+    Ok(shapes.into_iter().collect())
 }
 
 fn sample_shape(input: &Input, given: &[GivenShape]) -> Result<Option<Vec<usize>>, Failure> {
