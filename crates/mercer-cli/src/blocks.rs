@@ -1,0 +1,31 @@
+//! How data are cut so that what is in memory stays small and progress is seen.
+
+use mercer::net::graph::Graph;
+use std::ops::Range;
+
+/// Inputs and results of a block take about so many bytes.
+const BYTES: usize = 64 << 20;
+
+/// A block is about so much work: a fraction of a second.
+const FLOPS: u64 = 20_000_000_000;
+
+/// More samples at a time bring nothing.
+const MOST_ROWS: usize = 16_384;
+
+/// The rows of the data, block by block. A block is whole shards, as many as threads can share.
+pub(crate) fn of(
+    graph: &Graph,
+    at: Option<&str>,
+    n_samples: usize,
+    shard: usize,
+    element: usize,
+) -> impl Iterator<Item = Range<usize>> + use<> {
+    let size = |id| graph.value(id).meta.numel();
+    let inputs: usize = graph.inputs().iter().map(|&id| size(id)).fold(0, usize::saturating_add);
+    let target = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
+    let bytes = inputs.saturating_add(target.map_or(0, size)).saturating_mul(element).max(1);
+    let affordable = (BYTES / bytes).min((FLOPS / graph.flops().max(1)) as usize);
+    let round = shard.saturating_mul(rayon::current_num_threads()).max(1);
+    let n_rows = (affordable.min(MOST_ROWS) / round).max(1).saturating_mul(round);
+    (0..n_samples).step_by(n_rows).map(move |start| start..start.saturating_add(n_rows).min(n_samples))
+}

@@ -1,0 +1,93 @@
+//! The layers of a network: its primitives in order.
+
+use crate::format::{shape, short};
+use crate::options::node_name;
+use mercer::net::graph::{Batch, Graph, Meta, Node, Origin};
+use serde::Serialize;
+
+/// A primitive.
+#[derive(Debug, Serialize)]
+pub(super) struct Layer {
+    /// The node of the file that it comes from.
+    pub(super) name: String,
+    /// The operator of that node.
+    pub(super) operator: String,
+    /// The name of the result, for `predict --at`, if the file has one.
+    pub(super) output: String,
+    pub(super) primitive: &'static str,
+    /// Of the result for one sample.
+    pub(super) shape: Vec<usize>,
+    /// The same, with the batch where the file has it.
+    #[serde(skip)]
+    pub(super) shape_text: String,
+    pub(super) flops: u64,
+    /// The parameters it uses directly.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) parameters: Vec<String>,
+}
+
+/// The primitives of a graph.
+pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
+    let layer = |node: &Node| {
+        let output = graph.value(node.output);
+        let inputs: Vec<_> = node.inputs.iter().map(|&id| graph.value(id)).collect();
+        let metas: Vec<_> = inputs.iter().map(|value| &value.meta).collect();
+        let parameters = inputs.iter().filter(|value| matches!(value.origin, Origin::Parameter(_)));
+        let (name, operator) = node_name(&node.name);
+        Layer {
+            name: name.to_owned(),
+            operator: operator.to_owned(),
+            output: output.name.clone(),
+            primitive: node.op.name(),
+            shape: output.meta.shape.clone(),
+            shape_text: batched_shape(&output.meta),
+            flops: node.op.flops(&metas, &output.meta),
+            parameters: parameters.map(|value| value.name.clone()).collect(),
+        }
+    };
+    graph.nodes().iter().map(layer).collect()
+}
+
+/// A row per node of the file: several primitives that one node became are one layer to its user.
+pub(super) fn rows(layers: &[Layer]) -> Vec<Vec<String>> {
+    let nodes = layers.chunk_by(|left, right| left.name == right.name && left.operator == right.operator);
+    nodes
+        .filter_map(|node| {
+            let last = node.last()?;
+            let mut primitives: Vec<&str> = node.iter().map(|layer| layer.primitive).collect();
+            primitives.dedup();
+            let flops = node.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.flops));
+            let (name, operator) = (last.name.clone(), last.operator.clone());
+            Some(vec![name, operator, last.shape_text.clone(), short(flops), primitives.join(", ")])
+        })
+        .collect()
+}
+
+/// The shape with `batch` where the file has its batch axis: `[batch, 10]`, or `[batch·12, 32]` where heads are folded in.
+pub(super) fn batched_shape(meta: &Meta) -> String {
+    let axis = match &meta.batch {
+        None => return shape(&meta.shape),
+        Some(Batch::Untracked) => (meta.shape.first() == Some(&1)).then_some(0),
+        Some(Batch::At(places)) => places.iter().map(|place| place.axis).min(),
+    };
+    let size = |(index, size): (usize, &usize)| match size {
+        1 if axis == Some(index) => "batch".to_owned(),
+        size if axis == Some(index) => format!("batch·{size}"),
+        size => size.to_string(),
+    };
+    format!("[{}]", meta.shape.iter().enumerate().map(size).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_batch_is_shown_where_it_is() {
+        assert_eq!(batched_shape(&Meta::shared([2, 3])), "[2, 3]");
+        assert_eq!(batched_shape(&Meta::batched([1, 3], Batch::axis(0))), "[batch, 3]");
+        assert_eq!(batched_shape(&Meta::batched([5, 1, 3], Batch::axis(1))), "[5, batch, 3]");
+        assert_eq!(batched_shape(&Meta::batched([12, 7], Batch::axis(0))), "[batch·12, 7]");
+        assert_eq!(batched_shape(&Meta::batched([4], Batch::Untracked)), "[4]");
+    }
+}

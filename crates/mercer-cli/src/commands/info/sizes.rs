@@ -1,0 +1,106 @@
+//! `--shape [INPUT=]SIZES`: the sizes that a file leaves free.
+
+use crate::failure::Failure;
+use mercer::net::names;
+use mercer::net::network::Input;
+use std::str::FromStr;
+
+/// Sizes for one input, or for all that leave some free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GivenShape {
+    input: Option<String>,
+    sizes: Vec<usize>,
+}
+
+impl FromStr for GivenShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (input, sizes) = match text.rsplit_once('=') {
+            Some(("", _)) => return Err("the name before `=` is empty".to_owned()),
+            Some((input, sizes)) => (Some(input.to_owned()), sizes),
+            None => (None, text),
+        };
+        let size = |text: &str| match text.trim().parse::<usize>() {
+            Ok(size) if (1..=1 << 32).contains(&size) => Ok(size),
+            _ => Err(format!("`{text}` is not a size; write sizes as in 3,224,224 or 3x224x224")),
+        };
+        let sizes = sizes.split([',', 'x']).map(size).collect::<Result<_, _>>()?;
+        Ok(Self { input, sizes })
+    }
+}
+
+/// The shape of one sample of each input, or nothing where it stays unknown.
+pub(crate) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Failure> {
+    for shape in given {
+        if let Some(name) = &shape.input
+            && !inputs.iter().any(|input| input.name == *name)
+        {
+            let all: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+            let near = names::near(name, &all);
+            let listed = if near.is_empty() { all.join(", ") } else { near.join(", ") };
+            return Err(Failure::new(format!("--shape {name}=…: the network has no input named {name}"))
+                .hint(format!("its inputs: {listed}")));
+        }
+    }
+    // All of them, so that every misfit is found.
+    let shapes: Vec<Option<Vec<usize>>> =
+        inputs.iter().map(|input| sample_shape(input, given)).collect::<Result<_, _>>()?;
+    Ok(shapes.into_iter().collect())
+}
+
+fn sample_shape(input: &Input, given: &[GivenShape]) -> Result<Option<Vec<usize>>, Failure> {
+    let own = given.iter().rev().find(|shape| shape.input.as_deref() == Some(&input.name));
+    let shape = own.or_else(|| given.iter().rev().find(|shape| shape.input.is_none()));
+    let Some(declared) = input.sample() else { return Ok(shape.map(|shape| shape.sizes.clone())) };
+    let n_free = declared.iter().filter(|size| size.is_none()).count();
+    let Some(GivenShape { sizes, .. }) = shape.filter(|_| n_free > 0 || own.is_some()) else {
+        return Ok(declared.into_iter().collect());
+    };
+    let whole = sizes.len() == declared.len()
+        && declared.iter().zip(sizes).all(|(declared, &size)| declared.is_none_or(|declared| declared == size));
+    if whole {
+        return Ok(Some(sizes.clone()));
+    }
+    if sizes.len() == n_free {
+        let mut free = sizes.iter();
+        return Ok(declared.into_iter().map(|size| size.or_else(|| free.next().copied())).collect());
+    }
+    let text: Vec<String> = declared.iter().map(|size| size.map_or("?".to_owned(), |size| size.to_string())).collect();
+    let (name, text) = (&input.name, text.join(", "));
+    Err(Failure::new(format!("--shape: {sizes:?} does not fit the input {name}, whose samples have shape [{text}]"))
+        .hint(format!("give all its sizes, or the {n_free} that the file leaves free")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(name: &str, sizes: &[Option<usize>]) -> Input {
+        let shape = std::iter::once(None).chain(sizes.iter().copied()).collect();
+        Input { name: name.to_owned(), shape: Some(shape), batch_axis: Some(0), fixed_batch: None, integer: false }
+    }
+
+    fn given(texts: &[&str]) -> Vec<GivenShape> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn free_sizes_are_filled_in() {
+        let inputs = [input("ids", &[None]), input("image", &[Some(3), None, None])];
+        let shapes = |texts: &[&str]| sample_shapes(&inputs, &given(texts)).unwrap();
+        assert_eq!(shapes(&[]), None);
+        assert_eq!(shapes(&["ids=32"]), None);
+        assert_eq!(shapes(&["ids=32", "image=3x8x9"]), Some(vec![vec![32], vec![3, 8, 9]]));
+        assert_eq!(shapes(&["32", "image=8,9"]), Some(vec![vec![32], vec![3, 8, 9]]));
+        assert!(sample_shapes(&inputs, &given(&["image=4,8,9"])).is_err());
+        assert!(sample_shapes(&inputs, &given(&["idz=4"])).is_err());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "x=", "=3", "a=3,", "-1", "0", "99999999999999999999", "1e9"] {
+            assert!(text.parse::<GivenShape>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Standard output for results, standard error for everything else.
+
+use crate::arguments::Common;
+use crate::failure::{Failure, cannot_write};
+use crate::progress::Progress;
+use clap::builder::styling::{AnsiColor, Style};
+use serde::Serialize;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Where and how a command speaks to its user.
+#[derive(Clone, Debug)]
+pub(crate) struct Console {
+    /// Results are wanted as JSON.
+    pub(crate) json: bool,
+    /// Long lists are wanted as a whole.
+    pub(crate) verbose: bool,
+    quiet: bool,
+    colour: bool,
+}
+
+impl Console {
+    pub(crate) fn new(common: &Common) -> Self {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty());
+        Self { json: common.json, verbose: common.verbose, quiet: common.quiet, colour }
+    }
+
+    /// Prints a result. A reader that has seen enough (`| head`) is no error.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        let newline: &str = if text.ends_with('\n') { "" } else { "\n" };
+        match write!(out, "{text}{newline}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_write("standard output", &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints a result as JSON or as text, whichever was asked for.
+    pub(crate) fn result(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        if !self.json {
+            return self.print(&text());
+        }
+        let json = serde_json::to_string_pretty(value);
+        self.print(&json.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?)
+    }
+
+    /// Says something in passing, unless the user wants quiet.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// A progress bar over so many units of work.
+    pub(crate) fn progress(&self, total: u64, unit: &'static str) -> Progress {
+        Progress::new(total, unit, self.quiet)
+    }
+
+    /// Says why a command ends without success.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), failure.message());
+        if let Some(hint) = failure.hint_text() {
+            text += &format!("  {} {hint}\n", self.paint("try:", AnsiColor::Green));
+        }
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    fn paint(&self, text: &str, colour: AnsiColor) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let style = Style::new().fg_color(Some(colour.into())).bold();
+        format!("{style}{text}{style:#}")
+    }
+}

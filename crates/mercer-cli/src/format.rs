@@ -1,0 +1,89 @@
+//! Numbers and tables as text.
+
+use std::fmt::Write;
+
+/// 1234567 as 1,234,567.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// 40813184 as 40.8 M.
+pub(crate) fn short(number: u64) -> String {
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match prefixes.iter().find(|(size, _)| number as f64 >= *size) {
+        Some((size, prefix)) => format!("{:.1} {prefix}", number as f64 / size),
+        None => number.to_string(),
+    }
+}
+
+/// `[3, 32, 32]`.
+pub(crate) fn shape(sizes: &[usize]) -> String {
+    format!("{sizes:?}")
+}
+
+/// `one thing`, `2 things`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{} {thing}s", grouped(number)) }
+}
+
+/// Rows of cells, each column as wide as its widest cell; numbers of a `right` column end below each other.
+pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            let _ = if right.contains(&column) {
+                write!(line, " {cell:>width$} ")
+            } else {
+                write!(line, " {cell:width$} ")
+            };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// The first rows of a long table, and how many there are more.
+pub(crate) fn shortened(mut rows: Vec<Vec<String>>, most: usize, right: &[usize]) -> String {
+    let hidden = if rows.len() > most + 1 { rows.len() - most } else { 0 };
+    rows.truncate(rows.len() - hidden);
+    let mut text = table(&rows, right);
+    if hidden > 0 {
+        let _ = writeln!(text, "  … and {} more; -v shows all", grouped(hidden));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([12, 1_500, 40_813_184].map(short), ["12", "1.5 k", "40.8 M"]);
+        assert_eq!(count(1, "sample"), "1 sample");
+        assert_eq!(count(1500, "sample"), "1,500 samples");
+    }
+
+    #[test]
+    fn long_tables_are_cut() {
+        let rows: Vec<_> = (0..5).map(|row| vec![format!("row{row}"), "x".repeat(row)]).collect();
+        assert_eq!(shortened(rows.clone(), 3, &[]), "  row0\n  row1  x\n  row2  xx\n  … and 2 more; -v shows all\n");
+        // A line that says "one more" would not be shorter.
+        assert_eq!(shortened(rows, 4, &[1]).lines().count(), 5);
+    }
+}

@@ -1,0 +1,10 @@
+//! Options that several commands share, and what they open.
+
+mod assign;
+mod network;
+mod preprocess;
+mod samples;
+
+pub(crate) use network::{ParameterOptions, node_name, open_network, value_name};
+pub(crate) use preprocess::PreprocessOptions;
+pub(crate) use samples::{DataOptions, Samples};

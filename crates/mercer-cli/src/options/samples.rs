@@ -1,0 +1,68 @@
+//! Data and labels for a network.
+
+use super::PreprocessOptions;
+use super::assign::assign;
+use crate::failure::Failure;
+use mercer::data::{Dataset, Labels, Source, open_labelled};
+use mercer::net::Network;
+
+/// What to run on.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Data")]
+pub(crate) struct DataOptions {
+    /// The samples; with several inputs once per input, as in --data input_ids=tokens.npz:ids
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
+    pub(crate) data: Vec<String>,
+
+    /// What the samples show: one class per sample
+    #[arg(long, value_name = "FILE[:KEY]")]
+    pub(crate) labels: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) preprocess: PreprocessOptions,
+}
+
+/// Open data, one set per input of a network, all of the same samples.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    /// In the order of the network's inputs.
+    pub(crate) inputs: Vec<Dataset>,
+    pub(crate) labels: Option<Labels>,
+    pub(crate) n_samples: usize,
+}
+
+impl Samples {
+    /// Opens what the options name for the inputs of this network.
+    pub(crate) fn open(options: &DataOptions, network: &Network) -> Result<Self, Failure> {
+        let sources = assign(network.inputs(), &options.data)?;
+        let mut labels = None;
+        let mut inputs = Vec::with_capacity(sources.len());
+        for (source, input) in sources.iter().zip(network.inputs()) {
+            let dataset = match &options.labels {
+                Some(text) if labels.is_none() => {
+                    let (dataset, opened) = open_labelled(source, &text.parse::<Source>()?)?;
+                    labels = Some(opened);
+                    dataset
+                }
+                _ => source.open()?,
+            };
+            inputs.push(if input.integer { dataset } else { options.preprocess.apply(dataset)? });
+        }
+        let n_samples = inputs.first().map_or(0, Dataset::n_samples);
+        if let Some(other) = inputs.iter().find(|dataset| dataset.n_samples() != n_samples) {
+            let (first, count) = (inputs[0].place(), other.n_samples());
+            return Err(Failure::new(format!("{first} has {n_samples} samples but {} has {count}", other.place()))
+                .hint("every input needs one row per sample, in the same order"));
+        }
+        if n_samples == 0 {
+            let place = inputs.first().map_or("", Dataset::place);
+            return Err(Failure::new(format!("{place}: there are no samples in it")));
+        }
+        Ok(Self { inputs, labels, n_samples })
+    }
+
+    /// The shape of one sample, per input.
+    pub(crate) fn shapes(&self) -> Vec<Vec<usize>> {
+        self.inputs.iter().map(|dataset| dataset.sample_shape().to_vec()).collect()
+    }
+}

@@ -1,0 +1,48 @@
+//! `-o` for commands that write one array.
+
+use crate::failure::Failure;
+use mercer::data::{self, Existing};
+use std::path::{Path, PathBuf};
+
+/// Where the result goes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputFile {
+    /// Write the result to this .npy file
+    #[arg(short = 'o', long = "output", value_name = "OUT.npy")]
+    pub(crate) path: Option<PathBuf>,
+
+    /// Replace a file that is there already
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl OutputFile {
+    /// What happens to a file of that name.
+    pub(crate) fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
+    }
+
+    /// Refuses what could not be written in the end, before the work begins.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let place = path.display();
+        if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+            return Err(Failure::new(format!("-o {place}: the result is written as .npy"))
+                .hint(format!("-o {}", path.with_extension("npy").display())));
+        }
+        if path.is_dir() {
+            return Err(Failure::new(format!("-o {place}: this is a folder")).hint("name a file in it"));
+        }
+        if !self.force && path.symlink_metadata().is_ok() {
+            return Err(data::Error::Exists { place: place.to_string() }.into());
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(
+                Failure::new(format!("-o {place}: there is no folder {}", folder.display())).hint("create it first")
+            );
+        }
+        Ok(())
+    }
+}

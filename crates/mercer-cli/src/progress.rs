@@ -1,0 +1,46 @@
+//! A progress bar on standard error, with rate and time left, for work that takes a while.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// Short work shows no bar.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A bar that appears when the work takes longer than a moment, and leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+    quiet: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(total: u64, unit: &'static str, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let template = format!("{{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{per_sec}}, {{eta}} left{{msg}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        Self { bar, start: Instant::now(), quiet }
+    }
+
+    /// So much of the work is done.
+    pub(crate) fn at(&self, position: u64) {
+        // On anything but a terminal the bar stays hidden.
+        if !self.quiet && self.bar.is_hidden() && self.start.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(position);
+    }
+
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

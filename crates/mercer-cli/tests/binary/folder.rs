@@ -1,0 +1,119 @@
+//! A fresh folder to run the binary in.
+
+use mercer::data::{Existing, Source, Storable, write_npy};
+use ndarray::{ArrayD, ArrayView, Dimension};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Address space in KiB: what nobody may need for a bad file, and more than honest work on a small one takes.
+const MEMORY: usize = 600_000;
+
+pub(crate) struct Folder {
+    folder: tempfile::TempDir,
+}
+
+/// What a run left behind.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Folder {
+    /// A folder with these files of `tests/fixtures`.
+    pub(crate) fn with(fixtures: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in fixtures {
+            std::fs::copy(fixture(name), folder.path().join(name)).expect(name);
+        }
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path(name), bytes).expect(name);
+    }
+
+    pub(crate) fn write_array<T: Storable, D: Dimension>(&self, name: &str, array: ArrayView<'_, T, D>) {
+        write_npy(&self.path(name), &array, Existing::Refuse).expect(name);
+    }
+
+    pub(crate) fn read(&self, name: &str) -> ArrayD<f64> {
+        read(&self.path(name))
+    }
+
+    /// The names of the files in the folder, also of hidden ones.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The binary with these arguments, in this folder, with little memory.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let binary = env!("CARGO_BIN_EXE_mercer");
+        let mut command = if cfg!(unix) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""), binary]);
+            shell
+        } else {
+            Command::new(binary)
+        };
+        command.args(arguments).args(["--threads", "2"]).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the binary. Nothing may ever panic.
+    pub(crate) fn run(&self, line: &str) -> Run {
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let Output { status, stdout, stderr } = self.command(&arguments).output().expect("mercer runs");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        let run = Run { code: status.code(), out: text(stdout), err: text(stderr) };
+        assert!(!run.err.contains("a bug in itself") && !run.err.contains("panicked"), "mercer {line}: {}", run.err);
+        run
+    }
+
+    /// Runs the binary, which must succeed, and returns what it printed.
+    pub(crate) fn succeed(&self, line: &str) -> String {
+        let run = self.run(line);
+        assert_eq!(run.code, Some(0), "mercer {line}: {}{}", run.out, run.err);
+        run.out
+    }
+
+    /// Runs the binary with `--json`, which must succeed.
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        serde_json::from_str(&self.succeed(&format!("{line} --json"))).expect("JSON")
+    }
+
+    /// Runs the binary, which must refuse with an error that says all of `words` and leave no file behind.
+    pub(crate) fn refuse(&self, line: &str, words: &[&str]) {
+        let before = self.files();
+        let run = self.run(line);
+        assert_eq!(run.code, Some(2), "mercer {line}: {}{}", run.out, run.err);
+        assert!(run.err.starts_with("error: "), "mercer {line}: {}", run.err);
+        for word in words {
+            assert!(run.err.contains(word), "mercer {line}: no {word:?} in: {}", run.err);
+        }
+        assert_eq!(self.files(), before, "mercer {line} left files behind");
+    }
+}
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+pub(crate) fn read(path: &Path) -> ArrayD<f64> {
+    Source::new(path, None).open().and_then(|dataset| dataset.read()).expect("an array")
+}
+
+/// The Frobenius norm of the difference, relative to that of the second.
+pub(crate) fn difference(left: &ArrayD<f64>, right: &ArrayD<f64>) -> f64 {
+    assert_eq!(left.shape(), right.shape());
+    let norm = |array: &ArrayD<f64>| array.iter().map(|x| x * x).sum::<f64>().sqrt();
+    norm(&(left - right)) / norm(right)
+}
