@@ -14,4 +14,5 @@ mod shape;
 pub use element::Element;
 pub use error::{NetError, Result};
 pub use network::Network;
+pub use onnx::{Data as TensorData, Tensor};
 pub use shape::numel;
