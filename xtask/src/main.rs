@@ -1,5 +1,6 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
+mod golden;
 mod onnx_suite;
 mod python;
 
@@ -12,6 +13,7 @@ type Outcome = Result<bool, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
+  golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
 fn main() -> ExitCode {
@@ -19,6 +21,7 @@ fn main() -> ExitCode {
     let command = arguments.next();
     let rest: Vec<String> = arguments.collect();
     let outcome = match command.as_deref() {
+        Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         _ => {
             eprintln!("{USAGE}");

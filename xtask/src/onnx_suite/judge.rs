@@ -80,7 +80,7 @@ pub(super) fn judge(case: &Case) -> Verdict {
         if !refused {
             return next;
         }
-        verdict.get_or_insert(next);
+        verdict = Some(next);
     }
     verdict.expect("a case has a model")
 }

@@ -150,7 +150,7 @@ impl Raw<'_> {
                 12 => ints(words(bytes)?.map(|w| i64::from(u32::from_le_bytes(w))).collect()),
                 13 => ints(words(bytes)?.map(|w| u64::from_le_bytes(w) as i64).collect()),
                 16 => f32s(words(bytes)?.map(|w| bf16::from_le_bytes(w).to_f32()).collect()),
-                other => Err(malformed(format!("element type {other} is not supported"))),
+                other => Err(self.unsupported(other)),
             };
         }
         match self.element {
@@ -164,8 +164,13 @@ impl Raw<'_> {
             }
             6 => ints(self.ints.iter().map(|&x| i64::from(x as i32)).collect()),
             2..=5 | 7 | 12 | 13 => ints(self.ints.clone()),
-            other => Err(malformed(format!("element type {other} is not supported"))),
+            other => Err(self.unsupported(other)),
         }
+    }
+
+    fn unsupported(&self, element: i64) -> NetError {
+        let reason = format!("element type {element} is not supported");
+        NetError::Unsupported { node: format!("that holds a tensor of shape {:?}", self.dims), reason }
     }
 }
 

@@ -70,7 +70,6 @@ impl Op for MatMul {
             .ok_or_else(|| InferError::Shape("leading axes do not broadcast".into()))?;
         let s = self.sizes(&a.shape, &b.shape);
         shape.extend([s.m, s.n]);
-        let rank = shape.len();
         // The batch must not be contracted; as a row of `a` or a column of `b` it stays what it is.
         let a_batch = a.batch.as_ref().map(|batch| batch.not_along(&[ra - 1])).transpose()?;
         let (inner, column) = if self.transposed { (rb - 1, rb - 2) } else { (rb - 2, rb - 1) };
@@ -78,7 +77,14 @@ impl Op for MatMul {
         let b_batch = b_batch
             .map(|batch| batch.moved(|axis| Some(if axis == column { rb - 1 } else { axis })))
             .transpose()?;
-        let batch = meet_all([(ra, a_batch.as_ref()), (rb, b_batch.as_ref())].into_iter(), rank)?;
+        // Of the last two axes each operand has one and is repeated along the other.
+        let [a_shape, b_shape] = [&a.shape, &b.shape].map(|own| {
+            let mut own = own.clone();
+            own.truncate(own.len() - 2);
+            own.extend([s.m, s.n]);
+            own
+        });
+        let batch = meet_all([(&a_shape[..], a_batch.as_ref()), (&b_shape[..], b_batch.as_ref())].into_iter(), &shape)?;
         Ok(Meta { shape, batch })
     }
 
