@@ -1,2 +1,50 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands: `cargo xtask COMMAND`.
+
+mod golden;
+mod onnx_suite;
+mod python;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What a command returns: whether it found everything in order, or why it could not run.
+type Outcome = Result<bool, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  golden --dir PATH          runs the reference networks of a folder and prints their errors
+  onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next();
+    let rest: Vec<String> = arguments.collect();
+    let outcome = match command.as_deref() {
+        Some("golden") => golden::run(&rest),
+        Some("onnx-suite") => onnx_suite::run(&rest),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The workspace.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The value after a flag.
+fn option<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|argument| argument == flag)?;
+    arguments.get(at + 1).map(String::as_str)
+}

@@ -18,5 +18,6 @@ mod shape;
 pub use element::Element;
 pub use error::{NetError, Result};
 pub use network::Network;
+pub use onnx::{Data as TensorData, Tensor};
 pub use progress::Progress;
 pub use shape::numel;

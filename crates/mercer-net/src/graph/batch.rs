@@ -86,20 +86,24 @@ impl Batch {
     pub fn meet(&self, other: &Self) -> Result<Self, Mixes> {
         match (self, other) {
             (Self::Untracked, known) | (known, Self::Untracked) => Ok(known.clone()),
-            (Self::At(a), Self::At(b)) => Self::keep(a.iter().copied().filter(|p| b.iter().any(|q| q.axis == p.axis))),
+            (Self::At(a), Self::At(b)) => Self::keep(a.iter().copied().filter(|p| b.contains(p))),
         }
     }
 }
 
-/// The batch of the result of an elementwise operation, from each operand's rank and batch.
+/// The batch of the result of an elementwise operation, from each operand's shape and batch.
+///
+/// An axis along which an operand is repeated is not its batch: many samples could not be repeated, and a shared operand
+/// with several entries there has one for each place in a batch.
 pub fn meet_all<'a>(
-    operands: impl Iterator<Item = (usize, Option<&'a Batch>)>,
-    rank: usize,
+    operands: impl Iterator<Item = (&'a [usize], Option<&'a Batch>)>,
+    shape: &[usize],
 ) -> Result<Option<Batch>, Mixes> {
     let mut result: Option<Batch> = None;
-    for (own_rank, batch) in operands {
+    for (own, batch) in operands {
         let Some(batch) = batch else { continue };
-        let shifted = batch.moved(|axis| Some(axis + rank - own_rank))?;
+        let missing = shape.len() - own.len();
+        let shifted = batch.moved(|axis| (own[axis] == shape[axis + missing]).then_some(axis + missing))?;
         result = Some(match result {
             None => shifted,
             Some(known) => known.meet(&shifted)?,

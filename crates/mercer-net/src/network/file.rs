@@ -27,7 +27,8 @@ impl File {
             .filter(|info| !given(&info.name))
             .map(|info| Input::of_file(info, batching))
             .collect();
-        if inputs.is_empty() {
+        // A function of tensors may be a constant; a function of samples has some.
+        if inputs.is_empty() && batching == Batching::Samples {
             return Err(NetError::Malformed { reason: "it has no input".into() });
         }
         if model.graph.outputs.is_empty() {

@@ -9,4 +9,4 @@ mod wire;
 pub(crate) use detect::{Detected, detect, folded_normalisations};
 pub(crate) use lower::{InputShape, Kind, Request, lower};
 pub(crate) use model::{Dimension, Model, ValueInfo};
-pub(crate) use tensor::Data;
+pub use tensor::{Data, Tensor};

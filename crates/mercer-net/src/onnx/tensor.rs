@@ -1,6 +1,7 @@
 //! Tensors of an ONNX file.
 
 use super::wire::{Fields, malformed, words};
+use crate::element::Element;
 use crate::error::{NetError, Result};
 use half::{bf16, f16};
 use std::path::Path;
@@ -8,19 +9,26 @@ use std::sync::Arc;
 
 /// A tensor's elements, widened to one of four types.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Data {
+pub enum Data {
+    /// Single precision, and the 16-bit floats.
     F32(Arc<Vec<f32>>),
+    /// Double precision.
     F64(Arc<Vec<f64>>),
+    /// Integers of any size.
     Int(Arc<Vec<i64>>),
+    /// Truth values.
     Bool(Arc<Vec<bool>>),
 }
 
-/// A named tensor.
+/// A named tensor as ONNX files hold it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tensor {
-    pub(crate) name: String,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) data: Data,
+pub struct Tensor {
+    /// Its name, which may be empty.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its elements, row-major.
+    pub data: Data,
 }
 
 #[derive(Default)]
@@ -36,6 +44,21 @@ struct Raw<'a> {
 }
 
 impl Tensor {
+    /// Reads a tensor from the bytes of a `TensorProto`, as in the `.pb` files of test data.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::decode(bytes, None)
+    }
+
+    /// The elements in one scalar; truth values are 0 and 1.
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        match &self.data {
+            Data::F32(values) => values.iter().map(|&x| T::of(f64::from(x))).collect(),
+            Data::F64(values) => values.iter().map(|&x| T::of(x)).collect(),
+            Data::Int(values) => values.iter().map(|&x| T::of(x as f64)).collect(),
+            Data::Bool(values) => values.iter().map(|&x| T::of(f64::from(u8::from(x)))).collect(),
+        }
+    }
+
     pub(crate) fn decode(message: &[u8], folder: Option<&Path>) -> Result<Self> {
         let mut name = String::new();
         let mut raw = Raw::default();
@@ -127,7 +150,7 @@ impl Raw<'_> {
                 12 => ints(words(bytes)?.map(|w| i64::from(u32::from_le_bytes(w))).collect()),
                 13 => ints(words(bytes)?.map(|w| u64::from_le_bytes(w) as i64).collect()),
                 16 => f32s(words(bytes)?.map(|w| bf16::from_le_bytes(w).to_f32()).collect()),
-                other => Err(malformed(format!("element type {other} is not supported"))),
+                other => Err(self.unsupported(other)),
             };
         }
         match self.element {
@@ -141,8 +164,13 @@ impl Raw<'_> {
             }
             6 => ints(self.ints.iter().map(|&x| i64::from(x as i32)).collect()),
             2..=5 | 7 | 12 | 13 => ints(self.ints.clone()),
-            other => Err(malformed(format!("element type {other} is not supported"))),
+            other => Err(self.unsupported(other)),
         }
+    }
+
+    fn unsupported(&self, element: i64) -> NetError {
+        let reason = format!("element type {element} is not supported");
+        NetError::Unsupported { node: format!("that holds a tensor of shape {:?}", self.dims), reason }
     }
 }
 

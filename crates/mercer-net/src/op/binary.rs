@@ -64,7 +64,10 @@ macro_rules! with_function {
             Combine::Max => $run(|a: T, b: T| if b > a { b } else { a }),
             Combine::PRelu => $run(|a: T, b: T| if a > zero { a } else { a * b }),
             Combine::IntegerDiv => $run(|a: T, b: T| (a / b).trunc()),
-            Combine::Mod => $run(|a: T, b: T| a - (a / b).floor() * b),
+            Combine::Mod => $run(move |a: T, b: T| {
+                let rest = a % b;
+                if rest != zero && (rest < zero) != (b < zero) { rest + b } else { rest }
+            }),
             Combine::Rem => $run(|a: T, b: T| a % b),
             Combine::Equal => $run(move |a: T, b: T| truth(a == b)),
             Combine::Less => $run(move |a: T, b: T| truth(a < b)),
@@ -111,8 +114,7 @@ impl Op for Binary {
         if shape.len() > MAX_RANK {
             return Err(InferError::Shape(format!("more than {MAX_RANK} axes")));
         }
-        let rank = shape.len();
-        let batch = meet_all(inputs.iter().map(|meta| (meta.rank(), meta.batch.as_ref())), rank)?;
+        let batch = meet_all(inputs.iter().map(|meta| (&meta.shape[..], meta.batch.as_ref())), &shape)?;
         Ok(Meta { shape, batch })
     }
 

@@ -26,16 +26,21 @@ impl Op for GatherElements {
         let rank = data.rank();
         check_rank(rank)?;
         check_axis(self.axis, rank)?;
-        let fits = |axis: usize| axis == self.axis || indices.shape[axis] <= data.shape[axis];
-        if indices.rank() != rank || !(0..rank).all(fits) || data.shape[self.axis] == 0 && indices.numel() > 0 {
+        if indices.rank() != rank {
             return Err(InferError::Shape("indices do not fit the data".into()));
         }
         // Axes of which the indices take only a part are worked along too.
         let along: Vec<usize> =
             (0..rank).filter(|&axis| axis == self.axis || indices.shape[axis] != data.shape[axis]).collect();
         let from_data = data.batch.as_ref().map(|batch| batch.not_along(&along)).transpose()?;
-        let batches = [(rank, from_data.as_ref()), (rank, indices.batch.as_ref())];
-        Ok(Meta { shape: indices.shape.clone(), batch: meet_all(batches.into_iter(), rank)? })
+        let fits = |axis: usize| axis == self.axis || indices.shape[axis] <= data.shape[axis];
+        if !(0..rank).all(fits) || data.shape[self.axis] == 0 && indices.numel() > 0 {
+            return Err(InferError::Shape("indices do not fit the data".into()));
+        }
+        let shape = indices.shape.clone();
+        let batches = [(&shape[..], from_data.as_ref()), (&shape[..], indices.batch.as_ref())];
+        let batch = meet_all(batches.into_iter(), &shape)?;
+        Ok(Meta { shape, batch })
     }
 
     fn flops(&self, _: &[&Meta], _: &Meta) -> u64 {

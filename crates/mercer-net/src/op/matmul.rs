@@ -71,8 +71,7 @@ impl Op for MatMul {
             .ok_or_else(|| InferError::Shape("leading axes do not broadcast".into()))?;
         let s = self.sizes(&a.shape, &b.shape);
         shape.extend([s.m, s.n]);
-        let rank = shape.len();
-        if rank > MAX_RANK {
+        if shape.len() > MAX_RANK {
             return Err(InferError::Shape(format!("more than {MAX_RANK} axes")));
         }
         // The batch must not be contracted; as a row of `a` or a column of `b` it stays what it is.
@@ -81,7 +80,14 @@ impl Op for MatMul {
         let b_batch = b.batch.as_ref().map(|batch| batch.not_along(&[inner])).transpose()?;
         let b_batch =
             b_batch.map(|batch| batch.moved(|axis| Some(if axis == column { rb - 1 } else { axis }))).transpose()?;
-        let batch = meet_all([(ra, a_batch.as_ref()), (rb, b_batch.as_ref())].into_iter(), rank)?;
+        // Of the last two axes each operand has one and is repeated along the other.
+        let [a_shape, b_shape] = [&a.shape, &b.shape].map(|own| {
+            let mut own = own.clone();
+            own.truncate(own.len() - 2);
+            own.extend([s.m, s.n]);
+            own
+        });
+        let batch = meet_all([(&a_shape[..], a_batch.as_ref()), (&b_shape[..], b_batch.as_ref())].into_iter(), &shape)?;
         Ok(Meta { shape, batch })
     }
 

@@ -59,8 +59,9 @@ impl Op for Reduce {
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
         let x = only(inputs)?;
         let y = reduced(x, &self.axes, self.keep)?;
-        if self.axes.iter().any(|&axis| x.shape[axis] == 0) {
-            return Err(InferError::Shape("reduces over an empty axis".into()));
+        // Nothing has a sum (0), a product (1) and extremes (−∞ and ∞), but no mean.
+        if self.kind == Reduction::Mean && self.axes.iter().any(|&axis| x.shape[axis] == 0) {
+            return Err(InferError::Shape("the mean over an empty axis".into()));
         }
         Ok(y)
     }

@@ -25,8 +25,7 @@ impl Op for Where {
             .and_then(|shape| broadcast(&condition.shape, &shape))
             .ok_or_else(|| InferError::Shape("shapes do not broadcast".into()))?;
         check_rank(shape.len())?;
-        let rank = shape.len();
-        let batch = meet_all(inputs.iter().map(|meta| (meta.rank(), meta.batch.as_ref())), rank)?;
+        let batch = meet_all(inputs.iter().map(|meta| (&meta.shape[..], meta.batch.as_ref())), &shape)?;
         Ok(Meta { shape, batch })
     }
 

@@ -35,7 +35,9 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         "Xor" => Xor,
         "Sum" | "Mean" | "Min" | "Max" => return many(scope),
         "Where" => {
-            let (condition, a, b) = (scope.input(0)?, scope.input(1)?, scope.input(2)?);
+            let mut operands = [scope.input(0)?, scope.input(1)?, scope.input(2)?];
+            scope.unbake(&mut operands)?;
+            let [condition, a, b] = operands;
             let kind = scope.kind(&a);
             let y = scope.emit_as(kind, Where, &[&condition, &a, &b])?;
             return scope.result(y);
@@ -82,6 +84,9 @@ fn pair(scope: &mut Scope<'_, '_>) -> Result<(Operand, Operand)> {
             b = scope.emit(Reshape { shape }, &[&b])?;
         }
     }
+    let mut operands = [a, b];
+    scope.unbake(&mut operands)?;
+    let [a, b] = operands;
     Ok((a, b))
 }
 

@@ -1,10 +1,11 @@
 //! Looking things up by index.
 
 use super::constant::{Host, Kind};
+use super::samples::{along, doubled_axis};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
-use crate::graph::Batch;
-use crate::op::{Binary, Combine, Gather, GatherElements, Reshape};
+use crate::graph::{Batch, Position};
+use crate::op::{Binary, Combine, Function, Gather, GatherElements, Reshape, Unary, Where};
 use crate::shape::strides;
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -32,16 +33,43 @@ fn gather(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let (mut data, indices) = (scope.input(0)?, scope.input(1)?);
     let axis = scope.int("axis", 0);
     let axis = scope.axis(axis, scope.shape(&data).len())?;
+    let found = match (&indices, scope.batch(&data)) {
+        // Indices computed from the batch size may walk over the batch: each sample finds itself.
+        (Operand::Constant(one), Some(batch)) if is_only(&batch, axis) => {
+            Some(walk(scope, one, 1, 0)?.ok_or_else(|| scope.mixes())?)
+        }
+        _ => None,
+    };
     check(scope, &indices, scope.shape(&data)[axis])?;
-    // Indices computed from the batch size walk over the batch in the file's own way: each sample finds itself.
-    let walks = scope.second(1).is_some();
-    if walks && let (Operand::Value(_), Some(_)) = (&data, scope.batch(&data)) {
+    if found.is_some() {
         let shape = scope.shape(&data);
         data = scope.emit(Reshape { shape }, &[&data])?;
         scope.set_batch(&data, Some(Batch::Untracked));
+    } else {
+        scope.same_for_all(&indices)?;
     }
     let y = scope.emit(Gather { axis }, &[&data, &indices])?;
+    if let Some(place) = found {
+        scope.set_batch(&y, Some(Batch::axis(axis + place)));
+    }
     scope.result(y)
+}
+
+/// Whether the batch can only be along this axis.
+fn is_only(batch: &Batch, axis: usize) -> bool {
+    matches!(batch, Batch::At(places) if places.iter().all(|place| *place == Position { axis, major: 1 }))
+}
+
+/// The axis of constant indices along which they count samples, each at its own place: for tuples of `depth` numbers the
+/// one at `component` counts and the others are the same for every sample.
+fn walk(scope: &Scope<'_, '_>, one: &Host, depth: usize, component: usize) -> Result<Option<usize>> {
+    let Some(two) = scope.second(1) else { return Ok(None) };
+    let Some(axis) = doubled_axis(one, &two).filter(|&axis| one.shape[axis] == 1) else { return Ok(None) };
+    let counts = along(&two, axis, |of_two, of_one, sample| {
+        let wanted = if of_two % depth == component { sample as f64 } else { one.data[of_one] };
+        two.data[of_two] == wanted
+    });
+    Ok(counts.then_some(axis))
 }
 
 fn elements(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -55,17 +83,33 @@ fn elements(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 
 /// A lookup by index tuples becomes one along a flattened axis.
 fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
-    let (data, indices) = (scope.input(0)?, scope.input(1)?);
+    let data = scope.input(0)?;
     if scope.int("batch_dims", 0) != 0 {
         return Err(scope.unsupported("batch_dims"));
     }
-    let (shape, tuple_shape) = (scope.shape(&data), scope.shape(&indices));
-    let Some((&depth, lead)) = tuple_shape.split_last().filter(|(depth, _)| **depth <= shape.len()) else {
-        return Err(scope.misshapen("index tuples do not fit the data"));
+    let Some(indices) = scope.constant(1)? else { return Err(scope.misshapen("indices are missing")) };
+    let shape = scope.shape(&data);
+    let fits = indices.shape.split_last().filter(|(depth, _)| (1..=shape.len()).contains(*depth));
+    let Some((&depth, lead)) = fits else { return Err(scope.misshapen("index tuples do not fit the data")) };
+    let tuples = &indices.data;
+    // Where the batch is looked up, each sample must find itself; where it is not, it moves with its axis.
+    let mut found = None;
+    let batch = match scope.batch(&data) {
+        Some(batch @ Batch::At(_)) => match (0..depth).find(|&axis| is_only(&batch, axis)) {
+            Some(axis) => {
+                found = Some(walk(scope, &indices, depth, axis)?.ok_or_else(|| scope.mixes())?);
+                Some(Batch::Untracked)
+            }
+            None => {
+                let moved = batch.moved(|axis| axis.checked_sub(depth).map(|axis| axis + 1));
+                Some(moved.map_err(|_| scope.mixes())?)
+            }
+        },
+        other => other,
     };
-    let Some(Host { data: tuples, .. }) = scope.constant(1)? else {
-        return Err(scope.misshapen("indices are missing"));
-    };
+    if found.is_none() {
+        scope.same_for_all(&Operand::Constant(indices.clone()))?;
+    }
     let steps = strides(&shape[..depth]);
     let mut flat = Vec::with_capacity(tuples.len() / depth.max(1));
     for tuple in tuples.chunks(depth.max(1)) {
@@ -81,13 +125,13 @@ fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     }
     let mut folded = vec![shape[..depth].iter().product::<usize>()];
     folded.extend(&shape[depth..]);
-    let untracked = scope.second(1).is_some();
     let rows = scope.emit(Reshape { shape: folded }, &[&data])?;
-    if untracked {
-        scope.set_batch(&rows, Some(Batch::Untracked));
+    scope.set_batch(&rows, batch);
+    let flat = Operand::Constant(Host::new(lead.to_vec(), flat, Kind::Int));
+    let y = scope.emit(Gather { axis: 0 }, &[&rows, &flat])?;
+    if let Some(axis) = found {
+        scope.set_batch(&y, Some(Batch::axis(axis)));
     }
-    let indices = Operand::Constant(Host::new(lead.to_vec(), flat, Kind::Int));
-    let y = scope.emit(Gather { axis: 0 }, &[&rows, &indices])?;
     scope.result(y)
 }
 
@@ -101,10 +145,18 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let shape = scope.shape(&indices);
     let axis = scope.int("axis", -1);
     let axis = scope.axis(axis, shape.len() + 1)?;
-    scope.check_size(&[depth])?;
+    let mut sizes = shape.clone();
+    sizes.push(depth);
+    scope.check_size(&sizes)?;
     let mut class_shape = vec![1; shape.len() + 1];
     class_shape[axis] = depth;
     let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), Kind::Int);
+    scope.fixed(1)?;
+    // Negative indices count from the end; those out of range hit nothing.
+    let depth_value = Unary(Function::Affine { scale: 1.0, shift: depth as f64 });
+    let (from_end, zero) = (scope.emit(depth_value, &[&indices])?, Scope::scalar(0.0));
+    let negative = scope.emit_as(Kind::Bool, Binary(Combine::Less), &[&indices, &zero])?;
+    let indices = scope.emit_as(Kind::Int, Where, &[&negative, &from_end, &indices])?;
     let mut with_axis = shape;
     with_axis.insert(axis, 1);
     let batch = scope.batch(&indices).map(|b| b.moved(|a| Some(if a < axis { a } else { a + 1 })));
@@ -112,7 +164,7 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.set_batch(&spread, batch.and_then(|b| b.ok()));
     let hit = scope.emit(Binary(Combine::Equal), &[&spread, &Operand::Constant(classes)])?;
     let (off, on) = (values.data[0], values.data[1]);
-    let scaled = crate::op::Unary(crate::op::Function::Affine { scale: on - off, shift: off });
+    let scaled = Unary(Function::Affine { scale: on - off, shift: off });
     let y = scope.emit_as(values.kind, scaled, &[&hit])?;
     scope.result(y)
 }

@@ -140,6 +140,9 @@ fn conv(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     if x_shape.len() < 3 || w_shape.len() != x_shape.len() {
         return Err(scope.misshapen(format!("Conv of {x_shape:?} with {w_shape:?}")));
     }
+    if scope.batch(&w).is_some() || scope.optional(2).is_some_and(|bias| scope.batch(&bias).is_some()) {
+        return Err(scope.unsupported("operand 1 or 2 depends on the data; it must be constant"));
+    }
     let window = window(scope, &x_shape[2..], &w_shape[2..])?;
     let groups = usize::try_from(scope.int("group", 1)).unwrap_or(0);
     let conv = Conv { window, groups };

@@ -17,6 +17,7 @@ mod pool;
 mod reduce;
 mod reshape;
 mod resize;
+mod samples;
 mod scope;
 
 pub(super) use constant::Host;
@@ -136,8 +137,11 @@ impl Lowering<'_> {
         let outputs = Scope::new(self, node, false).and_then(|mut scope| scope.lower())?;
         let depends = node.inputs.iter().any(|name| self.names.get(name).is_some_and(|known| known.two.is_some()));
         let folded = outputs.iter().all(|(operand, _)| matches!(operand, Operand::Constant(_)));
+        if depends && !folded {
+            self.check_operands(node)?;
+        }
         // Constant arithmetic that involves the batch size is done for two samples as well.
-        let seconds = if node.op == "Shape" {
+        let seconds = if matches!(node.op.as_str(), "Shape" | "Size") {
             Scope::new(self, node, true)
                 .and_then(|mut scope| scope.shape_of_two())
                 .ok()
@@ -179,9 +183,12 @@ impl Lowering<'_> {
     fn branch(&mut self, node: &NodeDef) -> Result<()> {
         let unsupported = |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
         let condition = node.inputs.first().and_then(|name| self.names.get(name));
-        let Some(Known { one: Operand::Constant(host), .. }) = condition else {
+        let Some(Known { one: Operand::Constant(host), two }) = condition else {
             return Err(unsupported("a condition that depends on the data"));
         };
+        if two.is_some() {
+            return Err(NetError::MixesSamples { node: node.label() });
+        }
         let chosen = if host.first() != 0.0 { "then_branch" } else { "else_branch" };
         let Some(Attribute::Graph(graph)) = node.attribute(chosen) else {
             return Err(unsupported("the branch is missing"));
@@ -243,6 +250,7 @@ impl Lowering<'_> {
     }
 
     fn output(&mut self, name: &str) -> Result<ValueId> {
+        self.check_output(name)?;
         match self.names.get(name).cloned() {
             Some(Known { one: Operand::Value(id), .. }) => Ok(id),
             Some(Known { one: Operand::Constant(host), .. }) => {

@@ -3,7 +3,9 @@
 use super::constant::Kind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
-use crate::op::{Binary, Combine, Function, Normalise, Pool, Pooling, Reshape, Softmax, Unary, Window};
+use crate::op::{
+    Binary, Combine, Function, Normalise, Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Unary, Where, Window,
+};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
@@ -71,13 +73,37 @@ fn layer(scope: &mut Scope<'_, '_>, centred: bool) -> Result<Option<Results>> {
     let first = scope.int("axis", -1);
     let first = scope.axis(first, rank)?;
     let epsilon = scope.float("epsilon", 1e-5);
-    let y = scope.emit(Normalise { axes: (first..rank).collect(), epsilon, centred }, &[&x])?;
+    let axes: Vec<usize> = (first..rank).collect();
+    let y = scope.emit(Normalise { axes: axes.clone(), epsilon, centred }, &[&x])?;
     let (scale, shift) = (scope.optional(1), scope.optional(2));
     let y = affine(scope, y, scale, shift)?;
+    let mut results = vec![(y, Kind::Float)];
     if scope.node.outputs.iter().skip(1).any(|name| !name.is_empty()) {
-        return Err(scope.unsupported("the statistics as further outputs are not supported"));
+        results.extend(statistics(scope, &x, axes, epsilon, centred)?);
     }
-    scope.result(y)
+    Ok(Some(results))
+}
+
+/// The further outputs of a layer normalisation: the mean, where there is one, and 1/σ.
+fn statistics(
+    scope: &mut Scope<'_, '_>,
+    x: &Operand,
+    axes: Vec<usize>,
+    epsilon: f64,
+    centred: bool,
+) -> Result<Results> {
+    let mean_of = Reduce { kind: Reduction::Mean, axes, keep: true };
+    let mean = scope.emit(mean_of.clone(), &[x])?;
+    let deviation = if centred { scope.emit(Binary(Combine::Sub), &[x, &mean])? } else { x.clone() };
+    let square = scope.emit(Unary(Function::Power(2.0)), &[&deviation])?;
+    let variance = scope.emit(mean_of, &[&square])?;
+    let shifted = scope.emit(Unary(Function::Affine { scale: 1.0, shift: epsilon }), &[&variance])?;
+    let inverse = scope.emit(Unary(Function::Power(-0.5)), &[&shifted])?;
+    let mut results = vec![(mean, Kind::Float), (inverse, Kind::Float)];
+    if !centred {
+        results.remove(0);
+    }
+    Ok(results)
 }
 
 fn instance(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -136,6 +162,10 @@ fn length(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         2 => super::reduce::norm_2(scope, &x, vec![axis], true)?,
         p => return Err(scope.unsupported(format!("p = {p}"))),
     };
+    // Nothing has no direction: it stays nothing.
+    let zero = Scope::scalar(0.0);
+    let nothing = scope.emit_as(Kind::Bool, Binary(Combine::Equal), &[&norm, &zero])?;
+    let norm = scope.emit_as(Kind::Float, Where, &[&nothing, &Scope::scalar(1.0), &norm])?;
     let y = scope.emit(Binary(Combine::Div), &[&x, &norm])?;
     scope.result(y)
 }

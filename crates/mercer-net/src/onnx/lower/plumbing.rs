@@ -5,14 +5,15 @@ use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::graph::Batch;
 use crate::onnx::model::Attribute;
-use crate::op::{Concat, Expand, Margin, Pad, Reshape, Slice, Transpose};
+use crate::op::{Concat, Expand, Function, Margin, Pad, Reshape, Slice, Transpose, Unary};
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
-        "Identity" | "Dropout" => {
+        "Identity" => {
             let x = scope.input(0)?;
             scope.result(x)
         }
+        "Dropout" => dropout(scope),
         "Constant" => constant(scope),
         "ConstantOfShape" => filled(scope),
         "Range" => range(scope),
@@ -29,6 +30,22 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         "EyeLike" => identity_like(scope),
         _ => Ok(None),
     }
+}
+
+/// Nothing, in a network that is not being trained; its mask lets everything through.
+fn dropout(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
+    let x = scope.input(0)?;
+    let training = scope.constant(2)?.is_some_and(|host| host.first() != 0.0);
+    let ratio = scope.constant(1)?.map_or(0.5, |host| host.first());
+    if training && ratio != 0.0 {
+        return Err(scope.unsupported("dropout in training mode"));
+    }
+    let kind = scope.kind(&x);
+    if scope.node.outputs.len() < 2 {
+        return Ok(Some(vec![(x, kind)]));
+    }
+    let mask = scope.emit_as(Kind::Bool, Unary(Function::Affine { scale: 0.0, shift: 1.0 }), &[&x])?;
+    Ok(Some(vec![(x, kind), (mask, Kind::Bool)]))
 }
 
 fn constant(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -93,10 +110,18 @@ fn transpose(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 }
 
 fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
-    let parts: Vec<Operand> = (0..scope.n_inputs()).map(|index| scope.input(index)).collect::<Result<_>>()?;
-    let rank = scope.shape(&parts[0]).len();
+    let mut parts: Vec<Operand> = (0..scope.n_inputs()).map(|index| scope.input(index)).collect::<Result<_>>()?;
+    let Some(first) = parts.first() else { return Err(scope.misshapen("nothing to join")) };
+    let rank = scope.shape(first).len();
     let axis = scope.int("axis", 1);
     let axis = scope.axis(axis, rank)?;
+    scope.unbake(&mut parts)?;
+    if parts.len() > 1 {
+        // Rows of several samples one after the other belong to no sample.
+        for part in &parts {
+            scope.batch_off(part, &[axis])?;
+        }
+    }
     // Empty parts appear in shape arithmetic.
     let full: Vec<&Operand> = parts.iter().filter(|part| scope.shape(part).iter().all(|&size| size > 0)).collect();
     let y = match full.as_slice() {
@@ -120,7 +145,11 @@ fn slice(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         return Err(scope.misshapen("starts, ends, axes and steps differ in number"));
     }
     let mut cut = Slice { starts: vec![0; shape.len()], steps: vec![1; shape.len()], sizes: shape.clone() };
+    let mut along = Vec::new();
     for (index, &axis) in axes.iter().enumerate() {
+        if !scope.takes_all(axis, shape[axis], (starts[index], ends[index], steps[index]), index)? {
+            along.push(axis);
+        }
         let size = shape[axis] as i64;
         let step = steps[index];
         if step == 0 {
@@ -139,12 +168,42 @@ fn slice(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
             cut.steps[axis] = 1;
         }
     }
-    // The whole batch, however long the file thinks it is.
-    if cut.sizes == shape && cut.steps.iter().all(|&step| step == 1) {
+    let batch = scope.batch_off(&x, &along)?;
+    if cut.sizes == shape && cut.steps.iter().all(|&step| step == 1) && batch == scope.batch(&x) {
         return scope.result(x);
     }
     let y = scope.emit(cut, &[&x])?;
+    scope.set_batch(&y, batch);
     scope.result(y)
+}
+
+impl Scope<'_, '_> {
+    /// Whether a slice takes an axis whole however long it is: to the end, or to the end of the file's own batch.
+    fn takes_all(&self, axis: usize, size: usize, (start, end, step): (i64, i64, i64), index: usize) -> Result<bool> {
+        if start != 0 || step != 1 {
+            self.fixed(1)?;
+            return Ok(false);
+        }
+        // Writers mean "to the end" by the largest number of some type.
+        if end >= i64::from(i32::MAX) {
+            return Ok(true);
+        }
+        let x = self.input(0)?;
+        let is_batch = matches!(self.batch(&x), Some(Batch::At(places)) if places.iter().any(|p| p.axis == axis));
+        if let Some(two) = self.second(2) {
+            let for_two = two.data.get(index).map_or(0, |&end| end as i64);
+            if is_batch && end == size as i64 && for_two == 2 * end {
+                return Ok(true);
+            }
+            if for_two != end {
+                self.fixed(2)?;
+            }
+        }
+        Ok(match self.baked() {
+            Some(samples) if is_batch => end == (size * samples) as i64,
+            _ => !is_batch && end >= size as i64,
+        })
+    }
 }
 
 fn split(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -153,6 +212,10 @@ fn split(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axis = scope.int("axis", 0);
     let axis = scope.axis(axis, shape.len())?;
     let parts = scope.node.outputs.len();
+    if parts > 1 {
+        scope.batch_off(&x, &[axis])?;
+    }
+    scope.fixed(1)?;
     let sizes = match scope.integers_or(1, "split")? {
         Some(sizes) => sizes.iter().map(|&size| usize::try_from(size).unwrap_or(usize::MAX)).collect(),
         None => {
@@ -184,6 +247,7 @@ fn pad(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         Some(pads) => pads,
         None => scope.ints("paddings").unwrap_or_default(),
     };
+    scope.fixed(1)?;
     let axes = match scope.integers(3)? {
         Some(axes) => scope.axes(&axes, rank)?,
         None => (0..rank).collect(),
@@ -238,6 +302,9 @@ fn tile(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let Some(repeats) = repeats.filter(|repeats| repeats.len() == shape.len()) else {
         return Err(scope.misshapen("the repeats do not fit the shape"));
     };
+    if scope.batch(&x).is_some() {
+        scope.fixed(1)?;
+    }
     let batch = scope.batch(&x);
     let mut y = x;
     for (axis, &repeat) in repeats.iter().enumerate().filter(|&(_, &repeat)| repeat != 1) {
@@ -286,14 +353,14 @@ fn space_to_depth(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let [n, c, h, w] = [shape[0], shape[1], shape[2] / block, shape[3] / block];
     let batch = outer_batch(scope, &x)?;
     let split = vec![n, c, h, block, w, block];
-    rearranged(scope, &x, split, vec![0, 3, 5, 1, 2, 4], vec![n, c * block * block, h, w], batch)
+    let perm = if scope.text("mode") == Some("CRD") { vec![0, 1, 3, 5, 2, 4] } else { vec![0, 3, 5, 1, 2, 4] };
+    rearranged(scope, &x, split, perm, vec![n, c * block * block, h, w], batch)
 }
 
 /// The batch of an operand whose axes after the first are worked along.
 fn outer_batch(scope: &Scope<'_, '_>, x: &Operand) -> Result<Option<Batch>> {
     let axes: Vec<usize> = (1..scope.shape(x).len()).collect();
-    let batch = scope.batch(x).map(|batch| batch.not_along(&axes)).transpose();
-    batch.map_err(|_| crate::NetError::MixesSamples { node: scope.node.label() })
+    scope.batch_off(x, &axes)
 }
 
 fn rearranged(
@@ -317,6 +384,7 @@ fn triangle(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let shape = scope.shape(&x);
     let [.., rows, cols] = shape[..] else { return Err(scope.misshapen("a triangle of a vector")) };
+    let batch = scope.batch_off(&x, &[shape.len() - 2, shape.len() - 1])?;
     let shift = scope.integers(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
     let upper = scope.int("upper", 1) != 0;
     scope.check_size(&[rows, cols])?;
@@ -328,6 +396,7 @@ fn triangle(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let kind = scope.kind(&x);
     let zero = Operand::Constant(Host::new(vec![], vec![0.0], kind));
     let y = scope.emit_as(kind, crate::op::Where, &[&mask, &x, &zero])?;
+    scope.set_batch(&y, batch);
     scope.result(y)
 }
 
@@ -335,6 +404,7 @@ fn identity_like(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let shape = scope.shape(&x);
     let [rows, cols] = shape[..] else { return Err(scope.misshapen("an identity needs a matrix")) };
+    scope.batch_off(&x, &[0, 1])?;
     scope.check_size(&shape)?;
     let shift = scope.int("k", 0);
     let one = |at: usize| f64::from(u8::from((at % cols) as i64 - (at / cols) as i64 == shift));

@@ -14,10 +14,13 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     }
     let x = scope.input(0)?;
     let rank = scope.shape(&x).len();
+    scope.fixed(1)?;
     let axes = scope.integers_or(1, "axes")?.unwrap_or_default();
     let mut axes = scope.axes(&axes, rank)?;
     if axes.is_empty() {
-        if scope.int("noop_with_empty_axes", 0) != 0 && matches!(scope.op(), "ReduceSum" | "ReduceMean" | "ReduceMax") {
+        if scope.int("noop_with_empty_axes", 0) != 0
+            && matches!(scope.op(), "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd")
+        {
             return scope.result(x);
         }
         axes = (0..rank).collect();
@@ -45,6 +48,11 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         "ReduceLogSumExp" => log_sum_exp(scope, &x, axes, keep)?,
         _ => return Ok(None),
     };
+    // The extremes of no truth values are truth values too.
+    if scope.kind(&x) == Kind::Bool && matches!(scope.op(), "ReduceMax" | "ReduceMin") {
+        let y = scope.emit(Unary(Function::Clip { low: 0.0, high: 1.0 }), &[&y])?;
+        return scope.result(y);
+    }
     scope.result(y)
 }
 

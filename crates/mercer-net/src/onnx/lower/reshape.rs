@@ -22,8 +22,8 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         }
         "Size" => {
             let x = scope.input(0)?;
-            let size = numel(&scope.shape(&x)) as f64;
-            scope.result(Operand::Constant(Host::new(vec![], vec![size], super::Kind::Int)))
+            let host = size_of_shape(&scope.shape(&x));
+            scope.result(Operand::Constant(host))
         }
         _ => Ok(None),
     }
@@ -37,8 +37,12 @@ fn part_of_shape(scope: &Scope<'_, '_>, shape: &[usize]) -> Host {
     Host::integers(shape[start..end.max(start)].iter().copied())
 }
 
+fn size_of_shape(shape: &[usize]) -> Host {
+    Host::new(vec![], vec![numel(shape) as f64], super::Kind::Int)
+}
+
 impl Scope<'_, '_> {
-    /// For a Shape node: its result for two samples, where the batch axis is known.
+    /// For a Shape or Size node: its result for two samples, where the batch axis is known.
     pub(super) fn shape_of_two(&mut self) -> Result<Option<Host>> {
         let x = self.input(0)?;
         let shape = self.shape(&x);
@@ -47,7 +51,11 @@ impl Scope<'_, '_> {
             Some(batch) => for_samples(&shape, &batch, 2),
             None => Some(shape),
         };
-        Ok(doubled.map(|shape| part_of_shape(self, &shape)))
+        let part = |shape: Vec<usize>| match self.op() {
+            "Size" => size_of_shape(&shape),
+            _ => part_of_shape(self, &shape),
+        };
+        Ok(doubled.map(part))
     }
 }
 
@@ -158,13 +166,14 @@ fn to_shape(
         && doubled.len() == result.len()
     {
         let differs: Vec<usize> = (0..result.len()).filter(|&axis| doubled[axis] != result[axis]).collect();
-        if let [axis] = differs[..]
-            && doubled[axis] == 2 * result[axis]
-        {
-            let before = numel(&result[..axis]);
-            let major = if before > 0 && around.is_multiple_of(before) { around / before } else { 1 };
-            scope.set_batch(&y, Some(Batch::At(vec![Position { axis, major }])));
+        let [axis] = differs[..] else { return Err(scope.mixes()) };
+        // What lies outside of the batch must be whole axes before this one and a part of it.
+        let before = numel(&result[..axis]);
+        let major = if before > 0 { around / before } else { 0 };
+        if major == 0 || major * before != around || !result[axis].is_multiple_of(major) {
+            return Err(scope.mixes());
         }
+        scope.set_batch(&y, Some(Batch::At(vec![Position { axis, major }])));
     }
     Ok(Some(y))
 }
@@ -245,9 +254,34 @@ fn expand(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let Some(result) = broadcast(&shape, &sizes) else {
         return Err(scope.misshapen(format!("cannot expand {shape:?} to {target:?}")));
     };
+    if let (Some(two), Some(batch)) = (scope.second(1), scope.batch(&x)) {
+        only_the_batch_grows(scope, &shape, &batch, &result, &two)?;
+    }
+    scope.check_size(&result)?;
     if result == shape {
         return scope.result(x);
     }
     let y = scope.emit(Expand { shape: result }, &[&x])?;
     scope.result(y)
+}
+
+/// Whether an expansion by the batch size is along the batch itself: anything else repeats each sample for every other.
+fn only_the_batch_grows(
+    scope: &Scope<'_, '_>,
+    shape: &[usize],
+    batch: &Batch,
+    result: &[usize],
+    target: &Host,
+) -> Result<()> {
+    let Batch::At(places) = batch else { return Ok(()) };
+    let sizes: Vec<usize> = target.to_integers().iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect();
+    let missing = result.len().saturating_sub(shape.len());
+    let fits = places.iter().any(|place| {
+        let mut doubled = shape.to_vec();
+        doubled[place.axis] *= 2;
+        let mut wanted = result.to_vec();
+        wanted[place.axis + missing] *= 2;
+        broadcast(&doubled, &sizes).is_some_and(|found| found == wanted)
+    });
+    if fits { Ok(()) } else { Err(scope.mixes()) }
 }

@@ -26,8 +26,13 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
             return Err(scope.misshapen("a scale per axis is needed"));
         }
         for (&axis, scale) in axes.iter().zip(given) {
+            let size = shape[axis] as f64 * scale;
+            // The last corner is at the size before or after it was rounded down, depending on whom one asks.
+            if size != size.floor() && scope.text("coordinate_transformation_mode") == Some("align_corners") {
+                return Err(scope.unsupported("aligned corners of a size that is not whole"));
+            }
             scales[axis] = scale;
-            sizes[axis] = (shape[axis] as f64 * scale).floor() as usize;
+            sizes[axis] = size.floor() as usize;
         }
     } else if let Some(given) = scope.integers(sizes_at)? {
         if given.len() != axes.len() || scope.text("keep_aspect_ratio_policy").is_some_and(|p| p != "stretch") {
