@@ -71,6 +71,47 @@ pub enum NetError {
         /// The row of the data.
         sample: usize,
     },
+    /// Training diverged: the loss is no longer a number.
+    #[error(
+        "the loss became {loss} at {}step {step}; try a smaller learning rate or a warm-up",
+        epoch.map_or(String::new(), |epoch| format!("epoch {epoch}, "))
+    )]
+    Diverged {
+        /// The epoch, from 1, if it was one of several.
+        epoch: Option<usize>,
+        /// The step, from 1; within the epoch if there is one.
+        step: usize,
+        /// The loss.
+        loss: f64,
+    },
+    /// A long computation was called off.
+    #[error("cancelled")]
+    Cancelled,
+    /// A run is to be resumed with something other than what it was begun with.
+    #[error("{path} belongs to another run: its {what} was {stored}, now it is {given}")]
+    OtherRun {
+        /// The state file.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+        /// As it is in the file.
+        stored: String,
+        /// As it was asked for.
+        given: String,
+    },
+    /// A file of tensors does not fit the network.
+    #[error("{path}: tensor {tensor:?} {reason}")]
+    Tensor {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The data could not be read, or a file could not be written.
+    #[error(transparent)]
+    Data(#[from] mercer_data::Error),
     /// A setting that makes no sense.
     #[error("{0}")]
     Setting(String),

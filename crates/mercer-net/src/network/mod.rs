@@ -181,4 +181,15 @@ impl Network {
             parameter.set(Values::from_slice(values));
         }
     }
+
+    /// Replaces the values of all parameters, in their order.
+    ///
+    /// # Panics
+    /// If the sizes differ.
+    pub(crate) fn set_values(&mut self, values: Vec<Values>) {
+        assert_eq!(values.len(), self.parameters.len(), "one array per parameter");
+        for (parameter, values) in self.parameters.iter_mut().zip(values) {
+            parameter.set(values);
+        }
+    }
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 enum Mode {
     /// Summed over the samples (one seed): training.
     Summed,
+    /// Summed, and added to what the pass before left.
+    SummedOnto,
     /// One per sample and seed; as outer products where the plan says so.
     PerSample,
 }
@@ -143,6 +145,11 @@ impl<T: Element> Reverse<T> {
         self.run(workspace, weights, cotangent, 1, Mode::Summed, None);
     }
 
+    /// As [`summed`](Self::summed), but on top of the gradients that are there from the pass before.
+    pub fn summed_onto(&mut self, workspace: &Workspace<T>, weights: &Weights<T>, cotangent: &[T]) {
+        self.run(workspace, weights, cotangent, 1, Mode::SummedOnto, None);
+    }
+
     /// `seeds` cotangents per sample at the output, `[samples, seeds, …]`; gradients per sample and seed.
     pub fn per_sample(&mut self, workspace: &Workspace<T>, weights: &Weights<T>, cotangent: &[T], seeds: usize) {
         self.run(workspace, weights, cotangent, seeds, Mode::PerSample, None);
@@ -202,7 +209,9 @@ impl<T: Element> Reverse<T> {
         let graph = Arc::clone(&self.graph);
         let samples = workspace.samples;
         (self.samples, self.seeds) = (samples, seeds);
-        self.written.fill(false);
+        for (written, value) in self.written.iter_mut().zip(&graph.values) {
+            *written &= mode == Mode::SummedOnto && matches!(value.origin, Origin::Parameter(_));
+        }
         for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
             if slot.len() < size * samples * seeds {
                 slot.resize(size * samples * seeds, T::zero());
@@ -248,7 +257,7 @@ impl<T: Element> Reverse<T> {
         let output_batched = graph.value(node.output).meta.is_batched();
         let meta = &graph.value(input).meta;
         let kernel = T::kernel(node.op.as_ref());
-        let summed = mode == Mode::Summed;
+        let summed = mode != Mode::PerSample;
         let add = self.written[input.0];
         self.written[input.0] = true;
         // A summed cotangent of a shared result is one for all samples.
