@@ -1,0 +1,143 @@
+//! The pieces that architectures are put together from.
+
+use super::Activation;
+use super::initialise::{Draw, Scheme};
+use crate::error::{NetError, Result};
+use crate::graph::{Batch, GraphBuilder, ValueId};
+use crate::network::{Network, Values};
+use crate::op::{Binary, Combine, Conv, Function, MatMul, Reshape, Unary, Window};
+use crate::shape::numel;
+
+/// A network in the making. Samples have a leading axis of size one, as in files.
+pub(super) struct Assembly {
+    pub(super) builder: GraphBuilder,
+    pub(super) scheme: Scheme,
+    pub(super) bias: bool,
+    seed: u64,
+    values: Vec<Values>,
+}
+
+/// The sizes of a convolution: square kernel, stride and padding in both directions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) channels: usize,
+    pub(super) kernel: usize,
+    pub(super) stride: usize,
+    pub(super) padding: usize,
+}
+
+impl Assembly {
+    pub(super) fn new(scheme: Scheme, bias: bool, seed: u64) -> Self {
+        Self { builder: GraphBuilder::new(), scheme, bias, seed, values: Vec::new() }
+    }
+
+    /// The input, for samples of this shape.
+    pub(super) fn input(&mut self, sample: &[usize]) -> Result<ValueId> {
+        if sample.is_empty() || sample.contains(&0) {
+            let text = format!("inputs = {sample:?}; accepted: the shape of a sample, every size at least 1");
+            return Err(NetError::Setting(text));
+        }
+        let shape: Vec<usize> = std::iter::once(1).chain(sample.iter().copied()).collect();
+        Ok(self.builder.input("input", shape, Batch::axis(0)))
+    }
+
+    pub(super) fn parameter(&mut self, name: &str, shape: &[usize], draw: Draw) -> ValueId {
+        self.values.push(draw.values(self.seed, name, numel(shape)));
+        self.builder.parameter(name, shape)
+    }
+
+    pub(super) fn scaled(&mut self, name: &str, x: ValueId, scale: f64) -> Result<ValueId> {
+        if scale == 1.0 {
+            return Ok(x);
+        }
+        self.builder.node(name, Unary(Function::Affine { scale, shift: 0.0 }), &[x])
+    }
+
+    /// Everything but the batch in one axis.
+    pub(super) fn flatten(&mut self, x: ValueId) -> Result<ValueId> {
+        let shape = self.builder.shape(x);
+        if shape.len() == 2 {
+            return Ok(x);
+        }
+        let flat = vec![1, numel(shape)];
+        self.builder.node("flatten", Reshape { shape: flat }, &[x])
+    }
+
+    /// `scale · Wx (+ scale · b)`.
+    pub(super) fn dense(&mut self, name: &str, x: ValueId, width: usize) -> Result<ValueId> {
+        positive(name, "width", width)?;
+        let fan_in = self.builder.shape(x)[1];
+        let scheme = self.scheme;
+        let weight = self.parameter(&format!("{name}.weight"), &[width, fan_in], scheme.kind.weight(fan_in));
+        let y = self.builder.node(&format!("{name}/product"), MatMul { transposed: true }, &[x, weight])?;
+        let y = self.scaled(&format!("{name}/scale"), y, scheme.weight_scale(fan_in))?;
+        if !self.bias {
+            return Ok(y);
+        }
+        let bias = self.parameter(&format!("{name}.bias"), &[width], scheme.kind.bias(fan_in));
+        let bias = self.scaled(&format!("{name}/bias-scale"), bias, scheme.bias_scale())?;
+        self.builder.node(&format!("{name}/bias"), Binary(Combine::Add), &[y, bias])
+    }
+
+    /// `scale · W∗x (+ scale · b)`; the scales are one unless the scheme is `ntk`.
+    pub(super) fn conv(&mut self, name: &str, x: ValueId, sizes: Sizes) -> Result<ValueId> {
+        let fan_in = self.builder.shape(x)[1] * sizes.kernel * sizes.kernel;
+        self.conv_drawn(name, x, sizes, self.scheme.kind.weight(fan_in))
+    }
+
+    /// A convolution whose weights are drawn in another way.
+    pub(super) fn conv_drawn(&mut self, name: &str, x: ValueId, sizes: Sizes, draw: Draw) -> Result<ValueId> {
+        let Sizes { channels, kernel, stride, padding } = sizes;
+        [("channels", channels), ("kernel", kernel), ("stride", stride)]
+            .iter()
+            .try_for_each(|&(key, value)| positive(name, key, value))?;
+        let shape = self.builder.shape(x);
+        if shape.len() != 4 {
+            let text = format!("{name}: a convolution needs images of shape [channels, height, width]");
+            return Err(NetError::Setting(text));
+        }
+        let (in_channels, scheme) = (shape[1], self.scheme);
+        let fan_in = in_channels * kernel * kernel;
+        let weight = self.parameter(&format!("{name}.weight"), &[channels, in_channels, kernel, kernel], draw);
+        let window = Window {
+            strides: vec![stride; 2],
+            dilations: vec![1; 2],
+            before: vec![padding; 2],
+            after: vec![padding; 2],
+        };
+        let conv = Conv { window, groups: 1 };
+        let (scale, bias_scale) = (scheme.weight_scale(fan_in), scheme.bias_scale());
+        let draw_bias = scheme.kind.bias(fan_in);
+        let node = format!("{name}/product");
+        if self.bias && scale == 1.0 && bias_scale == 1.0 {
+            let bias = self.parameter(&format!("{name}.bias"), &[channels], draw_bias);
+            return self.builder.node(&node, conv, &[x, weight, bias]);
+        }
+        let y = self.builder.node(&node, conv, &[x, weight])?;
+        let y = self.scaled(&format!("{name}/scale"), y, scale)?;
+        if !self.bias {
+            return Ok(y);
+        }
+        let bias = self.parameter(&format!("{name}.bias"), &[channels, 1, 1], draw_bias);
+        let bias = self.scaled(&format!("{name}/bias-scale"), bias, bias_scale)?;
+        self.builder.node(&format!("{name}/bias"), Binary(Combine::Add), &[y, bias])
+    }
+
+    pub(super) fn activate(&mut self, name: &str, x: ValueId, activation: Activation) -> Result<ValueId> {
+        activation.append(&mut self.builder, name, x)
+    }
+
+    /// The network whose output is `y`.
+    pub(super) fn finish(mut self, y: ValueId) -> Result<Network> {
+        self.builder.output("output", y);
+        Network::from_graph(self.builder.finish(), self.values)
+    }
+}
+
+/// Refuses a size of zero, by the name of its key.
+pub(super) fn positive(place: &str, key: &str, value: usize) -> Result<()> {
+    if value == 0 {
+        return Err(NetError::Setting(format!("{place}: {key} = 0; accepted: whole numbers from 1")));
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Initial weights.
+//!
+//! With `n` inputs per unit (`fan-in`; for a convolution channels × kernel):
+//!
+//! | name | weights | biases | layer |
+//! |---|---|---|---|
+//! | `standard` | uniform in `±1/√n` | uniform in `±1/√n` | `Wx + b` (PyTorch's default) |
+//! | `he` | normal, variance `2/n` | 0 | `Wx + b` (He et al., arXiv 1502.01852) |
+//! | `lecun` | normal, variance `1/n` | 0 | `Wx + b` |
+//! | `ntk` | standard normal | standard normal | `σ_w/√n · Wx + σ_b b` (Jacot et al., arXiv 1806.07572) |
+//!
+//! Every parameter draws from a random stream of its own, `"init/NAME"`, so that a layer more or less changes no other.
+
+use crate::error::{NetError, Result};
+use crate::network::Values;
+use mercer_data::random::stream;
+use rand::RngExt;
+use rand_distr::StandardNormal;
+use serde::{Deserialize, Serialize};
+
+/// How weights are drawn, and how a layer uses them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Initialisation {
+    /// Uniform in `±1/√fan-in`, biases too: PyTorch's default.
+    #[default]
+    Standard,
+    /// Normal with variance `2/fan-in`, for ReLU.
+    He,
+    /// Normal with variance `1/fan-in`.
+    LeCun,
+    /// Standard normal, with `1/√fan-in` in the network itself.
+    Ntk,
+}
+
+/// A distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Draw {
+    Uniform(f64),
+    Normal(f64),
+    Constant(f64),
+}
+
+impl Draw {
+    /// The numbers of a parameter; single precision, so that runs in either begin at the same point.
+    pub(super) fn values(self, seed: u64, name: &str, count: usize) -> Values {
+        let mut random = stream(seed, &format!("init/{name}"));
+        let numbers: Vec<f32> = (0..count)
+            .map(|_| match self {
+                Self::Uniform(bound) => (bound * (2.0 * random.random::<f64>() - 1.0)) as f32,
+                Self::Normal(deviation) => (deviation * random.sample::<f64, _>(StandardNormal)) as f32,
+                Self::Constant(value) => value as f32,
+            })
+            .collect();
+        Values::from_slice(&numbers)
+    }
+}
+
+impl Initialisation {
+    pub(super) fn weight(self, fan_in: usize) -> Draw {
+        let n = fan_in.max(1) as f64;
+        match self {
+            Self::Standard => Draw::Uniform(n.sqrt().recip()),
+            Self::He => Draw::Normal((2.0 / n).sqrt()),
+            Self::LeCun => Draw::Normal(n.sqrt().recip()),
+            Self::Ntk => Draw::Normal(1.0),
+        }
+    }
+
+    pub(super) fn bias(self, fan_in: usize) -> Draw {
+        match self {
+            Self::Standard => Draw::Uniform((fan_in.max(1) as f64).sqrt().recip()),
+            Self::He | Self::LeCun => Draw::Constant(0.0),
+            Self::Ntk => Draw::Normal(1.0),
+        }
+    }
+}
+
+/// An initialisation with the deviations that `ntk` has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Scheme {
+    pub(super) kind: Initialisation,
+    pub(super) weight_std: f64,
+    pub(super) bias_std: f64,
+}
+
+impl Scheme {
+    pub(super) fn new(kind: Initialisation, weight_std: Option<f64>, bias_std: Option<f64>) -> Result<Self> {
+        for (name, value) in [("weight_std", weight_std), ("bias_std", bias_std)] {
+            let Some(value) = value else { continue };
+            if kind != Initialisation::Ntk {
+                return Err(NetError::Setting(format!("{name} is accepted with initialisation = \"ntk\" only")));
+            }
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(NetError::Setting(format!("{name} = {value}; accepted: numbers above 0")));
+            }
+        }
+        Ok(Self { kind, weight_std: weight_std.unwrap_or(1.0), bias_std: bias_std.unwrap_or(1.0) })
+    }
+
+    /// What the product with the weights is multiplied by.
+    pub(super) fn weight_scale(&self, fan_in: usize) -> f64 {
+        match self.kind {
+            Initialisation::Ntk => self.weight_std / (fan_in.max(1) as f64).sqrt(),
+            _ => 1.0,
+        }
+    }
+
+    /// What the bias is multiplied by.
+    pub(super) fn bias_scale(&self) -> f64 {
+        if self.kind == Initialisation::Ntk { self.bias_std } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_have_their_moments() {
+        let moments = |draw: Draw| {
+            let numbers = draw.values(3, "weight", 20_000).to_vec::<f64>();
+            let mean = numbers.iter().sum::<f64>() / 20_000.0;
+            (mean, numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 20_000.0)
+        };
+        for (kind, variance) in [
+            (Initialisation::Standard, 1.0 / 300.0),
+            (Initialisation::He, 0.02),
+            (Initialisation::LeCun, 0.01),
+            (Initialisation::Ntk, 1.0),
+        ] {
+            let (mean, found) = moments(kind.weight(100));
+            assert!(mean.abs() < 4.0 * (variance / 20_000.0).sqrt(), "{kind:?}");
+            assert!((found / variance - 1.0).abs() < 0.05, "{kind:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn parameters_have_streams_of_their_own() {
+        let draw = Draw::Normal(1.0);
+        assert_eq!(draw.values(1, "a", 5), draw.values(1, "a", 5));
+        assert_ne!(draw.values(1, "a", 5), draw.values(1, "b", 5));
+        assert_ne!(draw.values(1, "a", 5), draw.values(2, "a", 5));
+    }
+}

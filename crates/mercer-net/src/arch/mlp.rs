@@ -1,0 +1,144 @@
+//! Fully connected networks.
+
+use super::assemble::{Assembly, positive};
+use super::initialise::Scheme;
+use super::{Activation, Initialisation};
+use crate::error::Result;
+use crate::network::Network;
+use serde::{Deserialize, Serialize};
+
+/// A fully connected network: layers of these widths, an activation after each, and a linear one for the outputs.
+///
+/// ```
+/// use mercer_net::arch::{Activation, Initialisation, Mlp};
+///
+/// let network = Mlp::new(784, &[256, 256], 10)
+///     .activation(Activation::SinCos)
+///     .initialisation(Initialisation::Ntk)
+///     .bias(false)
+///     .build(0)?;
+/// assert_eq!(network.n_params(), 784 * 256 + 256 * 256 + 256 * 10);
+/// # Ok::<(), mercer_net::NetError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mlp {
+    /// The shape of a sample; images are flattened.
+    pub inputs: Vec<usize>,
+    /// The widths of the hidden layers.
+    #[serde(default)]
+    pub widths: Vec<usize>,
+    /// The number of outputs.
+    pub outputs: usize,
+    /// The activation after each hidden layer.
+    #[serde(default)]
+    pub activation: Activation,
+    /// The initial weights.
+    #[serde(default)]
+    pub initialisation: Initialisation,
+    /// Whether layers have biases.
+    #[serde(default = "super::yes")]
+    pub bias: bool,
+    /// `σ_w` of the `ntk` initialisation, 1 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight_std: Option<f64>,
+    /// `σ_b` of the `ntk` initialisation, 1 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_std: Option<f64>,
+}
+
+impl Mlp {
+    /// A network with ReLU, biases and the standard initialisation.
+    pub fn new(n_inputs: usize, widths: &[usize], n_outputs: usize) -> Self {
+        Self {
+            inputs: vec![n_inputs],
+            widths: widths.to_vec(),
+            outputs: n_outputs,
+            activation: Activation::default(),
+            initialisation: Initialisation::default(),
+            bias: true,
+            weight_std: None,
+            bias_std: None,
+        }
+    }
+
+    /// The same with another activation.
+    pub fn activation(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
+    /// The same with another initialisation.
+    pub fn initialisation(self, initialisation: Initialisation) -> Self {
+        Self { initialisation, ..self }
+    }
+
+    /// The same with or without biases.
+    pub fn bias(self, bias: bool) -> Self {
+        Self { bias, ..self }
+    }
+
+    /// The network with its initial weights.
+    pub fn build(&self, seed: u64) -> Result<Network> {
+        let scheme = Scheme::new(self.initialisation, self.weight_std, self.bias_std)?;
+        positive("mlp", "outputs", self.outputs)?;
+        let mut net = Assembly::new(scheme, self.bias, seed);
+        let x = net.input(&self.inputs)?;
+        let mut x = net.flatten(x)?;
+        for (index, &width) in self.widths.iter().enumerate() {
+            let name = format!("layer{}", index + 1);
+            x = net.dense(&name, x, width)?;
+            x = net.activate(&name, x, self.activation)?;
+        }
+        let y = net.dense("output", x, self.outputs)?;
+        net.finish(y)
+    }
+}
+
+/// The two-layer network in the NTK parametrisation of the spectral experiments of the PNNL report (section 5, eq. 79):
+/// `f(x) = 1/√h Σᵢ vᵢ σ(wᵢ·x/√d)`, all weights standard normal, no biases.
+///
+/// ```
+/// let network = mercer_net::arch::TwoLayer::new(100, 500).build(0)?;
+/// assert_eq!(network.n_params(), 100 * 500 + 500);
+/// # Ok::<(), mercer_net::NetError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TwoLayer {
+    /// The number of inputs `d`.
+    pub inputs: usize,
+    /// The number of hidden units `h`.
+    pub width: usize,
+    /// The number of outputs; the report has one.
+    #[serde(default = "one")]
+    pub outputs: usize,
+    /// The activation `σ`.
+    #[serde(default)]
+    pub activation: Activation,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl TwoLayer {
+    /// A network with one output and ReLU.
+    pub fn new(n_inputs: usize, width: usize) -> Self {
+        Self { inputs: n_inputs, width, outputs: 1, activation: Activation::default() }
+    }
+
+    /// The same with another activation.
+    pub fn activation(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
+    /// The network with its initial weights.
+    pub fn build(&self, seed: u64) -> Result<Network> {
+        positive("two-layer", "width", self.width)?;
+        Mlp::new(self.inputs, &[self.width], self.outputs)
+            .activation(self.activation)
+            .initialisation(Initialisation::Ntk)
+            .bias(false)
+            .build(seed)
+    }
+}

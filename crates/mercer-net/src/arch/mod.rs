@@ -1,0 +1,91 @@
+//! Networks from a description: in code, or in TOML.
+//!
+//! A description says what a network is; [`Architecture::build`] with a seed makes it, with the same weights for the same
+//! seed on any machine. In TOML, one table names the kind:
+//!
+//! ```toml
+//! [cnn]
+//! inputs = [1, 8, 8]
+//! outputs = 10
+//! activation = "relu"
+//! layers = [
+//!     { conv = { channels = 16, kernel = 3 } },
+//!     { max-pool = { size = 2 } },
+//!     { dense = { width = 64 } },
+//! ]
+//! ```
+
+mod activation;
+mod assemble;
+mod cnn;
+mod initialise;
+mod mlp;
+mod resnet;
+
+pub use activation::Activation;
+pub use cnn::{Cnn, Layer};
+pub use initialise::Initialisation;
+pub use mlp::{Mlp, TwoLayer};
+pub use resnet::{Normalisation, Resnet};
+
+use crate::error::{NetError, Result};
+use crate::network::Network;
+use serde::{Deserialize, Serialize};
+
+/// A description of a network.
+///
+/// ```
+/// use mercer_net::arch::Architecture;
+///
+/// let text = "
+///     [mlp]
+///     inputs = [2]
+///     widths = [32, 32]
+///     outputs = 3
+///     activation = \"tanh\"
+/// ";
+/// let network = Architecture::from_toml(text)?.build(7)?;
+/// assert_eq!(network.n_params(), 3 * 32 + 33 * 32 + 33 * 3);
+/// # Ok::<(), mercer_net::NetError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Architecture {
+    /// Fully connected.
+    Mlp(Mlp),
+    /// Convolutional, layer by layer.
+    Cnn(Cnn),
+    /// Residual, for small images.
+    Resnet(Resnet),
+    /// Two layers in the NTK parametrisation.
+    TwoLayer(TwoLayer),
+}
+
+impl Architecture {
+    /// Reads a description. Errors show the line and say what is accepted.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|error| NetError::Setting(error.to_string().trim_end().to_owned()))
+    }
+
+    /// The description as TOML.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| NetError::Setting(error.to_string()))
+    }
+
+    /// The network with its initial weights.
+    pub fn build(&self, seed: u64) -> Result<Network> {
+        match self {
+            Self::Mlp(mlp) => mlp.build(seed),
+            Self::Cnn(cnn) => cnn.build(seed),
+            Self::Resnet(resnet) => resnet.build(seed),
+            Self::TwoLayer(two_layer) => two_layer.build(seed),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests;
