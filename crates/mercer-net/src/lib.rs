@@ -1,11 +1,15 @@
 //! Networks: the graph, its primitives, its readings, ONNX and training.
 
+pub mod arch;
 pub mod error;
+pub mod export;
 pub mod graph;
 pub mod names;
 pub mod network;
 pub mod op;
+pub mod progress;
 pub mod run;
+pub mod train;
 
 mod element;
 mod onnx;

@@ -1,0 +1,288 @@
+//! The loop over epochs: shuffle, step, measure, write down.
+//!
+//! The order of the samples depends on seed and epoch, the learning rate on the step, so an epoch needs nothing from the
+//! one before but weights and the optimiser's memory. Both are in the state file, which is replaced atomically after
+//! every epoch; a run that continues from it ends with the same bits as one that was never interrupted.
+
+use super::fingerprint::Fingerprint;
+use super::state::{self, Saved};
+use super::{Answers, Metrics, Optimiser, Schedule, Targets, Trainer};
+use crate::element::Element;
+use crate::error::{NetError, Result};
+use crate::progress::{Progress, Silent};
+use mercer_data::{Dataset, Labels, shuffled};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Samples with what is to be predicted for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples<'a> {
+    /// The samples; [`Dataset::from_array`] makes them from arrays.
+    pub inputs: &'a Dataset,
+    /// Their labels.
+    pub labels: &'a Labels,
+}
+
+/// The settings of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitSettings {
+    /// Passes over the data.
+    pub epochs: usize,
+    /// Samples per step; `None` takes the whole set.
+    pub batch_size: Option<usize>,
+    /// Decides the order of the samples.
+    #[serde(default)]
+    pub seed: u64,
+    /// The learning rates.
+    pub schedule: Schedule,
+    /// Epochs after which the weights are kept in the folder, 0 for the initial ones.
+    #[serde(default)]
+    pub checkpoints: Vec<usize>,
+}
+
+/// What was measured in one epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epoch {
+    /// Its number, from 1.
+    pub epoch: usize,
+    /// The learning rate of its last step.
+    pub learning_rate: f64,
+    /// The mean over its steps, each before its update.
+    pub training: Metrics,
+    /// On the evaluation set, after the epoch.
+    pub evaluation: Option<Metrics>,
+}
+
+/// A run of training.
+///
+/// ```
+/// use mercer_data::{Dataset, Labels, synthetic};
+/// use mercer_net::arch::Mlp;
+/// use mercer_net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+///
+/// let (points, classes) = synthetic::two_moons(200, 0.1, 0)?;
+/// let (inputs, labels) = (Dataset::from_array("moons", points.into_dyn().view())?, Labels::Classes(classes));
+/// let network = Mlp::new(2, &[16], 2).build(0)?;
+/// let graph = network.declared_graph()?;
+/// let weights = network.weights::<f32>(&graph);
+/// let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
+/// let settings = FitSettings {
+///     epochs: 20,
+///     batch_size: Some(32),
+///     seed: 0,
+///     schedule: Schedule::constant(0.01),
+///     checkpoints: vec![],
+/// };
+/// let history = Fit::new(settings).run(&mut trainer, Samples { inputs: &inputs, labels: &labels })?;
+/// assert!(history.last().unwrap().training.accuracy.unwrap() > 0.8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Fit<'a> {
+    settings: FitSettings,
+    evaluation: Option<Samples<'a>>,
+    folder: Option<PathBuf>,
+    resume: bool,
+    progress: Option<&'a dyn Progress>,
+}
+
+/// Samples per pass when a set is evaluated; what is computed does not depend on it.
+const EVALUATION_ROWS: usize = 1024;
+
+impl<'a> Fit<'a> {
+    /// A run that keeps everything in memory.
+    pub fn new(settings: FitSettings) -> Self {
+        Self { settings, evaluation: None, folder: None, resume: false, progress: None }
+    }
+
+    /// Evaluates these samples after every epoch.
+    pub fn evaluation(self, samples: Samples<'a>) -> Self {
+        Self { evaluation: Some(samples), ..self }
+    }
+
+    /// Writes the state after every epoch, and checkpoints, into this folder.
+    pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// Continues from the state in the folder, if there is one; without this, a state that is there is an error.
+    pub fn resume(self, resume: bool) -> Self {
+        Self { resume, ..self }
+    }
+
+    /// Reports steps to this handle, and stops when it says so.
+    pub fn progress(self, progress: &'a dyn Progress) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// Trains. The history has one entry per epoch, those before a resumption included.
+    pub fn run<T>(&self, trainer: &mut Trainer<T>, samples: Samples<'_>) -> Result<Vec<Epoch>>
+    where
+        T: Element + mercer_data::Element,
+    {
+        let n_samples = samples.inputs.n_samples();
+        let batch = self.check(trainer, samples)?;
+        let steps_per_epoch = n_samples.div_ceil(batch);
+        let mut history = Vec::new();
+        let mut fingerprint = None;
+        if let Some(folder) = &self.folder {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| NetError::Io { path: folder.clone(), source })?;
+            let made = Fingerprint::of(trainer, &self.settings, batch, samples)?;
+            let path = folder.join(state::STATE);
+            if path.exists() {
+                if !self.resume {
+                    let text = format!("{} exists; resume from it, or remove it", path.display());
+                    return Err(NetError::Setting(text));
+                }
+                history = state::load(&path, trainer, &made)?;
+            } else {
+                self.checkpoint(trainer, 0)?;
+            }
+            fingerprint = Some(made);
+        }
+        let silent = Silent::default();
+        let progress = self.progress.unwrap_or(&silent);
+        let total = self.settings.epochs * steps_per_epoch;
+        let mut whole = None;
+        for epoch in history.len() + 1..=self.settings.epochs {
+            // A single batch needs no order, and is read once.
+            let order = if steps_per_epoch > 1 { shuffled(n_samples, self.settings.seed, epoch as u64) } else { vec![] };
+            let (mut loss, mut correct, mut learning_rate) = (0.0, 0, 0.0);
+            for step in 0..steps_per_epoch {
+                if progress.cancelled() {
+                    return Err(NetError::Cancelled);
+                }
+                let rows = step * batch..((step + 1) * batch).min(n_samples);
+                let count = rows.len();
+                let loaded = match &whole {
+                    Some(loaded) => loaded,
+                    None if steps_per_epoch == 1 => whole.insert(Loaded::<T>::range(samples, rows)?),
+                    None => &Loaded::select(samples, &order[rows])?,
+                };
+                let done = (epoch - 1) * steps_per_epoch + step;
+                learning_rate = self.settings.schedule.rate(done, steps_per_epoch, self.settings.epochs);
+                let inputs: [&[T]; 1] = [&loaded.inputs];
+                let mean = trainer.step(&inputs, &loaded.targets(), count, learning_rate).map_err(|error| {
+                    if let NetError::Diverged { loss, .. } = error {
+                        return NetError::Diverged { epoch: Some(epoch), step: step + 1, loss };
+                    }
+                    error
+                })?;
+                loss += mean * count as f64;
+                correct += trainer.correct();
+                progress.report(done + 1, total, &format!("epoch {epoch}, loss {mean:.4}"));
+            }
+            let classes = matches!(samples.labels, Labels::Classes(_));
+            let training = Metrics {
+                loss: loss / n_samples as f64,
+                accuracy: classes.then_some(correct as f64 / n_samples as f64),
+            };
+            let evaluation = self.evaluation.map(|samples| evaluate(trainer, samples)).transpose()?;
+            history.push(Epoch { epoch, learning_rate, training, evaluation });
+            self.checkpoint(trainer, epoch)?;
+            if let (Some(folder), Some(fingerprint)) = (&self.folder, &fingerprint) {
+                let saved = Saved { trainer, history: &history, fingerprint };
+                state::save(&folder.join(state::STATE), &saved)?;
+            }
+        }
+        Ok(history)
+    }
+
+    /// Checks the settings and the data; returns the batch size.
+    fn check<T: Element>(&self, trainer: &Trainer<T>, samples: Samples<'_>) -> Result<usize> {
+        self.settings.schedule.check()?;
+        let n_samples = samples.inputs.n_samples();
+        let refuse = |text: String| Err(NetError::Setting(text));
+        if n_samples == 0 {
+            return refuse(format!("{} has no samples", samples.inputs.place()));
+        }
+        if self.settings.batch_size == Some(0) {
+            return refuse("batch_size = 0; accepted: whole numbers from 1".into());
+        }
+        let batch = self.settings.batch_size.unwrap_or(n_samples).min(n_samples);
+        if matches!(trainer.optimiser(), Optimiser::Gd { .. }) && batch < n_samples {
+            return refuse(format!("gd takes the whole set of {n_samples} samples at once; use sgd for batches"));
+        }
+        if !self.settings.checkpoints.is_empty() && self.folder.is_none() {
+            return refuse("checkpoints need a folder".into());
+        }
+        if let Some(epoch) = self.settings.checkpoints.iter().find(|&&epoch| epoch > self.settings.epochs) {
+            return refuse(format!("checkpoints: {epoch} is beyond the {} epochs", self.settings.epochs));
+        }
+        for set in [Some(samples), self.evaluation].into_iter().flatten() {
+            let (inputs, labels) = (set.inputs.n_samples(), set.labels.n_samples());
+            if inputs != labels {
+                return refuse(format!("{} has {inputs} samples and {labels} labels", set.inputs.place()));
+            }
+        }
+        Ok(batch)
+    }
+
+    fn checkpoint<T: Element>(&self, trainer: &Trainer<T>, epoch: usize) -> Result<()> {
+        match &self.folder {
+            Some(folder) if self.settings.checkpoints.contains(&epoch) => {
+                let path = folder.join(format!("epoch-{epoch:05}.safetensors"));
+                state::save_weights(&path, trainer.graph(), trainer.weights())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Loss and accuracy on a set, a block at a time.
+fn evaluate<T>(trainer: &mut Trainer<T>, samples: Samples<'_>) -> Result<Metrics>
+where
+    T: Element + mercer_data::Element,
+{
+    let n_samples = samples.inputs.n_samples();
+    let (mut loss, mut correct) = (0.0, 0);
+    for start in (0..n_samples).step_by(EVALUATION_ROWS) {
+        let rows = start..(start + EVALUATION_ROWS).min(n_samples);
+        let loaded = Loaded::<T>::range(samples, rows.clone())?;
+        let metrics = trainer.evaluate(&[&loaded.inputs], &loaded.targets(), rows.len())?;
+        loss += metrics.loss * rows.len() as f64;
+        correct += trainer.correct();
+    }
+    let accuracy = matches!(samples.labels, Labels::Classes(_)).then_some(correct as f64 / n_samples.max(1) as f64);
+    Ok(Metrics { loss: loss / n_samples.max(1) as f64, accuracy })
+}
+
+/// A batch in memory.
+struct Loaded<T> {
+    inputs: Vec<T>,
+    classes: Vec<usize>,
+    values: Option<Vec<T>>,
+}
+
+impl<T: Element + mercer_data::Element> Loaded<T> {
+    fn range(samples: Samples<'_>, rows: std::ops::Range<usize>) -> Result<Self> {
+        let inputs = samples.inputs.rows::<T>(rows.clone())?.into_raw_vec_and_offset().0;
+        Ok(Self::new(inputs, samples.labels, rows))
+    }
+
+    fn select(samples: Samples<'_>, rows: &[usize]) -> Result<Self> {
+        let inputs = samples.inputs.select::<T>(rows)?.into_raw_vec_and_offset().0;
+        Ok(Self::new(inputs, samples.labels, rows.iter().copied()))
+    }
+
+    fn new(inputs: Vec<T>, labels: &Labels, rows: impl Iterator<Item = usize>) -> Self {
+        match labels {
+            Labels::Classes(classes) => {
+                Self { inputs, classes: rows.map(|row| classes.indices()[row]).collect(), values: None }
+            }
+            Labels::Targets(targets) => {
+                let values = rows.flat_map(|row| targets.row(row).to_owned()).map(T::of).collect();
+                Self { inputs, classes: Vec::new(), values: Some(values) }
+            }
+        }
+    }
+
+    fn targets(&self) -> Targets<'_, T> {
+        let answers = match &self.values {
+            Some(values) => Answers::Values(values),
+            None => Answers::Classes(&self.classes),
+        };
+        Targets { answers, weights: None }
+    }
+}

@@ -1,0 +1,220 @@
+//! Losses of one sample, with their derivative in the network's output `f ∈ ℝᶜ`.
+//!
+//! - cross-entropy of class `t`: `ℓ = ln Σ exp(f_c − m) + m − f_t` with `m = max f`, and `∂ℓ/∂f = softmax(f) − e_t`;
+//! - squared: `ℓ = ½ Σ w_c (f_c − y_c)²`, and `∂ℓ/∂f = w ∘ (f − y)`. For a class, `y` is its one-hot vector.
+//!
+//! The loss of a batch of `n` samples is `1/n Σ s_i ℓ_i` with weights `s_i`, one by default.
+
+use crate::element::Element;
+use crate::error::{NetError, Result};
+use mercer_linalg::elementary;
+use serde::{Deserialize, Serialize};
+
+/// What training makes small.
+///
+/// ```
+/// use mercer_net::train::{Loss, Target};
+///
+/// let mut slope = [0.0; 2];
+/// let value = Loss::CrossEntropy.sample(&[1.0, 1.0], Target::Class(0), &mut slope);
+/// assert!((value - 2f64.ln()).abs() < 1e-15);
+/// assert_eq!(slope, [-0.5, 0.5]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// The negative logarithm of the softmax at the class.
+    CrossEntropy,
+    /// Half the squared distance, each output with a weight of its own if there are any.
+    Squared {
+        /// One weight per output.
+        output_weights: Option<Vec<f64>>,
+    },
+}
+
+/// What the network should answer for one sample.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a, T> {
+    /// A class.
+    Class(usize),
+    /// A number for each output.
+    Values(&'a [T]),
+}
+
+/// What the network should answer for the samples of a batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Answers<'a, T> {
+    /// A class per sample.
+    Classes(&'a [usize]),
+    /// `[samples, outputs]`, row-major.
+    Values(&'a [T]),
+}
+
+/// Answers, and how much each sample counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Targets<'a, T> {
+    /// The answers.
+    pub answers: Answers<'a, T>,
+    /// A weight per sample; all one if there are none.
+    pub weights: Option<&'a [T]>,
+}
+
+impl<'a, T: Element> Targets<'a, T> {
+    /// A class per sample.
+    pub fn classes(classes: &'a [usize]) -> Self {
+        Self { answers: Answers::Classes(classes), weights: None }
+    }
+
+    /// `[samples, outputs]`, row-major.
+    pub fn values(values: &'a [T]) -> Self {
+        Self { answers: Answers::Values(values), weights: None }
+    }
+
+    /// The same with a weight per sample.
+    pub fn weighted(self, weights: &'a [T]) -> Self {
+        Self { weights: Some(weights), ..self }
+    }
+
+    /// The answer for one sample.
+    pub(super) fn get(&self, sample: usize, n_outputs: usize) -> Target<'a, T> {
+        match self.answers {
+            Answers::Classes(classes) => Target::Class(classes[sample]),
+            Answers::Values(values) => Target::Values(&values[sample * n_outputs..(sample + 1) * n_outputs]),
+        }
+    }
+
+    pub(super) fn weight(&self, sample: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[sample].wide())
+    }
+}
+
+impl Loss {
+    /// The plain squared loss.
+    pub fn squared() -> Self {
+        Self::Squared { output_weights: None }
+    }
+
+    /// The loss of one sample and, in `slope`, its derivative in each output.
+    ///
+    /// # Panics
+    /// If sizes do not fit, or for the cross-entropy of values; [`check`](Self::check) finds both beforehand.
+    pub fn sample<T: Element>(&self, output: &[T], target: Target<'_, T>, slope: &mut [T]) -> f64 {
+        assert_eq!(output.len(), slope.len(), "one derivative per output");
+        match (self, target) {
+            (Self::CrossEntropy, Target::Class(class)) => cross_entropy(output, class, slope),
+            (Self::CrossEntropy, Target::Values(_)) => unreachable!("checked before training"),
+            (Self::Squared { output_weights }, target) => {
+                let mut sum = 0.0;
+                for (at, (slope, &output)) in slope.iter_mut().zip(output).enumerate() {
+                    let wanted = match target {
+                        Target::Class(class) => T::of(if class == at { 1.0 } else { 0.0 }),
+                        Target::Values(values) => values[at],
+                    };
+                    let weight = output_weights.as_ref().map_or(1.0, |weights| weights[at]);
+                    let difference = output - wanted;
+                    *slope = T::of(weight) * difference;
+                    sum += weight * difference.wide() * difference.wide();
+                }
+                0.5 * sum
+            }
+        }
+    }
+
+    /// Whether these targets fit this loss and a network with so many outputs.
+    pub fn check<T: Element>(&self, targets: &Targets<'_, T>, samples: usize, n_outputs: usize) -> Result<()> {
+        let setting = |text: String| Err(NetError::Setting(text));
+        match targets.answers {
+            Answers::Classes(classes) => {
+                if classes.len() != samples {
+                    return setting(format!("{} labels for {samples} samples", classes.len()));
+                }
+                if let Some((sample, class)) = classes.iter().enumerate().find(|(_, class)| **class >= n_outputs) {
+                    return setting(format!("sample {sample} has class {class}, the network has {n_outputs} outputs"));
+                }
+            }
+            Answers::Values(_) if *self == Self::CrossEntropy => {
+                return setting("cross-entropy needs classes; use the squared loss for values".into());
+            }
+            Answers::Values(values) if values.len() != samples * n_outputs => {
+                return setting(format!("{} target values for {samples} samples of {n_outputs} outputs", values.len()));
+            }
+            Answers::Values(_) => {}
+        }
+        if let Self::Squared { output_weights: Some(weights) } = self
+            && weights.len() != n_outputs
+        {
+            return setting(format!("{} output weights for {n_outputs} outputs", weights.len()));
+        }
+        match targets.weights {
+            Some(weights) if weights.len() != samples => {
+                setting(format!("{} sample weights for {samples} samples", weights.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn cross_entropy<T: Element>(output: &[T], class: usize, slope: &mut [T]) -> f64 {
+    let top = output.iter().copied().fold(T::neg_infinity(), T::max);
+    slope.iter_mut().zip(output).for_each(|(slope, &output)| *slope = output - top);
+    let margin = slope[class];
+    elementary::apply(elementary::Function::Exp, slope);
+    let total: T = slope.iter().copied().sum();
+    slope.iter_mut().for_each(|slope| *slope /= total);
+    slope[class] -= T::one();
+    total.wide().ln() - margin.wide()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_slope(loss: &Loss, target: Target<'_, f64>) {
+        let output = [0.3, -1.2, 2.5, 0.0];
+        let mut slope = [0.0; 4];
+        loss.sample(&output, target, &mut slope);
+        for at in 0..4 {
+            let moved = |by: f64| {
+                let mut near = output;
+                near[at] += by;
+                loss.sample(&near, target, &mut [0.0; 4])
+            };
+            let step = 1e-5;
+            let estimate = (moved(step) - moved(-step)) / (2.0 * step);
+            assert!((estimate - slope[at]).abs() < 1e-9, "{loss:?} output {at}: {estimate} against {}", slope[at]);
+        }
+    }
+
+    #[test]
+    fn slopes_are_derivatives() {
+        check_slope(&Loss::CrossEntropy, Target::Class(1));
+        check_slope(&Loss::squared(), Target::Values(&[1.0, 0.0, -0.5, 2.0]));
+        check_slope(&Loss::squared(), Target::Class(2));
+        let weighted = Loss::Squared { output_weights: Some(vec![0.5, 2.0, 0.0, 1.0]) };
+        check_slope(&weighted, Target::Values(&[1.0, 0.0, -0.5, 2.0]));
+    }
+
+    #[test]
+    fn cross_entropy_is_stable() {
+        let mut slope = [0.0f32; 3];
+        let value = Loss::CrossEntropy.sample(&[1e4, -1e4, 0.0], Target::Class(1), &mut slope);
+        assert_eq!(value, 2e4);
+        assert_eq!(slope, [1.0, -1.0, 0.0]);
+        assert_eq!(Loss::CrossEntropy.sample(&[1e4, -1e4, 0.0], Target::Class(0), &mut slope), 0.0);
+    }
+
+    #[test]
+    fn unfit_targets_are_refused() {
+        let text = |loss: Loss, targets: Targets<'_, f32>| loss.check(&targets, 2, 3).unwrap_err().to_string();
+        assert_eq!(
+            text(Loss::CrossEntropy, Targets::classes(&[0, 3])),
+            "sample 1 has class 3, the network has 3 outputs"
+        );
+        assert!(text(Loss::CrossEntropy, Targets::values(&[0.0; 6])).contains("needs classes"));
+        assert!(text(Loss::squared(), Targets::values(&[0.0; 5])).contains("5 target values"));
+        assert!(text(Loss::squared(), Targets::classes(&[0])).contains("1 labels for 2 samples"));
+        assert!(text(Loss::squared(), Targets::classes(&[0, 1]).weighted(&[1.0])).contains("sample weights"));
+        let three = Loss::Squared { output_weights: Some(vec![1.0]) };
+        assert!(text(three, Targets::classes(&[0, 1])).contains("output weights"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Training: losses, optimisers, learning rates, a step, and the loop over epochs.
+//!
+//! [`Trainer::step`] does one step on a batch that is in memory; [`Fit`] runs epochs over a data set, measures, writes
+//! checkpoints, and can be cancelled and resumed.
+
+mod fingerprint;
+mod fit;
+mod lane;
+mod loss;
+mod optimiser;
+mod schedule;
+mod state;
+mod trainer;
+
+pub use fit::{Epoch, Fit, FitSettings, Samples};
+pub use loss::{Answers, Loss, Target, Targets};
+pub use optimiser::{Optimiser, OptimiserState};
+pub use schedule::{Decay, Schedule};
+pub use trainer::{LANES, Metrics, Trainer};

@@ -1,0 +1,234 @@
+//! One step of training: forward and reverse over fixed shards of a batch, then an update.
+//!
+//! A batch is cut into shards whose size depends on the network only. Lane `j` of [`LANES`] works through the shards
+//! `j, j + LANES, …` one after the other and adds their gradients; then the lanes are added in order. Threads only decide
+//! who works a lane, so the result has the same bits for any number of them. Once it has seen its largest batch, a step on
+//! one thread allocates nothing.
+
+use super::lane::Lane;
+use super::{Loss, Optimiser, OptimiserState, Targets};
+use crate::element::Element;
+use crate::error::{NetError, Result};
+use crate::graph::Graph;
+use crate::network::Shards;
+use crate::run::Weights;
+use mercer_linalg::simd::dispatch;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The number of lanes: more threads than this do not help a step.
+pub const LANES: usize = 8;
+
+/// What the loss and the answers of a network are on some samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metrics {
+    /// The mean loss.
+    pub loss: f64,
+    /// The share of samples whose largest output is their class; `None` if there are no classes.
+    pub accuracy: Option<f64>,
+}
+
+/// A network in training: its graph, its weights and the memory of the optimiser.
+///
+/// ```
+/// use mercer_net::arch::{Activation, Mlp};
+/// use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
+///
+/// let network = Mlp::new(2, &[8], 2).activation(Activation::Tanh).build(0)?;
+/// let graph = network.declared_graph()?;
+/// let weights = network.weights::<f32>(&graph);
+/// let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
+/// let (points, classes) = ([0.0, 0.0, 1.0, 1.0], [0, 1]);
+/// let first = trainer.step(&[&points], &Targets::classes(&classes), 2, 0.01)?;
+/// let second = trainer.step(&[&points], &Targets::classes(&classes), 2, 0.01)?;
+/// assert!(second < first);
+/// # Ok::<(), mercer_net::NetError>(())
+/// ```
+#[derive(Debug)]
+pub struct Trainer<T> {
+    graph: Arc<Graph>,
+    weights: Weights<T>,
+    loss: Loss,
+    optimiser: Optimiser,
+    state: OptimiserState<T>,
+    lanes: Vec<Lane<T>>,
+    grain: usize,
+    n_outputs: usize,
+    /// All parameters one after the other.
+    gradient: Vec<T>,
+    correct: usize,
+}
+
+impl<T: Element> Trainer<T> {
+    /// Training from these weights on; the network's first output is what the loss sees.
+    pub fn new(graph: Arc<Graph>, weights: Weights<T>, loss: Loss, optimiser: Optimiser) -> Result<Self> {
+        optimiser.check()?;
+        let Some(&(_, output)) = graph.outputs().first() else {
+            return Err(NetError::Setting("the network has no output".into()));
+        };
+        let meta = &graph.value(output).meta;
+        if !meta.is_batched() {
+            return Err(NetError::Setting("the network's output does not depend on its input".into()));
+        }
+        let n_params = weights.parameters.iter().map(Vec::len).sum();
+        Ok(Self {
+            state: OptimiserState::new(&optimiser, n_params),
+            lanes: (0..LANES).map(|_| Lane::new(&graph)).collect(),
+            grain: Shards::of(&graph).grain.max(1),
+            n_outputs: meta.numel(),
+            gradient: vec![T::zero(); n_params],
+            correct: 0,
+            graph,
+            weights,
+            loss,
+            optimiser,
+        })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// The weights as they are now.
+    pub fn weights(&self) -> &Weights<T> {
+        &self.weights
+    }
+
+    /// The loss.
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// The optimiser.
+    pub fn optimiser(&self) -> &Optimiser {
+        &self.optimiser
+    }
+
+    /// What the optimiser remembers.
+    pub fn state(&self) -> &OptimiserState<T> {
+        &self.state
+    }
+
+    /// The number of outputs per sample.
+    pub fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    /// The gradient of the last step, all parameters one after the other.
+    pub fn gradient(&self) -> &[T] {
+        &self.gradient
+    }
+
+    /// Samples of the last step whose largest output was their class, before the update.
+    pub fn correct(&self) -> usize {
+        self.correct
+    }
+
+    /// Continues from other weights and another state, as a resumed run does.
+    ///
+    /// # Panics
+    /// If the sizes are not the graph's and the optimiser's.
+    pub(super) fn restore(&mut self, parameters: Vec<Vec<T>>, state: OptimiserState<T>) {
+        assert_eq!((state.first.len(), state.second.len()), (self.state.first.len(), self.state.second.len()));
+        self.weights = Weights::new(&self.graph, parameters);
+        self.state = state;
+    }
+
+    /// One step on a batch; returns its mean loss before the update. Inputs are `[samples, …]`, row-major.
+    ///
+    /// A loss that is not finite is [`NetError::Diverged`], and leaves the weights as they were.
+    pub fn step(
+        &mut self,
+        inputs: &[&[T]],
+        targets: &Targets<'_, T>,
+        samples: usize,
+        learning_rate: f64,
+    ) -> Result<f64> {
+        let metrics = self.pass(inputs, targets, samples, true)?;
+        if !metrics.loss.is_finite() {
+            let step = usize::try_from(self.state.steps).unwrap_or(usize::MAX).saturating_add(1);
+            return Err(NetError::Diverged { epoch: None, step, loss: metrics.loss });
+        }
+        self.sum_lanes();
+        self.optimiser.update(&mut self.state, &mut self.weights.parameters, &self.gradient, learning_rate);
+        Ok(metrics.loss)
+    }
+
+    /// Loss and accuracy on some samples, without learning from them.
+    pub fn evaluate(&mut self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize) -> Result<Metrics> {
+        self.pass(inputs, targets, samples, false)
+    }
+
+    fn pass(&mut self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize, learn: bool) -> Result<Metrics> {
+        self.check(inputs, targets, samples)?;
+        let Self { weights, loss, lanes, grain, .. } = self;
+        let run = |(index, lane): (usize, &mut Lane<T>)| {
+            lane.run(index, &super::lane::Work { weights, loss, inputs, targets, samples, grain: *grain, learn });
+        };
+        if rayon::current_num_threads() == 1 {
+            lanes.iter_mut().enumerate().for_each(run);
+        } else {
+            lanes.par_iter_mut().enumerate().for_each(run);
+        }
+        self.correct = self.lanes.iter().map(|lane| lane.correct).sum();
+        let total: f64 = self.lanes.iter().map(|lane| lane.loss).sum();
+        let share = self.correct as f64 / samples as f64;
+        let classes = matches!(targets.answers, super::Answers::Classes(_));
+        Ok(Metrics { loss: total / samples as f64, accuracy: classes.then_some(share) })
+    }
+
+    fn check(&self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize) -> Result<()> {
+        if samples == 0 {
+            return Err(NetError::Setting("a batch without samples".into()));
+        }
+        if inputs.len() != self.graph.inputs().len() || inputs.len() > super::lane::MAX_INPUTS {
+            let (needs, most) = (self.graph.inputs().len(), super::lane::MAX_INPUTS);
+            let text = format!("{} inputs were given, the network has {needs} (at most {most})", inputs.len());
+            return Err(NetError::Setting(text));
+        }
+        for (&id, data) in self.graph.inputs().iter().zip(inputs) {
+            let value = self.graph.value(id);
+            if data.len() != samples * value.meta.numel() {
+                let reason = format!("{} numbers for {samples} samples of shape {:?}", data.len(), value.meta.shape);
+                return Err(NetError::Input { input: value.name.clone(), reason });
+            }
+        }
+        self.loss.check(targets, samples, self.n_outputs)
+    }
+
+    /// The lanes' gradients, added in the order of the lanes.
+    fn sum_lanes(&mut self) {
+        let Self { gradient, lanes, weights, .. } = self;
+        let mut rest = gradient.as_mut_slice();
+        for (index, values) in weights.parameters.iter().enumerate() {
+            let sum = rest.split_off_mut(..values.len()).unwrap_or_default();
+            sum_parts(sum, 0, index, lanes);
+        }
+    }
+}
+
+/// Elements below which a sum is not split between threads.
+const GRAIN: usize = 1 << 15;
+
+/// `sum = Σ lanes` for the elements of a parameter from `start` on.
+fn sum_parts<T: Element>(sum: &mut [T], start: usize, parameter: usize, lanes: &[Lane<T>]) {
+    if sum.len() > GRAIN && rayon::current_num_threads() > 1 {
+        let half = sum.len() / 2;
+        let (one, two) = sum.split_at_mut(half);
+        rayon::join(
+            || sum_parts(one, start, parameter, lanes),
+            || sum_parts(two, start + half, parameter, lanes),
+        );
+        return;
+    }
+    let range = start..start + sum.len();
+    let mut parts = lanes.iter().filter_map(|lane| lane.gradient(parameter)).map(|whole| &whole[range.clone()]);
+    match parts.next() {
+        None => sum.fill(T::zero()),
+        Some(first) => sum.copy_from_slice(first),
+    }
+    for part in parts {
+        dispatch(|| sum.iter_mut().zip(part).for_each(|(sum, &x)| *sum += x));
+    }
+}
