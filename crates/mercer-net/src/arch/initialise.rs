@@ -124,7 +124,7 @@ mod tests {
             (mean, numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 20_000.0)
         };
         for (kind, variance) in [
-            (Initialisation::Standard, 1.0 / 300.0),
+            (Initialisation::Standard, 1.0_f64 / 300.0),
             (Initialisation::He, 0.02),
             (Initialisation::LeCun, 0.01),
             (Initialisation::Ntk, 1.0),

@@ -1,0 +1,106 @@
+//! Descriptions become the networks they describe, and say what is wrong with them if they do not.
+
+use super::*;
+use crate::network::Values;
+
+fn refused(text: &str) -> String {
+    match Architecture::from_toml(text).and_then(|architecture| architecture.build(0)) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn run(network: &Network, x: &[f64], shape: &[usize]) -> Vec<f64> {
+    network.predict::<f64>(&[(x, shape)], 1, None, None).unwrap().values
+}
+
+fn numbers(network: &Network, name: &str) -> Vec<f64> {
+    network.parameters().iter().find(|p| p.name() == name).unwrap().values().to_vec()
+}
+
+#[test]
+fn descriptions_go_to_toml_and_back() {
+    let layers = [Layer::conv(4, 3), Layer::average_pool(2), Layer::GlobalAveragePool, Layer::dense(5)];
+    for architecture in [
+        Architecture::Mlp(Mlp::new(3, &[4], 2).activation(Activation::SinCos)),
+        Architecture::Cnn(Cnn::new(&[1, 8, 8], &layers, 2).initialisation(Initialisation::LeCun)),
+        Architecture::Resnet(Resnet::new(8, 10)),
+        Architecture::TwoLayer(TwoLayer::new(5, 7)),
+    ] {
+        let text = architecture.to_toml().unwrap();
+        assert_eq!(Architecture::from_toml(&text).unwrap(), architecture, "{text}");
+        let (one, again, other) = (architecture.build(1), architecture.build(1), architecture.build(2));
+        let first = |network: &Result<Network>| network.as_ref().unwrap().parameters()[0].values().clone();
+        assert_eq!(first(&one), first(&again));
+        assert_ne!(first(&one), first(&other));
+        assert!(matches!(first(&one), Values::F32(_)));
+    }
+}
+
+#[test]
+fn errors_name_the_key_and_what_is_accepted() {
+    let mlp = |line: &str| refused(&format!("[mlp]\ninputs = [2]\noutputs = 1\n{line}"));
+    for (line, expected) in [
+        ("activation = \"rleu\"", ["activation", "leaky-relu"]),
+        ("width = [3]", ["width", "widths"]),
+        ("widths = [3, 0]", ["layer2: width = 0", "from 1"]),
+        ("widths = 3", ["widths = 3", "sequence"]),
+        ("initialisation = \"xavier\"", ["xavier", "lecun"]),
+        ("weight_std = 2.0", ["weight_std", "ntk"]),
+        ("initialisation = \"ntk\"\nbias_std = -1.0", ["bias_std = -1", "above 0"]),
+        ("widths = [1]\nactivation = \"sin-cos\"", ["layer1", "at least 2"]),
+    ] {
+        let text = mlp(line);
+        assert!(expected.iter().all(|part| text.contains(part)), "{line}: {text}");
+    }
+    assert!(refused("[mpl]\ninputs = [2]").contains("two-layer"));
+    assert!(refused("[mlp]\ninputs = [2]").contains("outputs"));
+    assert!(refused("[mlp]\ninputs = []\noutputs = 1").contains("inputs = []"));
+    assert!(refused("[resnet]\ndepth = 21\noutputs = 10").contains("6k + 2"));
+    assert!(refused("[resnet]\ndepth = 20\noutputs = 10\ninitialisation = \"ntk\"").contains("accepted for a resnet"));
+    let cnn = |layers: &str| refused(&format!("[cnn]\ninputs = [1, 4, 4]\noutputs = 2\nlayers = [{layers}]"));
+    assert!(cnn("{ conv = { channels = 2 } }").contains("kernel"));
+    assert!(cnn("{ convolution = { channels = 2 } }").contains("global-average-pool"));
+    assert!(cnn("{ dense = { width = 2 } }, { max-pool = { size = 2 } }").contains("layer2"));
+    assert!(cnn("{ max-pool = { size = 9 } }").contains("layer1"));
+    assert!(cnn("{ conv = { channels = 2, kernel = 3, stride = 0 } }").contains("stride = 0"));
+}
+
+#[test]
+fn the_two_layer_network_is_the_formula() {
+    let network = TwoLayer::new(3, 5).activation(Activation::Tanh).build(2).unwrap();
+    let (w, v) = (numbers(&network, "layer1.weight"), numbers(&network, "output.weight"));
+    let x = [0.3, -0.7, 1.1];
+    let unit = |row: &[f64]| (row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>() / 3f64.sqrt()).tanh();
+    let f = w.chunks(3).zip(&v).map(|(row, v)| v * unit(row)).sum::<f64>() / 5f64.sqrt();
+    assert!((run(&network, &x, &[3])[0] - f).abs() < 1e-14);
+}
+
+#[test]
+fn half_of_the_units_are_sines() {
+    let network = Mlp::new(2, &[3], 3).activation(Activation::SinCos).build(1).unwrap();
+    let (w, b) = (numbers(&network, "layer1.weight"), numbers(&network, "layer1.bias"));
+    let (v, c) = (numbers(&network, "output.weight"), numbers(&network, "output.bias"));
+    let x = [0.4, 2.0];
+    let z: Vec<f64> = (0..3).map(|i| w[2 * i] * x[0] + w[2 * i + 1] * x[1] + b[i]).collect();
+    let hidden = [z[0].sin(), z[1].sin(), z[2].cos()];
+    for (at, y) in run(&network, &x, &[2]).iter().enumerate() {
+        let expected = hidden.iter().zip(&v[3 * at..]).map(|(h, v)| h * v).sum::<f64>() + c[at];
+        assert!((y - expected).abs() < 1e-14);
+    }
+}
+
+#[test]
+fn residual_networks_have_the_sizes_of_the_paper() {
+    // He et al., table 6: 0.27M, 0.46M and 0.85M parameters.
+    for (depth, millions) in [(20, 0.27), (32, 0.46), (56, 0.85)] {
+        let network = Resnet::new(depth, 10).build(0).unwrap();
+        assert!((network.n_params() as f64 / 1e6 - millions).abs() < 0.01, "{depth}: {}", network.n_params());
+    }
+    for normalisation in [Normalisation::Affine, Normalisation::None] {
+        let small = Resnet { inputs: vec![3, 8, 8], normalisation, ..Resnet::new(56, 10) };
+        let x: Vec<f64> = (0..192).map(|i| f64::from(i).sin()).collect();
+        let y = run(&small.build(0).unwrap(), &x, &[3, 8, 8]);
+        assert!(y.len() == 10 && y.iter().all(|y| y.abs() < 20.0), "the signal does not grow with depth: {y:?}");
+    }
+}

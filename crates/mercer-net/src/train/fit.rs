@@ -126,8 +126,7 @@ impl<'a> Fit<'a> {
         let mut history = Vec::new();
         let mut fingerprint = None;
         if let Some(folder) = &self.folder {
-            std::fs::create_dir_all(folder)
-                .map_err(|source| NetError::Io { path: folder.clone(), source })?;
+            std::fs::create_dir_all(folder).map_err(|source| NetError::Io { path: folder.clone(), source })?;
             let made = Fingerprint::of(trainer, &self.settings, batch, samples)?;
             let path = folder.join(state::STATE);
             if path.exists() {
@@ -147,7 +146,8 @@ impl<'a> Fit<'a> {
         let mut whole = None;
         for epoch in history.len() + 1..=self.settings.epochs {
             // A single batch needs no order, and is read once.
-            let order = if steps_per_epoch > 1 { shuffled(n_samples, self.settings.seed, epoch as u64) } else { vec![] };
+            let order =
+                if steps_per_epoch > 1 { shuffled(n_samples, self.settings.seed, epoch as u64) } else { vec![] };
             let (mut loss, mut correct, mut learning_rate) = (0.0, 0, 0.0);
             for step in 0..steps_per_epoch {
                 if progress.cancelled() {

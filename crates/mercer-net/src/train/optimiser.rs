@@ -252,9 +252,7 @@ impl Rule {
                 Self { kind, rate, decay: weight_decay }
             }
             Optimiser::Adam { betas, epsilon, weight_decay } => adam(betas, epsilon, weight_decay, 1.0),
-            Optimiser::AdamW { betas, epsilon, weight_decay } => {
-                adam(betas, epsilon, 0.0, 1.0 - rate * weight_decay)
-            }
+            Optimiser::AdamW { betas, epsilon, weight_decay } => adam(betas, epsilon, 0.0, 1.0 - rate * weight_decay),
             Optimiser::AdaGrad { rate_decay, epsilon, weight_decay } => Self {
                 kind: Kind::AdaGrad { epsilon },
                 rate: rate / (1.0 + (step - 1) as f64 * rate_decay),

@@ -216,10 +216,7 @@ fn sum_parts<T: Element>(sum: &mut [T], start: usize, parameter: usize, lanes: &
     if sum.len() > GRAIN && rayon::current_num_threads() > 1 {
         let half = sum.len() / 2;
         let (one, two) = sum.split_at_mut(half);
-        rayon::join(
-            || sum_parts(one, start, parameter, lanes),
-            || sum_parts(two, start + half, parameter, lanes),
-        );
+        rayon::join(|| sum_parts(one, start, parameter, lanes), || sum_parts(two, start + half, parameter, lanes));
         return;
     }
     let range = start..start + sum.len();
