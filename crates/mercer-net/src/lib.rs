@@ -18,4 +18,5 @@ mod shape;
 pub use element::Element;
 pub use error::{NetError, Result};
 pub use network::Network;
+pub use progress::Progress;
 pub use shape::numel;

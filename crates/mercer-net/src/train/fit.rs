@@ -4,9 +4,10 @@
 //! one before but weights and the optimiser's memory. Both are in the state file, which is replaced atomically after
 //! every epoch; a run that continues from it ends with the same bits as one that was never interrupted.
 
+use super::batch::Loaded;
 use super::fingerprint::Fingerprint;
 use super::state::{self, Saved};
-use super::{Answers, Metrics, Optimiser, Schedule, Targets, Trainer};
+use super::{Metrics, Optimiser, Schedule, Trainer};
 use crate::element::Element;
 use crate::error::{NetError, Result};
 use crate::progress::{Progress, Silent};
@@ -179,6 +180,14 @@ impl<'a> Fit<'a> {
                 accuracy: classes.then_some(correct as f64 / n_samples as f64),
             };
             let evaluation = self.evaluation.map(|samples| evaluate(trainer, samples)).transpose()?;
+            // A state that is no longer finite must not replace the last good one.
+            let finite =
+                trainer.weights().parameters.iter().flatten().all(|x| mercer_linalg::Scalar::wide(*x).is_finite());
+            let loss = evaluation.map_or(training.loss, |metrics| metrics.loss);
+            if !finite || !loss.is_finite() {
+                let loss = if loss.is_finite() { f64::NAN } else { loss };
+                return Err(NetError::Diverged { epoch: Some(epoch), step: steps_per_epoch, loss });
+            }
             history.push(Epoch { epoch, learning_rate, training, evaluation });
             self.checkpoint(trainer, epoch)?;
             if let (Some(folder), Some(fingerprint)) = (&self.folder, &fingerprint) {
@@ -246,43 +255,4 @@ where
     }
     let accuracy = matches!(samples.labels, Labels::Classes(_)).then_some(correct as f64 / n_samples.max(1) as f64);
     Ok(Metrics { loss: loss / n_samples.max(1) as f64, accuracy })
-}
-
-/// A batch in memory.
-struct Loaded<T> {
-    inputs: Vec<T>,
-    classes: Vec<usize>,
-    values: Option<Vec<T>>,
-}
-
-impl<T: Element + mercer_data::Element> Loaded<T> {
-    fn range(samples: Samples<'_>, rows: std::ops::Range<usize>) -> Result<Self> {
-        let inputs = samples.inputs.rows::<T>(rows.clone())?.into_raw_vec_and_offset().0;
-        Ok(Self::new(inputs, samples.labels, rows))
-    }
-
-    fn select(samples: Samples<'_>, rows: &[usize]) -> Result<Self> {
-        let inputs = samples.inputs.select::<T>(rows)?.into_raw_vec_and_offset().0;
-        Ok(Self::new(inputs, samples.labels, rows.iter().copied()))
-    }
-
-    fn new(inputs: Vec<T>, labels: &Labels, rows: impl Iterator<Item = usize>) -> Self {
-        match labels {
-            Labels::Classes(classes) => {
-                Self { inputs, classes: rows.map(|row| classes.indices()[row]).collect(), values: None }
-            }
-            Labels::Targets(targets) => {
-                let values = rows.flat_map(|row| targets.row(row).to_owned()).map(T::of).collect();
-                Self { inputs, classes: Vec::new(), values: Some(values) }
-            }
-        }
-    }
-
-    fn targets(&self) -> Targets<'_, T> {
-        let answers = match &self.values {
-            Some(values) => Answers::Values(values),
-            None => Answers::Classes(&self.classes),
-        };
-        Targets { answers, weights: None }
-    }
 }

@@ -3,6 +3,7 @@
 //! [`Trainer::step`] does one step on a batch that is in memory; [`Fit`] runs epochs over a data set, measures, writes
 //! checkpoints, and can be cancelled and resumed.
 
+mod batch;
 mod fingerprint;
 mod fit;
 mod lane;
@@ -11,6 +12,7 @@ mod optimiser;
 mod schedule;
 mod state;
 mod trainer;
+mod update;
 
 pub use fit::{Epoch, Fit, FitSettings, Samples};
 pub use loss::{Answers, Loss, Target, Targets};

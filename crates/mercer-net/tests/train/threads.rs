@@ -2,8 +2,9 @@
 
 use super::trainer;
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Layer, Mlp};
-use mercer_net::train::{Loss, Optimiser, Targets};
+use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp};
+use mercer_net::run::Weights;
+use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
 
 fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i as f32) * 12.9898).sin()).collect()
@@ -40,17 +41,27 @@ fn a_step_has_the_same_bits_on_one_two_and_three_threads() {
 
 #[test]
 fn the_gradient_is_that_of_the_whole_batch() {
-    // In double precision the sharded gradient agrees with finite differences of the loss of the batch.
-    let network = Mlp::new(3, &[7], 4).activation(Activation::Tanh).build(3).unwrap();
+    let tanh = Mlp::new(3, &[7], 4).activation(Activation::Tanh);
+    // The second one has biases that are used through another node.
+    let ntk = Mlp { bias_std: Some(0.5), ..tanh.clone().initialisation(Initialisation::Ntk) };
+    for mlp in [tanh, ntk] {
+        check_gradient(&mlp.build(3).unwrap());
+    }
+}
+
+/// In double precision the gradient agrees with finite differences of the loss of the batch, which is so large that
+/// lanes have more than one shard.
+fn check_gradient(network: &Network) {
     let graph = network.declared_graph().unwrap();
-    let samples = 300;
+    let samples = 1300;
+    assert!(samples > mercer_net::network::Shards::of(&graph).grain * mercer_net::train::LANES);
     let inputs: Vec<f64> = numbers(samples * 3).iter().map(|&x| f64::from(x)).collect();
     let classes: Vec<usize> = (0..samples).map(|i| i % 4).collect();
     let weights: Vec<f64> = (0..samples).map(|i| 0.5 + (i % 3) as f64).collect();
     let targets = Targets::classes(&classes).weighted(&weights);
     let new = |parameters| {
-        let weights = mercer_net::run::Weights::new(&graph, parameters);
-        mercer_net::train::Trainer::new(graph.clone(), weights, Loss::CrossEntropy, Optimiser::sgd()).unwrap()
+        let weights = Weights::new(&graph, parameters);
+        Trainer::new(graph.clone(), weights, Loss::CrossEntropy, Optimiser::sgd()).unwrap()
     };
     let start = network.weights::<f64>(&graph).parameters;
     let mut trainer = new(start.clone());
