@@ -226,6 +226,9 @@ fn sum_parts<T: Element>(sum: &mut [T], start: usize, parameter: usize, lanes: &
         Some(first) => sum.copy_from_slice(first),
     }
     for part in parts {
-        dispatch(|| sum.iter_mut().zip(part).for_each(|(sum, &x)| *sum += x));
+        dispatch(
+            #[inline(always)]
+            || sum.iter_mut().zip(part).for_each(|(sum, &x)| *sum += x),
+        );
     }
 }

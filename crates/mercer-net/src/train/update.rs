@@ -82,41 +82,53 @@ impl<T: Element> Part<'_, T> {
         let (rate, decay) = (T::of(rule.rate), T::of(rule.decay));
         let each = values.iter_mut().zip(gradient);
         match rule.kind {
-            Kind::Plain => dispatch(|| {
-                each.for_each(|(p, &g)| *p -= rate * (g + decay * *p));
-            }),
+            Kind::Plain => dispatch(
+                #[inline(always)]
+                || {
+                    each.for_each(|(p, &g)| *p -= rate * (g + decay * *p));
+                },
+            ),
             Kind::Momentum { keep, nesterov } => {
                 let keep = T::of(keep);
                 let ahead = if nesterov { (T::one(), keep) } else { (T::zero(), T::one()) };
-                dispatch(|| {
-                    for ((p, &g), m) in each.zip(first) {
-                        let g = g + decay * *p;
-                        *m = keep * *m + g;
-                        *p -= rate * (ahead.0 * g + ahead.1 * *m);
-                    }
-                });
+                dispatch(
+                    #[inline(always)]
+                    || {
+                        for ((p, &g), m) in each.zip(first) {
+                            let g = g + decay * *p;
+                            *m = keep * *m + g;
+                            *p -= rate * (ahead.0 * g + ahead.1 * *m);
+                        }
+                    },
+                );
             }
             Kind::Adam { betas, root_correction, epsilon, shrink } => {
                 let [new, keep, new_square] = [1.0 - betas[0], betas[1], 1.0 - betas[1]].map(T::of);
                 let [root_correction, epsilon, shrink] = [root_correction, epsilon, shrink].map(T::of);
-                dispatch(|| {
-                    for (((p, &g), m), v) in each.zip(first).zip(second) {
-                        let g = g + decay * *p;
-                        *m += new * (g - *m);
-                        *v = keep * *v + new_square * (g * g);
-                        *p = shrink * *p - rate * (*m / (v.sqrt() / root_correction + epsilon));
-                    }
-                });
+                dispatch(
+                    #[inline(always)]
+                    || {
+                        for (((p, &g), m), v) in each.zip(first).zip(second) {
+                            let g = g + decay * *p;
+                            *m += new * (g - *m);
+                            *v = keep * *v + new_square * (g * g);
+                            *p = shrink * *p - rate * (*m / (v.sqrt() / root_correction + epsilon));
+                        }
+                    },
+                );
             }
             Kind::AdaGrad { epsilon } => {
                 let epsilon = T::of(epsilon);
-                dispatch(|| {
-                    for ((p, &g), v) in each.zip(second) {
-                        let g = g + decay * *p;
-                        *v += g * g;
-                        *p -= rate * (g / (v.sqrt() + epsilon));
-                    }
-                });
+                dispatch(
+                    #[inline(always)]
+                    || {
+                        for ((p, &g), v) in each.zip(second) {
+                            let g = g + decay * *p;
+                            *v += g * g;
+                            *p -= rate * (g / (v.sqrt() + epsilon));
+                        }
+                    },
+                );
             }
         }
     }
