@@ -1,6 +1,7 @@
 //! A progress bar on standard error, with rate and time left, for work that takes a while.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Short work shows no bar.
@@ -31,6 +32,20 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.bar.set_position(position);
+    }
+
+    /// So much of so much is done; the text says more.
+    pub(crate) fn report(&self, done: u64, total: u64, text: &str) {
+        self.bar.set_length(total);
+        self.bar.set_message(format!(" ({text})"));
+        self.at(done);
+    }
+
+    /// Prints a line above the bar.
+    pub(crate) fn line(&self, text: &str) {
+        self.bar.suspend(|| {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        });
     }
 
     /// The time since the start.
