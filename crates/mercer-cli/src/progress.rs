@@ -1,7 +1,6 @@
 //! A progress bar on standard error, with rate and time left, for work that takes a while.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Short work shows no bar.
@@ -39,13 +38,6 @@ impl Progress {
         self.bar.set_length(total);
         self.bar.set_message(format!(" ({text})"));
         self.at(done);
-    }
-
-    /// Prints a line above the bar.
-    pub(crate) fn line(&self, text: &str) {
-        self.bar.suspend(|| {
-            let _ = writeln!(std::io::stderr(), "{text}");
-        });
     }
 
     /// The time since the start.

@@ -9,7 +9,7 @@ use crate::format::count;
 use crate::output::prepare_folder;
 use mercer::data::digits::{self, Digits};
 use mercer::data::{Dataset, Existing, Labels, Preprocess, write_atomic, write_npy};
-use mercer::net::arch::{Architecture, Cnn, Layer};
+use mercer::net::arch::Architecture;
 use mercer::net::train::{Decay, FitSettings, Loss, Optimiser, Samples, Schedule};
 use ndarray::{Array1, Axis};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,24 @@ Examples:
   mercer demo                    trains, and writes ./mercer-demo
   mercer demo -o digits          writes ./digits
   mercer demo --force            trains again";
+
+/// The network, as a user would write it.
+const NETWORK: &str = r#"# A small convolutional network for images of 8 × 8 pixels; see `mercer train --help`.
+[cnn]
+inputs = [1, 8, 8]
+outputs = 10
+activation = "relu"
+layers = [
+    { conv = { channels = 16, kernel = 3 } },
+    { max-pool = { size = 2 } },
+    { conv = { channels = 32, kernel = 3 } },
+    { max-pool = { size = 2 } },
+    { dense = { width = 64 } },
+]
+"#;
+
+/// The width of its last hidden layer.
+const N_FEATURES: usize = 64;
 
 /// Train a small convolutional network on handwritten digits, and show what can be done with it
 ///
@@ -53,20 +71,18 @@ impl DemoArguments {
         prepare_folder(folder, self.force, false, &hint)?;
         let (train, test) = digits::split()?;
         let (train, test) = (write_part(folder, "train", &train)?, write_part(folder, "test", &test)?);
-        let layers = [Layer::conv(8, 3), Layer::max_pool(2), Layer::conv(16, 3), Layer::max_pool(2), Layer::dense(32)];
-        let architecture = Architecture::Cnn(Cnn::new(&[1, 8, 8], &layers, 10));
-        write_text(&folder.join("cnn.toml"), &architecture.to_toml()?)?;
+        write_text(&folder.join("cnn.toml"), NETWORK)?;
         let (n_train, n_test) = (train.inputs.n_samples(), test.inputs.n_samples());
         console.note(&format!(
             "Training a small convolutional network on {} of 8 × 8 pixels …",
             count(n_train, "handwritten digit")
         ));
         let run = Run {
-            network: architecture.build(self.seed)?,
+            network: Architecture::from_toml(NETWORK)?.build(self.seed)?,
             training: Samples { inputs: &train.inputs, labels: &train.labels },
             evaluation: Some(Samples { inputs: &test.inputs, labels: &test.labels }),
             settings: FitSettings {
-                epochs: 15,
+                epochs: 30,
                 batch_size: Some(32),
                 seed: self.seed,
                 schedule: Schedule { learning_rate: 0.003, decay: Decay::Cosine { floor: 0.0 }, warm_up: 0.5 },
@@ -100,7 +116,7 @@ impl DemoArguments {
              mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
              --at {node} -o {folder}/features.npy\n  \
              mercer train --arch {folder}/cnn.toml --data {folder}/train-images.npy \\\n      \
-             --labels {folder}/train-labels.npy --epochs 5 -o {folder}/again\n  \
+             --labels {folder}/train-labels.npy --epochs 20 --batch 32 -o {folder}/again\n  \
              mercer info your-own-model.onnx\n",
             table = report.table(console.verbose),
             summary = report.summary(),
@@ -113,8 +129,8 @@ impl DemoArguments {
         let network = mercer::net::Network::from_onnx(self.output.join("model.onnx")).ok()?;
         let graph = network.declared_graph().ok()?;
         let hidden = graph.nodes().iter().map(|node| graph.value(node.output));
-        let hidden =
-            hidden.filter(|value| value.meta.is_batched() && value.meta.numel() == 32 && !value.name.is_empty());
+        let hidden = hidden
+            .filter(|value| value.meta.is_batched() && value.meta.numel() == N_FEATURES && !value.name.is_empty());
         hidden.last().map(|value| value.name.clone())
     }
 }

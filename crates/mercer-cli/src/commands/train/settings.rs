@@ -22,11 +22,11 @@ pub(crate) struct TrainingOptions {
     optimiser: OptimiserName,
 
     /// The learning rate [default: 0.001 for adam and adamw, 0.01 for adagrad, 0.05 for sgd and gd]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
 
     /// How much of the last step sgd keeps [default: 0.9]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     momentum: Option<f64>,
 
     /// Nesterov's look-ahead for sgd
@@ -34,7 +34,7 @@ pub(crate) struct TrainingOptions {
     nesterov: bool,
 
     /// Pull weights to zero; decoupled from the gradient in adamw [default: 0, 0.01 for adamw]
-    #[arg(long, value_name = "STRENGTH")]
+    #[arg(long, value_name = "STRENGTH", allow_negative_numbers = true)]
     weight_decay: Option<f64>,
 
     /// What to make small [default: cross-entropy for classes, squared for numbers]
@@ -50,11 +50,11 @@ pub(crate) struct TrainingOptions {
     step_every: NonZeroUsize,
 
     /// What the step schedule multiplies the learning rate by
-    #[arg(long, value_name = "FACTOR", default_value_t = 0.1)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.1, allow_negative_numbers = true)]
     step_factor: f64,
 
     /// Epochs in which the learning rate rises from zero, before the schedule; may be a fraction
-    #[arg(long, value_name = "EPOCHS", default_value_t = 0.0)]
+    #[arg(long, value_name = "EPOCHS", default_value_t = 0.0, allow_negative_numbers = true)]
     warm_up: f64,
 
     /// Keep the weights every so many epochs
