@@ -7,6 +7,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The exit code of what Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 /// The end of a command that could not do what it was asked for.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -23,7 +26,7 @@ impl Failure {
 
     /// The user pressed Ctrl-C; what to try is how to go on.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: 130 }
+        Self { message: message.into(), hint: None, exit: INTERRUPTED }
     }
 
     /// With what to try.
@@ -40,6 +43,11 @@ impl Failure {
             _ => format!("{}: {error}", path.display()),
         };
         Self { message, hint, exit: 2 }
+    }
+
+    /// With what to try if it was the user who stopped.
+    pub(crate) fn when_interrupted(self, hint: impl FnOnce() -> String) -> Self {
+        if self.exit == INTERRUPTED { self.hint(hint()) } else { self }
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -113,6 +121,11 @@ impl<T> AboutNetwork<T> for Result<T, NetError> {
     fn about(self, path: &Path) -> Result<T, Failure> {
         self.map_err(|error| Failure::of_network(path, error))
     }
+}
+
+/// The failure of reading what cannot be read.
+pub(crate) fn cannot_open(what: impl Display, error: &std::io::Error) -> Failure {
+    cannot_write(what, error)
 }
 
 /// The failure of writing what cannot be written.

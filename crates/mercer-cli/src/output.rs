@@ -1,6 +1,6 @@
 //! `-o` for commands that write one array.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, cannot_write};
 use mercer::data::{self, Existing};
 use std::path::{Path, PathBuf};
 
@@ -45,4 +45,50 @@ impl OutputFile {
         }
         Ok(())
     }
+}
+
+/// Where the results of a command that writes several files go.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputFolder {
+    /// Write the results to this folder
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) path: PathBuf,
+
+    /// Replace the results that are in the folder
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl OutputFolder {
+    /// Makes the folder, and refuses one that holds something unless it may be replaced or gone on with.
+    pub(crate) fn prepare(&self, resume: bool) -> Result<(), Failure> {
+        prepare_folder(&self.path, self.force, resume, "--force replaces what is there; --resume goes on with it")
+    }
+}
+
+/// Files and checkpoints that training writes; only these are removed by `--force`.
+fn is_result(name: &str) -> bool {
+    matches!(name, "model.onnx" | "result.json") || name.ends_with(".safetensors")
+}
+
+/// Makes a folder ready for results.
+pub(crate) fn prepare_folder(path: &Path, force: bool, resume: bool, hint: &str) -> Result<(), Failure> {
+    let place = path.display();
+    let failed = |error: std::io::Error| cannot_write(place.to_string(), &error);
+    if path.is_file() {
+        return Err(Failure::new(format!("-o {place}: this is a file")).hint("name a folder"));
+    }
+    std::fs::create_dir_all(path).map_err(failed)?;
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let is_result = entry.file_name().to_str().is_some_and(is_result);
+        if !force && !resume && is_result {
+            return Err(Failure::new(format!("-o {place}: there are results in it already")).hint(hint));
+        }
+        if force && is_result {
+            std::fs::remove_file(entry.path()).map_err(|error| cannot_write(entry.path().display(), &error))?;
+        }
+    }
+    Ok(())
 }

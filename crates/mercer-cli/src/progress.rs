@@ -33,6 +33,13 @@ impl Progress {
         self.bar.set_position(position);
     }
 
+    /// So much of so much is done; the text says more.
+    pub(crate) fn report(&self, done: u64, total: u64, text: &str) {
+        self.bar.set_length(total);
+        self.bar.set_message(format!(" ({text})"));
+        self.at(done);
+    }
+
     /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.start.elapsed()

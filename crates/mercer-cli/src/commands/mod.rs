@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
 mod completions;
+mod demo;
 mod info;
 mod predict;
+mod train;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -10,8 +12,10 @@ use crate::failure::Failure;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::DemoArguments),
     Info(info::InfoArguments),
     Predict(predict::PredictArguments),
+    Train(train::TrainArguments),
     Completions(completions::CompletionsArguments),
 }
 
@@ -19,6 +23,8 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         match self {
+            Self::Demo(arguments) => arguments.run(console),
+            Self::Train(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{count, grouped, shape};
-use crate::options::{DataOptions, ParameterOptions, Samples, open_network, value_name};
+use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network, value_name};
 use crate::output::OutputFile;
 use crate::score::Score;
 use crate::{blocks, interrupt};
@@ -57,16 +57,6 @@ pub(crate) struct PredictArguments {
     parameters: ParameterOptions,
 }
 
-/// The scalar that a network runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum Precision {
-    /// Single precision
-    F32,
-    /// Double precision
-    F64,
-}
-
 /// What `--json` shows.
 #[derive(Debug, Serialize)]
 struct PredictReport {
@@ -82,11 +72,6 @@ struct PredictReport {
     #[serde(flatten)]
     score: Option<Score>,
 }
-
-/// A scalar that data are read into and networks run in.
-trait Real: mercer::data::Element + mercer::net::Element {}
-impl Real for f32 {}
-impl Real for f64 {}
 
 impl PredictArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {

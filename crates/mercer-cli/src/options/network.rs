@@ -6,7 +6,7 @@ use mercer::net::{NetError, Network};
 use std::path::Path;
 
 /// Which tensors count as parameters.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Parameters of the network")]
 pub(crate) struct ParameterOptions {
     /// Count tensors of this name as parameters, too (repeatable; `*` and `?` are wild)

@@ -5,3 +5,4 @@ mod folder;
 mod info;
 mod predict;
 mod refusals;
+mod train;

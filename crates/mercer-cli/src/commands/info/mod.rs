@@ -8,6 +8,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::ParameterOptions;
 use mercer::data::{self, Source, describe};
+pub(crate) use model::text as model_text;
 use serde::Serialize;
 use sizes::GivenShape;
 use std::path::Path;

@@ -83,6 +83,13 @@ pub(super) fn show(
     graph.map(|_| ())
 }
 
+/// What `mercer info` says of a model, for other commands.
+pub(crate) fn text(path: &Path, console: &Console) -> Result<String, Failure> {
+    let network = open_network(path, &ParameterOptions::default())?;
+    let graph = network.declared_graph().about(path)?;
+    Ok(ModelReport::of(path, &network, Some(&graph)).text(&[], false, console.verbose))
+}
+
 impl ModelReport {
     fn of(path: &Path, network: &Network, graph: Option<&Graph>) -> Self {
         let (exporter, opset) = network.origin().unzip();

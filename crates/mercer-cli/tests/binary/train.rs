@@ -1,0 +1,173 @@
+//! `mercer train` and `mercer demo`.
+
+use crate::folder::Folder;
+use ndarray::{Array1, Array2};
+use std::time::Duration;
+
+const ARCHITECTURE: &str = "[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 2\n";
+const LINE: &str = "train --arch mlp.toml --data x.npy --labels y.npy -o run";
+
+/// Points in a square; the class is the quadrant's sign.
+fn folder() -> Folder {
+    let folder = Folder::with(&[]);
+    folder.write("mlp.toml", ARCHITECTURE.as_bytes());
+    let points = Array2::from_shape_fn((256, 2), |(row, column)| {
+        let step = [0.754_877_666, 0.569_840_291][column];
+        2.0 * ((row as f32 * step).fract() - 0.5)
+    });
+    let classes: Array1<i64> = points.outer_iter().map(|point| i64::from(point[0] * point[1] > 0.0)).collect();
+    folder.write_array("x.npy", points.view());
+    folder.write_array("y.npy", classes.view());
+    folder
+}
+
+#[test]
+fn a_network_is_trained() {
+    let folder = folder();
+    let options = "--epochs 60 --batch 32 --learning-rate 0.02 --schedule cosine --warm-up 1 --eval-data x.npy --eval-labels y.npy";
+    let json = folder.json(&format!("{LINE} {options} --checkpoint-at 0,60"));
+    assert_eq!(json["history"].as_array().unwrap().len(), 60);
+    let accuracy = json["history"][59]["evaluation_accuracy"].as_f64().unwrap();
+    assert!(accuracy > 0.9, "{accuracy}");
+    for name in
+        ["model.onnx", "weights.safetensors", "result.json", "epoch-00000.safetensors", "epoch-00060.safetensors"]
+    {
+        assert!(folder.path("run").join(name).exists(), "{name}");
+    }
+    let written: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path("run/result.json")).unwrap()).unwrap();
+    assert_eq!(written, json);
+    let predicted = folder.json("predict --net run/model.onnx --data x.npy --labels y.npy");
+    assert_eq!(predicted["accuracy"].as_f64(), Some(accuracy));
+    assert_eq!(folder.json("info run/model.onnx")["n_params"], json["n_params"]);
+}
+
+#[test]
+fn every_optimiser_learns() {
+    let folder = folder();
+    for options in [
+        "--optimiser gd --learning-rate 0.5 --epochs 400",
+        "--optimiser sgd --nesterov --schedule step --step-every 20 --step-factor 0.5 --epochs 40",
+        "--optimiser adamw --learning-rate 0.01 --epochs 40",
+        "--optimiser adagrad --learning-rate 0.1 --epochs 40",
+        "--optimiser adam --learning-rate 0.01 --loss squared --epochs 40 --precision f64",
+    ] {
+        let json = folder.json(&format!("{LINE} --force {options}"));
+        let losses: Vec<f64> =
+            json["history"].as_array().unwrap().iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect();
+        assert!(losses.last().unwrap() < &(0.7 * losses[0]), "{options}: {losses:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits() {
+    let folder = folder();
+    let weights = |options: &str| {
+        folder.succeed(&format!("{LINE} --force --epochs 3 {options}"));
+        std::fs::read(folder.path("run/weights.safetensors")).unwrap()
+    };
+    assert_eq!(weights("--seed 1"), weights("--seed 1"));
+    assert_ne!(weights("--seed 1"), weights("--seed 2"));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_a_run_to_go_on_with() {
+    let folder = folder();
+    let options = "--epochs 400 --batch 4";
+    folder.succeed(&format!("{} {options}", LINE.replace("-o run", "-o whole")));
+    let line = format!("{LINE} {options}");
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let child = folder.command(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    while !folder.path("run/state.safetensors").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("--resume") && text.contains("mercer train"), "{text}");
+    assert!(!folder.path("run/model.onnx").exists());
+    folder.refuse(&line, &["run", "--resume", "--force"]);
+    folder.succeed(&format!("{line} --resume"));
+    let weights = |name: &str| std::fs::read(folder.path(name).join("weights.safetensors")).unwrap();
+    assert!(weights("run") == weights("whole"), "the resumed run ends elsewhere");
+    folder.refuse(&format!("{LINE} --epochs 500 --batch 5 --resume"), &["another run", "try:"]);
+}
+
+#[test]
+fn what_cannot_be_trained() {
+    let folder = folder();
+    let refuse = |line: &str, words: &[&str]| folder.refuse(line, words);
+    refuse("train --arch mlp.toml --data x.npy -o run", &["--labels"]);
+    refuse("train --arch none.toml --data x.npy --labels y.npy -o run", &["none.toml", "No such file"]);
+    refuse(&format!("{LINE} --momentum 0.5"), &["--momentum", "sgd"]);
+    refuse(&format!("{LINE} --optimiser lion"), &["--optimiser", "adamw"]);
+    refuse(&format!("{LINE} --epochs 0"), &["--epochs"]);
+    refuse(&format!("{LINE} --eval-data x.npy"), &["--eval-labels"]);
+    folder.write("wide.toml", b"[mlp]\ninputs = [3]\nwidths = [16]\noutputs = 2\n");
+    refuse(&LINE.replace("mlp.toml", "wide.toml"), &["x.npy", "wide.toml", "[3]"]);
+    folder.write("narrow.toml", b"[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 1\n");
+    refuse(&LINE.replace("mlp.toml", "narrow.toml"), &["narrow.toml", "outputs = 2"]);
+    folder.write("broken.toml", b"[mlp]\ninputs = [2\n");
+    refuse(&LINE.replace("mlp.toml", "broken.toml"), &["broken.toml", "line"]);
+    folder.write("unknown.toml", b"[transformer]\nlayers = 3\n");
+    refuse(&LINE.replace("mlp.toml", "unknown.toml"), &["unknown.toml", "transformer", "mlp"]);
+    folder.write("huge.toml", b"[mlp]\ninputs = [2]\nwidths = [1000000000000, 1000000000000]\noutputs = 2\n");
+    refuse(&LINE.replace("mlp.toml", "huge.toml"), &["huge.toml"]);
+    folder.write_array("short.npy", Array1::<i64>::zeros(9).view());
+    refuse(&LINE.replace("y.npy", "short.npy"), &["256 samples", "short.npy", "9 labels"]);
+    folder.write("file", b"");
+    refuse(&LINE.replace("-o run", "-o file"), &["-o file"]);
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    let folder = folder();
+    for (options, word) in [
+        ("--learning-rate 1e30", "learning"),
+        ("--learning-rate -1", "learning"),
+        ("--learning-rate nan", "learning"),
+        ("--weight-decay -1", "weight"),
+        ("--warm-up -1", "warm"),
+        ("--schedule step --step-factor 0", "factor"),
+        ("--optimiser gd --batch 10", "gd"),
+        ("--checkpoint-at 99", "99"),
+    ] {
+        let run = folder.run(&format!("{LINE} --force {options}"));
+        assert_eq!(run.code, Some(2), "{options}: {}{}", run.out, run.err);
+        assert!(run.err.contains(word), "{options}: {}", run.err);
+    }
+}
+
+#[test]
+fn the_demo() {
+    let folder = Folder::with(&[]);
+    let text = folder.succeed("demo");
+    assert!(text.contains("Try next") && text.contains("of 355 digits right"), "{text}");
+    // The commands it shows run as they stand.
+    let commands = text.split("Try next:").nth(1).unwrap().replace("\\\n", " ");
+    let commands: Vec<&str> = commands.lines().map(str::trim).filter(|line| line.starts_with("mercer ")).collect();
+    assert!(commands.len() >= 4, "{text}");
+    for command in commands.iter().filter(|command| !command.contains("your-own")) {
+        folder.succeed(command.strip_prefix("mercer ").unwrap());
+    }
+    let line =
+        "predict --net mercer-demo/model.onnx --data mercer-demo/test-images.npy --labels mercer-demo/test-labels.npy";
+    assert!(folder.json(line)["accuracy"].as_f64().unwrap() > 0.95);
+    folder.refuse("demo", &["mercer-demo", "--force"]);
+    assert_eq!(folder.json("demo --force -q")["kind"], "training");
+}
+
+#[test]
+fn a_table_of_numbers() {
+    let folder = folder();
+    folder.write("line.toml", b"[mlp]\ninputs = [1]\nwidths = [8]\noutputs = 1\n");
+    let rows: String = (0..50).map(|row| format!("{},{}\n", row as f64 / 50.0, row as f64 / 25.0 + 0.25)).collect();
+    folder.write("line.csv", format!("x,y\n{rows}").as_bytes());
+    let line = "train --arch line.toml --data line.csv --labels line.csv:y --epochs 100 --learning-rate 0.02 -o run";
+    let json = folder.json(line);
+    assert!(json["history"][99]["loss"].as_f64().unwrap() < 0.01);
+    assert!(json["history"][99]["accuracy"].is_null() && json["class_names"].is_null());
+}
