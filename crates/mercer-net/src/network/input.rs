@@ -27,6 +27,7 @@ pub struct Input {
     pub fixed_batch: Option<usize>,
     /// Whether it takes integers, such as token ids.
     pub integer: bool,
+    kind: Kind,
 }
 
 impl Input {
@@ -42,16 +43,22 @@ impl Input {
         let fixed_batch = batch_axis.and_then(|axis| sizes.as_ref().and_then(|sizes| sizes[axis]));
         // ONNX numbers the integer types 2–7, 12 and 13, and bool 9.
         let integer = matches!(info.element, 2..=7 | 9 | 12 | 13);
-        Self { name: info.name.clone(), shape: sizes, batch_axis, fixed_batch, integer }
+        let kind = match info.element {
+            9 => Kind::Bool,
+            _ if integer => Kind::Int,
+            _ => Kind::Float,
+        };
+        Self { name: info.name.clone(), shape: sizes, batch_axis, fixed_batch, integer, kind }
     }
 
     pub(super) fn of_value(value: &Value) -> Self {
         let sizes: Vec<_> = value.meta.shape.iter().map(|&size| Some(size)).collect();
-        Self { name: value.name.clone(), shape: Some(sizes), batch_axis: Some(0), fixed_batch: None, integer: false }
+        let (batch_axis, kind) = (Some(0), Kind::Float);
+        Self { name: value.name.clone(), shape: Some(sizes), batch_axis, fixed_batch: None, integer: false, kind }
     }
 
     pub(super) fn kind(&self) -> Kind {
-        if self.integer { Kind::Int } else { Kind::Float }
+        self.kind
     }
 
     /// The declared sizes without the batch axis.

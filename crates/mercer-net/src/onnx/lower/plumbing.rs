@@ -121,6 +121,7 @@ fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         for part in &parts {
             scope.batch_off(part, &[axis])?;
         }
+        scope.one_for_all(&parts)?;
     }
     // Empty parts appear in shape arithmetic.
     let full: Vec<&Operand> = parts.iter().filter(|part| scope.shape(part).iter().all(|&size| size > 0)).collect();

@@ -99,6 +99,19 @@ impl Scope<'_, '_> {
         if self.second(index).is_some() && !self.is_folding() { Err(self.mixes()) } else { Ok(()) }
     }
 
+    /// Whether operands that all samples share have no more than one entry along the batch of the others.
+    pub(super) fn one_for_all(&self, parts: &[Operand]) -> Result<()> {
+        for part in parts {
+            let Some(Batch::At(places)) = self.batch(part) else { continue };
+            let [place] = places[..] else { continue };
+            let size = |part: &Operand| self.shape(part).get(place.axis).copied();
+            if parts.iter().any(|other| self.batch(other).is_none() && size(other) != size(part)) {
+                return Err(self.mixes());
+            }
+        }
+        Ok(())
+    }
+
     /// Takes operands that the file repeats for each sample of its own batch size once instead.
     ///
     /// They meet the others elementwise, aligned at the last axis.
