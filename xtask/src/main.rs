@@ -1,8 +1,10 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
+mod bench;
 mod golden;
 mod onnx_suite;
 mod python;
+mod test;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +15,9 @@ type Outcome = Result<bool, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
+  test                       runs all tests, Rust and Python; installs what they need
+  bench [--only TEXT] [--rounds N] [--torch [PYTHON]]
+                             runs the benchmarks; with --torch beside PyTorch in the same rounds
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
@@ -21,8 +26,10 @@ fn main() -> ExitCode {
     let command = arguments.next();
     let rest: Vec<String> = arguments.collect();
     let outcome = match command.as_deref() {
+        Some("bench") => bench::all(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
+        Some("test") => test::all(&rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -29,8 +29,13 @@ impl Environment {
     }
 
     /// The environment's interpreter.
+    pub(crate) fn interpreter(&self) -> PathBuf {
+        self.folder.join("bin/python")
+    }
+
+    /// A call of the environment's interpreter.
     pub(crate) fn command(&self) -> Command {
-        Command::new(self.folder.join("bin/python"))
+        Command::new(self.interpreter())
     }
 }
 

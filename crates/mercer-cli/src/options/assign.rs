@@ -3,19 +3,17 @@
 use crate::failure::Failure;
 use mercer::data::Source;
 use mercer::net::names;
-use mercer::net::network::Input;
 use std::path::Path;
 
 /// Sorts what the user wrote after `--data` by the inputs of the network.
 ///
 /// `NAME=…` goes to the input of that name; so does the array of that name of an npz file. What has neither goes to the
 /// only input that is left. More than one left is a guess we do not make.
-pub(crate) fn assign(inputs: &[Input], texts: &[String]) -> Result<Vec<Source>, Failure> {
-    let all: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
-    let mut given: Vec<Option<Source>> = vec![None; inputs.len()];
+pub(crate) fn assign(all: &[&str], texts: &[String]) -> Result<Vec<Source>, Failure> {
+    let mut given: Vec<Option<Source>> = vec![None; all.len()];
     let mut unnamed = Vec::new();
     for text in texts {
-        let (name, source) = split(&all, text)?;
+        let (name, source) = split(all, text)?;
         let Some(name) = name.or_else(|| source.key().filter(|key| all.contains(key)).map(str::to_owned)) else {
             unnamed.push(source);
             continue;
@@ -26,19 +24,19 @@ pub(crate) fn assign(inputs: &[Input], texts: &[String]) -> Result<Vec<Source>, 
             }
             Some(index) => given[index] = Some(source),
             // With a single input there is nothing to choose, and the name is only a name.
-            None if inputs.len() == 1 => unnamed.push(source),
+            None if all.len() == 1 => unnamed.push(source),
             None => {
-                let near = names::near(&name, &all);
+                let near = names::near(&name, all);
                 let listed = if near.is_empty() { all.join(", ") } else { near.join(", ") };
                 return Err(Failure::new(format!("--data {text}: the network has no input named {name}"))
                     .hint(format!("its inputs are near that: {listed}")));
             }
         }
     }
-    place_unnamed(&all, &mut given, unnamed)?;
+    place_unnamed(all, &mut given, unnamed)?;
     given
         .into_iter()
-        .zip(&all)
+        .zip(all)
         .map(|(source, name)| {
             let missing = || Failure::new(format!("there are no data for the input {name}"));
             source.ok_or_else(|| missing().hint(format!("--data {name}=FILE[:KEY]")))
@@ -94,16 +92,8 @@ mod tests {
     use super::*;
 
     fn places(inputs: &[&str], texts: &[&str]) -> Result<Vec<String>, String> {
-        let input = |name: &&str| Input {
-            name: (*name).to_owned(),
-            shape: None,
-            batch_axis: Some(0),
-            fixed_batch: None,
-            integer: false,
-        };
-        let inputs: Vec<Input> = inputs.iter().map(input).collect();
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-        let sources = assign(&inputs, &texts).map_err(|failure| failure.message().to_owned())?;
+        let sources = assign(inputs, &texts).map_err(|failure| failure.message().to_owned())?;
         Ok(sources.iter().map(Source::place).collect())
     }
 

@@ -34,7 +34,8 @@ pub(crate) struct Samples {
 impl Samples {
     /// Opens what the options name for the inputs of this network.
     pub(crate) fn open(options: &DataOptions, network: &Network) -> Result<Self, Failure> {
-        let sources = assign(network.inputs(), &options.data)?;
+        let names: Vec<&str> = network.inputs().iter().map(|input| input.name.as_str()).collect();
+        let sources = assign(&names, &options.data)?;
         let mut labels = None;
         let mut inputs = Vec::with_capacity(sources.len());
         for (source, input) in sources.iter().zip(network.inputs()) {
