@@ -44,6 +44,7 @@ mod view;
 
 pub(crate) use arguments::{Directions, Operands};
 pub use arguments::{Arg, Call, Scratch, Tangents};
+pub(crate) use loops::MAX_RANK;
 
 pub use arg_extreme::ArgExtreme;
 pub use binary::{Binary, Combine};

@@ -151,7 +151,7 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axis = scope.axis(axis, shape.len() + 1)?;
     let mut sizes = shape.clone();
     sizes.push(depth);
-    scope.check_size(&sizes)?;
+    scope.check_result(&sizes)?;
     let mut class_shape = vec![1; shape.len() + 1];
     class_shape[axis] = depth;
     let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), Kind::Int);
