@@ -1,5 +1,6 @@
 //! Writing a graph node by node, with shapes inferred and checked on the way.
 
+use super::limits::{MAX_TOTAL, infer};
 use super::{Batch, Graph, Meta, Node, Origin, Value, ValueId};
 use crate::error::{NetError, Result};
 use crate::op::{InferError, Op};
@@ -10,6 +11,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct GraphBuilder {
     graph: Graph,
+    /// Elements of all results so far.
+    total: usize,
 }
 
 impl GraphBuilder {
@@ -61,13 +64,18 @@ impl GraphBuilder {
     /// Applies a primitive whose result has a name of its own.
     pub fn push_node(&mut self, node: &str, result: &str, op: Arc<dyn Op>, inputs: &[ValueId]) -> Result<ValueId> {
         let metas: Vec<&Meta> = inputs.iter().map(|&id| &self.graph.value(id).meta).collect();
-        let meta = op.infer(&metas).map_err(|error| match error {
+        let meta = infer(op.as_ref(), &metas).map_err(|error| match error {
             InferError::Mixes => NetError::MixesSamples { node: node.to_owned() },
             InferError::Shape(reason) => {
                 let shapes: Vec<_> = metas.iter().map(|meta| format!("{:?}", meta.shape)).collect();
                 NetError::Shape { node: node.to_owned(), reason: format!("{reason} (operands {})", shapes.join(", ")) }
             }
         })?;
+        self.total += meta.numel();
+        if self.total > MAX_TOTAL {
+            let reason = "all values of the network together are too large".to_owned();
+            return Err(NetError::Unsupported { node: node.to_owned(), reason });
+        }
         let origin = Origin::Node(self.graph.nodes.len());
         let output = self.push(result.to_owned(), meta, origin);
         self.graph.nodes.push(Node { op, inputs: inputs.to_vec(), output, name: node.to_owned() });

@@ -5,9 +5,11 @@
 
 mod batch;
 mod builder;
+mod limits;
 
 pub use batch::{Batch, Mixes, Position, meet_all};
 pub use builder::GraphBuilder;
+pub(crate) use limits::{count, infer};
 
 use crate::op::Op;
 use crate::shape::numel;

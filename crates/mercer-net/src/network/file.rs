@@ -2,7 +2,7 @@
 
 use super::{Batching, Input, Parameter, Values};
 use crate::error::{NetError, Result};
-use crate::graph::Graph;
+use crate::graph::{Graph, count};
 use crate::names;
 use crate::onnx::{Detected, InputShape, Model, Request, detect, folded_normalisations, lower};
 use std::path::Path;
@@ -33,6 +33,13 @@ impl File {
         }
         if model.graph.outputs.is_empty() {
             return Err(NetError::Malformed { reason: "it has no output".into() });
+        }
+        for input in &inputs {
+            let fixed: Vec<usize> = input.shape.iter().flatten().copied().flatten().collect();
+            if count(&fixed).is_none() {
+                let reason = format!("input {:?} is declared with a shape that is too large", input.name);
+                return Err(NetError::Malformed { reason });
+            }
         }
         let file = Self { model, tensors, inputs };
         file.check_finite()?;

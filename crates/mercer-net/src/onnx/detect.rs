@@ -5,7 +5,7 @@
 
 use super::model::{Attribute, GraphDef, NodeDef};
 use super::tensor::{Data, Tensor};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A floating-point tensor of the file and what it was taken for.
 #[derive(Clone, Debug)]
@@ -95,15 +95,13 @@ pub(crate) fn detect(graph: &GraphDef) -> Vec<Detected> {
             index.insert(name, (at, true));
         }
     }
-    let product = |name: &String| {
-        let makes = |node: &&NodeDef| node.outputs.contains(name);
-        graph.nodes.iter().find(makes).is_some_and(|node| matches!(node.op.as_str(), "MatMul" | "Conv" | "Gemm"))
-    };
+    let is_product = |node: &&NodeDef| matches!(node.op.as_str(), "MatMul" | "Conv" | "Gemm");
+    let products: HashSet<&String> = graph.nodes.iter().filter(is_product).flat_map(|node| &node.outputs).collect();
     for node in &graph.nodes {
         for (which, name) in node.inputs.iter().enumerate() {
             let Some(&(at, from_node)) = index.get(name.as_str()) else { continue };
             let tensor = &found[at].tensor;
-            let after_product = tensor.numel() == 1 && node.inputs.iter().any(|other| other != name && product(other));
+            let after_product = tensor.numel() == 1 && node.inputs.iter().any(|other| other != name && products.contains(other));
             let (is_parameter, role) = match verdict(node, which, tensor, from_node, after_product) {
                 Verdict::Parameter(role) => (true, role),
                 Verdict::Constant(role) => (false, role),

@@ -82,8 +82,11 @@ impl Tensor {
         let mut shape = Vec::with_capacity(raw.dims.len().min(64));
         for &dim in &raw.dims {
             let dim = usize::try_from(dim).map_err(|_| whose(format!("size {dim} along an axis")))?;
-            count = count.checked_mul(dim).ok_or_else(|| whose(format!("shape {:?} is too large", raw.dims)))?;
+            count = count.checked_mul(dim.max(1)).ok_or_else(|| whose(format!("shape {:?} is too large", raw.dims)))?;
             shape.push(dim);
+        }
+        if shape.contains(&0) {
+            count = 0;
         }
         let outside;
         if raw.is_external {

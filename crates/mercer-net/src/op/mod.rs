@@ -46,6 +46,7 @@ mod view;
 
 pub use arguments::{Arg, Call, Scratch, Tangents};
 pub(crate) use arguments::{Directions, Operands};
+pub(crate) use loops::MAX_RANK;
 
 pub use arg_extreme::ArgExtreme;
 pub use binary::{Binary, Combine};

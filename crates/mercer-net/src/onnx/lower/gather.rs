@@ -36,7 +36,8 @@ fn gather(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let found = match (&indices, scope.batch(&data)) {
         // Indices computed from the batch size may walk over the batch: each sample finds itself.
         (Operand::Constant(one), Some(batch)) if is_only(&batch, axis) => {
-            Some(walk(scope, one, 1, 0)?.ok_or_else(|| scope.mixes())?)
+            let minor = scope.shape(&data)[axis];
+            Some(walk(scope, one, (1, 0), minor).ok_or_else(|| scope.mixes())?)
         }
         _ => None,
     };
@@ -60,16 +61,19 @@ fn is_only(batch: &Batch, axis: usize) -> bool {
     matches!(batch, Batch::At(places) if places.iter().all(|place| *place == Position { axis, major: 1 }))
 }
 
-/// The axis of constant indices along which they count samples, each at its own place: for tuples of `depth` numbers the
-/// one at `component` counts and the others are the same for every sample.
-fn walk(scope: &Scope<'_, '_>, one: &Host, depth: usize, component: usize) -> Result<Option<usize>> {
-    let Some(two) = scope.second(1) else { return Ok(None) };
-    let Some(axis) = doubled_axis(one, &two).filter(|&axis| one.shape[axis] == 1) else { return Ok(None) };
+/// The axis of constant indices along which they count samples, each at its own place: in tuples of `depth` numbers the
+/// one at `component` is the sample's number times `minor`, the rows that a sample has, plus what it is for the first
+/// sample; the others are the same for all.
+fn walk(scope: &Scope<'_, '_>, one: &Host, (depth, component): (usize, usize), minor: usize) -> Option<usize> {
+    let two = scope.second(1)?;
+    let axis = doubled_axis(one, &two).filter(|&axis| one.shape[axis] == 1)?;
     let counts = along(&two, axis, |of_two, of_one, sample| {
-        let wanted = if of_two % depth == component { sample as f64 } else { one.data[of_one] };
-        two.data[of_two] == wanted
+        let own = one.data[of_one];
+        let inside = own >= 0.0 && own < minor as f64;
+        let wanted = if of_two % depth == component { (sample * minor) as f64 + own } else { own };
+        two.data[of_two] == wanted && (inside || of_two % depth != component)
     });
-    Ok(counts.then_some(axis))
+    counts.then_some(axis)
 }
 
 fn elements(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -97,7 +101,7 @@ fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let batch = match scope.batch(&data) {
         Some(batch @ Batch::At(_)) => match (0..depth).find(|&axis| is_only(&batch, axis)) {
             Some(axis) => {
-                found = Some(walk(scope, &indices, depth, axis)?.ok_or_else(|| scope.mixes())?);
+                found = Some(walk(scope, &indices, (depth, axis), shape[axis]).ok_or_else(|| scope.mixes())?);
                 Some(Batch::Untracked)
             }
             None => {
@@ -147,7 +151,7 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axis = scope.axis(axis, shape.len() + 1)?;
     let mut sizes = shape.clone();
     sizes.push(depth);
-    scope.check_size(&sizes)?;
+    scope.check_result(&sizes)?;
     let mut class_shape = vec![1; shape.len() + 1];
     class_shape[axis] = depth;
     let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), Kind::Int);

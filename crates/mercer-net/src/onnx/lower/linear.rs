@@ -92,12 +92,16 @@ fn untransposed(scope: &Scope<'_, '_>, b: Operand) -> (Operand, bool) {
     }
 }
 
+/// The largest stride, dilation, padding or kernel: products of two of them do not overflow.
+pub(super) const MAX_STEP: usize = 1 << 24;
+
 /// The sliding window of a Conv or pool node over input of these sizes.
 pub(super) fn window(scope: &Scope<'_, '_>, input: &[usize], kernel: &[usize]) -> Result<Window> {
     let axes = input.len();
     let sizes = |name: &str, default: i64, count: usize| -> Result<Vec<usize>> {
         let values = scope.ints(name).unwrap_or_else(|| vec![default; count]);
-        let sizes: Option<Vec<usize>> = values.iter().map(|&v| usize::try_from(v).ok()).collect();
+        let size = |&value: &i64| usize::try_from(value).ok().filter(|&value| value <= MAX_STEP);
+        let sizes: Option<Vec<usize>> = values.iter().map(size).collect();
         match sizes {
             Some(sizes) if sizes.len() == count => Ok(sizes),
             _ => Err(scope.unsupported(format!("{name} of {values:?} for {axes} axes of space"))),
@@ -144,7 +148,10 @@ fn conv(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         return Err(scope.unsupported("operand 1 or 2 depends on the data; it must be constant"));
     }
     let window = window(scope, &x_shape[2..], &w_shape[2..])?;
-    let groups = usize::try_from(scope.int("group", 1)).unwrap_or(0);
+    let groups = usize::try_from(scope.int("group", 1)).unwrap_or(0).min(MAX_STEP);
+    if w_shape[2..].iter().any(|&size| size > MAX_STEP) {
+        return Err(scope.unsupported(format!("a kernel of {w_shape:?}")));
+    }
     let conv = Conv { window, groups };
     let y = match scope.optional(2) {
         Some(bias) => scope.emit(conv, &[&x, &w, &bias])?,

@@ -27,7 +27,7 @@ pub(super) use scope::{Operand, Scope};
 use super::detect::Detected;
 use super::model::{Attribute, FunctionDef, GraphDef, Model, NodeDef};
 use crate::error::{NetError, Result};
-use crate::graph::{Batch, Graph, GraphBuilder, ValueId};
+use crate::graph::{Batch, Graph, GraphBuilder, ValueId, count};
 use std::collections::HashMap;
 
 /// An input of the model as it is to be lowered.
@@ -58,7 +58,17 @@ pub(super) struct Lowering<'a> {
     pub(super) baked: Option<usize>,
     functions: &'a [FunctionDef],
     depth: usize,
+    /// Nodes lowered so far: functions that call functions must come to an end.
+    n_nodes: usize,
+    /// Elements of constants that may still be made.
+    budget: usize,
 }
+
+/// The most nodes of a graph, with all functions written out.
+const MAX_NODES: usize = 1 << 20;
+
+/// Elements of constants that a file may ask for beyond a few times its own.
+const CONSTANT_ELEMENTS: usize = 1 << 27;
 
 /// A request to lower a model.
 pub(crate) struct Request<'a> {
@@ -79,8 +89,14 @@ pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
         baked,
         functions: &model.functions,
         depth: 0,
+        n_nodes: 0,
+        budget: CONSTANT_ELEMENTS + 4 * model.graph.initializers.iter().map(|tensor| tensor.numel()).sum::<usize>(),
     };
     for input in inputs {
+        if count(&input.shape).is_none() {
+            let reason = format!("samples of shape {:?} are too large", input.shape);
+            return Err(NetError::Input { input: input.name.clone(), reason });
+        }
         let id = lowering.builder.input(&input.name, input.shape.clone(), input.batch.clone());
         lowering.define(&input.name, Operand::Value(id), input.kind);
     }
@@ -122,7 +138,26 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Takes elements of a constant from the budget.
+    pub(super) fn spend(&mut self, node: &str, elements: usize) -> Result<()> {
+        match self.budget.checked_sub(elements) {
+            Some(rest) => {
+                self.budget = rest;
+                Ok(())
+            }
+            None => {
+                let reason = "the constants of this file are too large".to_owned();
+                Err(NetError::Unsupported { node: node.to_owned(), reason })
+            }
+        }
+    }
+
     fn node(&mut self, node: &NodeDef) -> Result<()> {
+        self.n_nodes += 1;
+        if self.n_nodes > MAX_NODES {
+            let reason = format!("more than {MAX_NODES} nodes");
+            return Err(NetError::Unsupported { node: node.label(), reason });
+        }
         match node.op.as_str() {
             // A Constant node whose tensor was taken for a parameter is known already.
             "Constant" if node.outputs.iter().all(|name| self.names.contains_key(name)) => Ok(()),

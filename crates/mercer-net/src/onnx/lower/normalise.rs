@@ -7,6 +7,9 @@ use crate::op::{
     Binary, Combine, Function, Normalise, Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Unary, Where, Window,
 };
 
+/// The widest window of a local response normalisation.
+const MAX_CHANNELS: usize = 1 << 16;
+
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
         "BatchNormalization" => batch(scope),
@@ -182,7 +185,10 @@ fn mean_variance(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 fn local_response(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let shape = scope.shape(&x);
-    let size = usize::try_from(scope.int("size", 1)).unwrap_or(1).max(1);
+    let size = usize::try_from(scope.int("size", 1)).unwrap_or(0);
+    if size == 0 || size > MAX_CHANNELS {
+        return Err(scope.unsupported(format!("a window of {size} channels")));
+    }
     if shape.len() < 3 {
         return Err(scope.misshapen("LRN needs [n, channels, …space]"));
     }

@@ -7,6 +7,9 @@ use crate::graph::Batch;
 use crate::onnx::model::Attribute;
 use crate::op::{Concat, Expand, Function, Margin, Pad, Reshape, Slice, Transpose, Unary};
 
+/// The largest constant that is filled when a file is read.
+const MAX_FILLED: usize = 1 << 20;
+
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     match scope.op() {
         "Identity" => {
@@ -65,7 +68,7 @@ fn filled(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let Some(sizes) = scope.integers(0)? else { return Err(scope.misshapen("the shape is missing")) };
     let shape: Option<Vec<usize>> = sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
     let Some(shape) = shape else { return Err(scope.misshapen(format!("shape {sizes:?}"))) };
-    scope.check_size(&shape)?;
+    scope.check_result(&shape)?;
     let (value, kind) = match scope.node.attribute("value") {
         Some(Attribute::Tensor(tensor)) => {
             let host = Host::from_tensor(tensor);
@@ -74,7 +77,14 @@ fn filled(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         _ => (0.0, Kind::Float),
     };
     let count = shape.iter().product();
-    scope.result(Operand::Constant(Host::new(shape, vec![value; count], kind)))
+    if count <= MAX_FILLED {
+        return scope.result(Operand::Constant(Host::new(shape, vec![value; count], kind)));
+    }
+    // What is this large is no shape arithmetic: it is made when the network runs.
+    let scalar = Operand::Constant(Host::new(vec![], vec![value], kind));
+    let id = scope.value(&scalar)?;
+    let y = scope.emit_as(kind, Expand { shape }, &[&Operand::Value(id)])?;
+    scope.result(y)
 }
 
 fn range(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -152,7 +162,8 @@ fn slice(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
             along.push(axis);
         }
         let size = shape[axis] as i64;
-        let step = steps[index];
+        // No axis is so long that a longer step would make a difference.
+        let step = steps[index].clamp(-i64::from(i32::MAX), i64::from(i32::MAX));
         if step == 0 {
             return Err(scope.misshapen("a step of zero"));
         }
@@ -213,11 +224,12 @@ fn split(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axis = scope.int("axis", 0);
     let axis = scope.axis(axis, shape.len())?;
     let parts = scope.node.outputs.len();
-    if parts > 1 {
+    scope.fixed(1)?;
+    let given = scope.integers_or(1, "split")?;
+    if parts > 1 || given.as_ref().is_some_and(|sizes| sizes.len() > 1) {
         scope.batch_off(&x, &[axis])?;
     }
-    scope.fixed(1)?;
-    let sizes = match scope.integers_or(1, "split")? {
+    let sizes = match given {
         Some(sizes) => sizes.iter().map(|&size| usize::try_from(size).unwrap_or(usize::MAX)).collect(),
         None => {
             let each = shape[axis].div_ceil(parts.max(1));
@@ -269,8 +281,10 @@ fn pad(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     };
     let (mut before, mut after) = (vec![0i64; rank], vec![0i64; rank]);
     for (index, &axis) in axes.iter().enumerate() {
-        before[axis] = pads[index];
-        after[axis] = pads[index + axes.len()];
+        // Beyond this a value is too large anyway.
+        let limited = |pad: i64| pad.clamp(-(1 << 40), 1 << 40);
+        before[axis] = limited(pads[index]);
+        after[axis] = limited(pads[index + axes.len()]);
     }
     // Negative padding crops.
     let mut cut = Slice { starts: vec![0; rank], steps: vec![1; rank], sizes: shape.clone() };
@@ -289,7 +303,7 @@ fn pad(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         return scope.result(x);
     }
     let padded: Vec<usize> = (0..rank).map(|a| shape[a].saturating_add(before[a]).saturating_add(after[a])).collect();
-    scope.check_size(&padded)?;
+    scope.check_result(&padded)?;
     let y = scope.emit(Pad { before, after, mode }, &[&x])?;
     scope.result(y)
 }
@@ -316,7 +330,7 @@ fn tile(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         wide.insert(axis, 1);
         y = scope.emit(Reshape { shape: wide.clone() }, &[&y])?;
         wide[axis] = repeat;
-        scope.check_size(&wide)?;
+        scope.check_result(&wide)?;
         y = scope.emit(Expand { shape: wide }, &[&y])?;
         let mut merged = own;
         merged[axis] *= repeat;
@@ -331,7 +345,8 @@ fn depth_to_space(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let shape = scope.shape(&x);
     let block = usize::try_from(scope.int("blocksize", 1)).unwrap_or(0);
-    if shape.len() != 4 || block == 0 || !shape[1].is_multiple_of(block * block) {
+    let blocks = block.checked_mul(block).unwrap_or(0);
+    if shape.len() != 4 || blocks == 0 || !shape[1].is_multiple_of(blocks) {
         return Err(scope.misshapen(format!("blocks of {block} of {shape:?}")));
     }
     let [n, c, h, w] = [shape[0], shape[1] / (block * block), shape[2], shape[3]];

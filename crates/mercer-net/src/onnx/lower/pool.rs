@@ -1,6 +1,6 @@
 //! Pools.
 
-use super::linear::window;
+use super::linear::{MAX_STEP, window};
 use super::scope::{Results, Scope};
 use crate::error::Result;
 use crate::op::{Pool, Pooling, Reduce, Reduction};
@@ -20,6 +20,10 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let Some(kernel) = kernel.filter(|kernel| shape.len() >= 3 && kernel.len() + 2 == shape.len()) else {
         return Err(scope.misshapen(format!("a pool over {shape:?} needs a kernel per axis of space")));
     };
+    if kernel.iter().any(|&size| size > MAX_STEP) {
+        return Err(scope.unsupported(format!("a kernel of {kernel:?}")));
+    }
+    scope.check_result(&kernel)?;
     if scope.node.outputs.get(1).is_some_and(|name| !name.is_empty()) {
         return Err(scope.unsupported("the indices of a max pool as an output"));
     }

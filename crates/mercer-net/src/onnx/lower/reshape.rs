@@ -84,7 +84,7 @@ fn resolve(target: &[i64], shape: &[usize], zero_is_zero: bool) -> Option<Vec<us
         });
     }
     if let Some(axis) = free {
-        let others = numel(&resolved);
+        let others = resolved.iter().try_fold(1usize, |count, &size| count.checked_mul(size))?;
         if others == 0 || !total.is_multiple_of(others) {
             return None;
         }
@@ -257,7 +257,7 @@ fn expand(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     if let (Some(two), Some(batch)) = (scope.second(1), scope.batch(&x)) {
         only_the_batch_grows(scope, &shape, &batch, &result, &two)?;
     }
-    scope.check_size(&result)?;
+    scope.check_result(&result)?;
     if result == shape {
         return scope.result(x);
     }

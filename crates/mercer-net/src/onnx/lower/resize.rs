@@ -45,7 +45,10 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     } else {
         return Err(scope.misshapen("scales or sizes are needed"));
     }
-    scope.check_size(&sizes)?;
+    scope.check_result(&sizes)?;
+    if shape.contains(&0) || sizes.contains(&0) {
+        return Err(scope.misshapen(format!("cannot resize {shape:?} to {sizes:?}")));
+    }
     let mode = scope.text("mode").unwrap_or("nearest");
     let old = scope.op() == "Upsample" || scope.opset() < 11;
     let transform =

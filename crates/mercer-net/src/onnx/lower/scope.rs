@@ -3,7 +3,7 @@
 use super::constant::{Host, Kind, evaluate};
 use super::{Lowering, activation, arithmetic, gather, linear, normalise, plumbing, pool, reduce, reshape};
 use crate::error::{NetError, Result};
-use crate::graph::{Batch, Meta, ValueId};
+use crate::graph::{Batch, Meta, ValueId, count, infer};
 use crate::onnx::model::{Attribute, NodeDef};
 use crate::op::{InferError, Op};
 use std::sync::Arc;
@@ -19,7 +19,10 @@ pub(in crate::onnx) enum Operand {
 pub(super) type Results = Vec<(Operand, Kind)>;
 
 /// The largest constant a lowering computes: what a file asks for beyond this is refused.
-const MAX_CONSTANT: usize = 1 << 28;
+const MAX_CONSTANT: usize = 1 << 25;
+
+/// The most work that is done for one constant.
+const MAX_CONSTANT_FLOPS: u64 = 1 << 34;
 
 /// A node being lowered.
 pub(in crate::onnx) struct Scope<'a, 'b> {
@@ -201,17 +204,22 @@ impl<'a, 'b> Scope<'a, 'b> {
             operands.iter().map(|o| if let Operand::Constant(host) = o { Some(host) } else { None }).collect();
         if let Some(hosts) = hosts {
             let metas: Vec<Meta> = hosts.iter().map(|host| Meta::shared(host.shape.clone())).collect();
-            let meta = op.infer(&metas.iter().collect::<Vec<_>>()).map_err(|error| match error {
-                InferError::Mixes => NetError::MixesSamples { node: self.node.label() },
+            let metas: Vec<&Meta> = metas.iter().collect();
+            let meta = infer(&op, &metas).map_err(|error| match error {
+                InferError::Mixes => self.mixes(),
                 InferError::Shape(reason) => self.misshapen(reason),
             })?;
             self.check_size(&meta.shape)?;
+            if op.flops(&metas, &meta) > MAX_CONSTANT_FLOPS {
+                return Err(self.unsupported("a constant that takes too long to compute"));
+            }
+            self.lowering.spend(&self.node.label(), meta.numel())?;
             return Ok(Operand::Constant(evaluate(&op, &hosts, meta.shape, kind)));
         }
         if self.for_two {
             return Err(self.unsupported("not constant"));
         }
-        let ids: Vec<ValueId> = operands.iter().map(|operand| self.value(operand)).collect();
+        let ids: Vec<ValueId> = operands.iter().map(|operand| self.value(operand)).collect::<Result<_>>()?;
         let label = self.node.label();
         let name = if self.node.name.is_empty() { &label } else { &self.node.name };
         let id = self.lowering.builder.push_node(&label, name, Arc::new(op), &ids)?;
@@ -219,23 +227,31 @@ impl<'a, 'b> Scope<'a, 'b> {
         Ok(Operand::Value(id))
     }
 
+    /// Whether a shape is one that a network may compute with; before anything of it is allocated.
+    pub(super) fn check_result(&self, shape: &[usize]) -> Result<()> {
+        match count(shape) {
+            Some(_) => Ok(()),
+            None => Err(self.unsupported(format!("a result of shape {shape:?} is too large"))),
+        }
+    }
+
     /// Whether a shape is small enough to be computed at once.
     pub(super) fn check_size(&self, shape: &[usize]) -> Result<()> {
-        let count = shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
-        if count.is_none_or(|count| count > MAX_CONSTANT) {
+        if count(shape).is_none_or(|count| count > MAX_CONSTANT) {
             return Err(self.unsupported(format!("a constant of shape {shape:?} is too large")));
         }
         Ok(())
     }
 
     /// An operand as a value of the graph.
-    pub(super) fn value(&mut self, operand: &Operand) -> ValueId {
+    pub(super) fn value(&mut self, operand: &Operand) -> Result<ValueId> {
         match operand {
-            Operand::Value(id) => *id,
+            Operand::Value(id) => Ok(*id),
             Operand::Constant(host) => {
+                self.lowering.spend(&self.node.label(), host.data.len())?;
                 let id = self.lowering.builder.constant("", host.shape.clone(), host.data.as_ref().clone());
                 self.lowering.kinds.insert(id, host.kind);
-                id
+                Ok(id)
             }
         }
     }

@@ -1,0 +1,199 @@
+//! Writes small ONNX models, so that tests need no Python.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+/// ONNX's numbers of element types.
+pub const FLOAT: u64 = 1;
+pub const INT64: u64 = 7;
+
+/// A size of an input: fixed or free.
+#[derive(Clone, Copy)]
+pub enum Size {
+    Fixed(usize),
+    Free(&'static str),
+}
+
+impl From<usize> for Size {
+    fn from(size: usize) -> Self {
+        Self::Fixed(size)
+    }
+}
+
+impl From<&'static str> for Size {
+    fn from(name: &'static str) -> Self {
+        Self::Free(name)
+    }
+}
+
+/// An attribute of a node.
+#[derive(Clone)]
+pub enum Attribute {
+    Int(&'static str, i64),
+    Ints(&'static str, Vec<i64>),
+    Float(&'static str, f32),
+    Text(&'static str, &'static str),
+}
+
+/// A model being written.
+#[derive(Clone, Default)]
+pub struct Model {
+    graph: Vec<u8>,
+    opset: u64,
+}
+
+fn varint(to: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
+fn number(to: &mut Vec<u8>, field: u64, value: u64) {
+    varint(to, field << 3);
+    varint(to, value);
+}
+
+fn bytes(to: &mut Vec<u8>, field: u64, value: &[u8]) {
+    varint(to, field << 3 | 2);
+    varint(to, value.len() as u64);
+    to.extend_from_slice(value);
+}
+
+fn value_info(name: &str, element: u64, shape: Option<&[Size]>) -> Vec<u8> {
+    let mut tensor = Vec::new();
+    number(&mut tensor, 1, element);
+    if let Some(shape) = shape {
+        let mut dimensions = Vec::new();
+        for size in shape {
+            let mut dimension = Vec::new();
+            match size {
+                Size::Fixed(size) => number(&mut dimension, 1, *size as u64),
+                Size::Free(name) => bytes(&mut dimension, 2, name.as_bytes()),
+            }
+            bytes(&mut dimensions, 1, &dimension);
+        }
+        bytes(&mut tensor, 2, &dimensions);
+    }
+    let mut kind = Vec::new();
+    bytes(&mut kind, 1, &tensor);
+    let mut info = Vec::new();
+    bytes(&mut info, 1, name.as_bytes());
+    bytes(&mut info, 2, &kind);
+    info
+}
+
+impl Model {
+    /// An empty model of opset 17.
+    pub fn new() -> Self {
+        Self { graph: Vec::new(), opset: 17 }
+    }
+
+    /// An empty model of this opset.
+    pub fn of_opset(opset: u64) -> Self {
+        Self { opset, ..Self::new() }
+    }
+
+    /// An input.
+    pub fn input(mut self, name: &str, element: u64, shape: &[Size]) -> Self {
+        bytes(&mut self.graph, 11, &value_info(name, element, Some(shape)));
+        self
+    }
+
+    /// An output.
+    pub fn output(mut self, name: &str) -> Self {
+        bytes(&mut self.graph, 12, &value_info(name, FLOAT, None));
+        self
+    }
+
+    fn tensor(mut self, name: &str, shape: &[usize], element: u64, raw: &[u8]) -> Self {
+        let mut tensor = Vec::new();
+        shape.iter().for_each(|&size| number(&mut tensor, 1, size as u64));
+        number(&mut tensor, 2, element);
+        bytes(&mut tensor, 8, name.as_bytes());
+        bytes(&mut tensor, 9, raw);
+        bytes(&mut self.graph, 5, &tensor);
+        self
+    }
+
+    /// An initialiser of floats: numbers that look random and are not.
+    pub fn weights(self, name: &str, shape: &[usize]) -> Self {
+        let count: usize = shape.iter().product();
+        let values: Vec<f32> = (0..count).map(|i| ((i * 37 + 11) % 101) as f32 / 101.0 - 0.45).collect();
+        self.floats(name, shape, &values)
+    }
+
+    /// An initialiser of floats.
+    pub fn floats(self, name: &str, shape: &[usize], values: &[f32]) -> Self {
+        let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.tensor(name, shape, FLOAT, &raw)
+    }
+
+    /// An initialiser of integers, a vector.
+    pub fn ints(self, name: &str, values: &[i64]) -> Self {
+        let shape = [values.len()];
+        self.shaped_ints(name, &shape, values)
+    }
+
+    /// A scalar integer.
+    pub fn int(self, name: &str, value: i64) -> Self {
+        self.shaped_ints(name, &[], &[value])
+    }
+
+    fn shaped_ints(self, name: &str, shape: &[usize], values: &[i64]) -> Self {
+        let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.tensor(name, shape, INT64, &raw)
+    }
+
+    /// A node with one result; its name is that of the result.
+    pub fn node(self, op: &str, inputs: &[&str], output: &str) -> Self {
+        self.node_with(op, inputs, output, &[])
+    }
+
+    /// A node with one result and attributes.
+    pub fn node_with(mut self, op: &str, inputs: &[&str], output: &str, attributes: &[Attribute]) -> Self {
+        let mut node = Vec::new();
+        inputs.iter().for_each(|name| bytes(&mut node, 1, name.as_bytes()));
+        bytes(&mut node, 2, output.as_bytes());
+        bytes(&mut node, 3, output.as_bytes());
+        bytes(&mut node, 4, op.as_bytes());
+        for attribute in attributes {
+            let mut message = Vec::new();
+            let (name, kind) = match attribute {
+                Attribute::Float(name, value) => {
+                    varint(&mut message, 2 << 3 | 5);
+                    message.extend_from_slice(&value.to_le_bytes());
+                    (name, 1)
+                }
+                Attribute::Int(name, value) => {
+                    number(&mut message, 3, *value as u64);
+                    (name, 2)
+                }
+                Attribute::Text(name, value) => {
+                    bytes(&mut message, 4, value.as_bytes());
+                    (name, 3)
+                }
+                Attribute::Ints(name, values) => {
+                    values.iter().for_each(|&value| number(&mut message, 8, value as u64));
+                    (name, 7)
+                }
+            };
+            bytes(&mut message, 1, name.as_bytes());
+            number(&mut message, 20, kind);
+            bytes(&mut node, 5, &message);
+        }
+        bytes(&mut self.graph, 1, &node);
+        self
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut model = Vec::new();
+        number(&mut model, 1, 8);
+        bytes(&mut model, 7, &self.graph);
+        let mut opset = Vec::new();
+        number(&mut opset, 2, self.opset);
+        bytes(&mut model, 8, &opset);
+        model
+    }
+}
