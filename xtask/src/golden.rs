@@ -66,11 +66,10 @@ fn network(path: &Path) -> Fallible<bool> {
     Ok(good)
 }
 
-/// The number of parameters of the reference: a scalar, which is not a data set of samples.
+/// The number of parameters of the reference.
 fn counted(values: &Path) -> Fallible<usize> {
-    let mut archive = zip::ZipArchive::new(std::fs::File::open(values)?)?;
-    let count = npyz::NpyFile::new(archive.by_name("n_params.npy")?)?.into_vec::<i64>()?;
-    Ok(usize::try_from(*count.first().ok_or("n_params is empty")?)?)
+    let count = Source::new(values, Some("n_params")).open()?.read::<f64>()?;
+    Ok(*count.first().ok_or("n_params is empty")? as usize)
 }
 
 /// The errors at batch 6 and 1.

@@ -18,10 +18,13 @@ pub(crate) fn all(_: &[String]) -> Outcome {
     let requirements = std::fs::read_to_string(root().join("tests/python/requirements.txt"))?;
     let packages: Vec<&str> = requirements.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let python = Environment::new("python-tests", &packages)?;
-    run(python
-        .command()
-        .current_dir(root())
-        .env("MERCER_EXPORTS", &exports)
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python/test_export.py"]))?;
+    run(python.command().current_dir(root()).env("MERCER_EXPORTS", &exports).args([
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/python/test_export.py",
+    ]))?;
     Ok(true)
 }

@@ -62,11 +62,10 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Puts header and bytes together, once their sizes agree and there is an axis of samples.
-    pub(crate) fn new(place: &str, layout: Layout, bytes: Bytes) -> Result<Self> {
+    /// Puts header and bytes together, once their sizes agree. A single number is one sample.
+    pub(crate) fn new(place: &str, mut layout: Layout, bytes: Bytes) -> Result<Self> {
         if layout.shape.is_empty() {
-            let reason = "a single number has no axis of samples".to_owned();
-            return Err(Error::Shape { place: place.to_owned(), shape: Vec::new(), reason });
+            layout.shape.push(1);
         }
         let declared = layout.n_bytes(place)?;
         if declared != bytes.len() {

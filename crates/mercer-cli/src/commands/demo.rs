@@ -131,7 +131,7 @@ impl DemoArguments {
         let hidden = graph.nodes().iter().map(|node| graph.value(node.output));
         let hidden = hidden
             .filter(|value| value.meta.is_batched() && value.meta.numel() == N_FEATURES && !value.name.is_empty());
-        hidden.last().map(|value| value.name.clone())
+        hidden.next_back().map(|value| value.name.clone())
     }
 }
 

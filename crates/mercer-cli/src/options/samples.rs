@@ -47,7 +47,7 @@ impl Samples {
                 }
                 _ => source.open()?,
             };
-            inputs.push(if input.integer { dataset } else { options.preprocess.apply(dataset)? });
+            inputs.push(if input.is_integer() { dataset } else { options.preprocess.apply(dataset)? });
         }
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);
         if let Some(other) = inputs.iter().find(|dataset| dataset.n_samples() != n_samples) {

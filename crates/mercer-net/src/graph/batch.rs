@@ -72,7 +72,7 @@ impl Batch {
                     let major = outside / before;
                     major == 1 || (major <= size && size.is_multiple_of(major))
                 };
-                let here = Position { axis, major: if before == 0 { 1 } else { outside / before } };
+                let here = Position { axis, major: outside.checked_div(before).unwrap_or(1) };
                 if fits && !found.contains(&here) {
                     found.push(here);
                 }

@@ -110,7 +110,7 @@ impl File {
                 name: input.name.clone(),
                 shape: input.file_shape(sample),
                 batch: input.batch(),
-                kind: input.kind(),
+                kind: input.kind,
             })
             .collect();
         let baked = self.inputs.iter().filter_map(|input| input.fixed_batch).find(|&size| size > 1);

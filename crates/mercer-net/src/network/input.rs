@@ -25,9 +25,8 @@ pub struct Input {
     pub batch_axis: Option<usize>,
     /// The batch size that is written into the file.
     pub fixed_batch: Option<usize>,
-    /// Whether it takes integers, such as token ids.
-    pub integer: bool,
-    kind: Kind,
+    /// What its numbers stand for.
+    pub kind: Kind,
 }
 
 impl Input {
@@ -42,23 +41,23 @@ impl Input {
         let batch_axis = (batching == Batching::Samples && has_axes).then(|| named.unwrap_or(0));
         let fixed_batch = batch_axis.and_then(|axis| sizes.as_ref().and_then(|sizes| sizes[axis]));
         // ONNX numbers the integer types 2–7, 12 and 13, and bool 9.
-        let integer = matches!(info.element, 2..=7 | 9 | 12 | 13);
         let kind = match info.element {
             9 => Kind::Bool,
-            _ if integer => Kind::Int,
+            2..=7 | 12 | 13 => Kind::Int,
             _ => Kind::Float,
         };
-        Self { name: info.name.clone(), shape: sizes, batch_axis, fixed_batch, integer, kind }
+        Self { name: info.name.clone(), shape: sizes, batch_axis, fixed_batch, kind }
     }
 
     pub(super) fn of_value(value: &Value) -> Self {
         let sizes: Vec<_> = value.meta.shape.iter().map(|&size| Some(size)).collect();
         let (batch_axis, kind) = (Some(0), Kind::Float);
-        Self { name: value.name.clone(), shape: Some(sizes), batch_axis, fixed_batch: None, integer: false, kind }
+        Self { name: value.name.clone(), shape: Some(sizes), batch_axis, fixed_batch: None, kind }
     }
 
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
+    /// Whether it takes integers, such as token ids.
+    pub fn is_integer(&self) -> bool {
+        self.kind != Kind::Float
     }
 
     /// The declared sizes without the batch axis.

@@ -5,6 +5,7 @@ mod input;
 mod parameter;
 mod predict;
 
+pub use crate::onnx::Kind;
 pub use input::{Batching, Input};
 pub use parameter::{Parameter, Values};
 pub use predict::{Prediction, Shards};

@@ -7,6 +7,7 @@ mod tensor;
 mod wire;
 
 pub(crate) use detect::{Detected, detect, folded_normalisations};
-pub(crate) use lower::{InputShape, Kind, Request, lower};
+pub use lower::Kind;
+pub(crate) use lower::{InputShape, Request, lower};
 pub(crate) use model::{Dimension, Model, ValueInfo};
 pub use tensor::{Data, Tensor};

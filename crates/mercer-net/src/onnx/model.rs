@@ -57,7 +57,6 @@ pub(crate) enum Attribute {
     Graph(GraphDef),
     Floats(Vec<f32>),
     Ints(Vec<i64>),
-    Texts(Vec<String>),
     /// The attribute of that name of the function the node is in.
     Reference(String),
 }
@@ -195,7 +194,7 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
     let mut name = String::new();
     let mut kind = 0;
     let mut single: Option<Attribute> = None;
-    let (mut floats, mut ints, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut floats, mut ints) = (Vec::new(), Vec::new());
     let mut reference = String::new();
     let mut fields = Fields::new(message);
     while let Some((number, payload)) = fields.next()? {
@@ -208,7 +207,6 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
             6 => single = Some(Attribute::Graph(GraphDef::decode(payload.bytes()?, folder, depth + 1)?)),
             7 => payload.floats(&mut floats)?,
             8 => payload.integers(&mut ints)?,
-            9 => texts.push(payload.text()?),
             20 => kind = payload.integer()?,
             21 => reference = payload.text()?,
             _ => {}
@@ -221,11 +219,9 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
         (_, 2, None) => Attribute::Int(0),
         (_, 3, None) => Attribute::Text(String::new()),
         (_, _, Some(single)) => single,
-        (_, 8, None) => Attribute::Texts(texts),
         (_, 6, None) => Attribute::Floats(floats),
         (_, 7, None) => Attribute::Ints(ints),
         (_, _, None) if !floats.is_empty() => Attribute::Floats(floats),
-        (_, _, None) if !texts.is_empty() => Attribute::Texts(texts),
         (_, 0, None) => Attribute::Ints(ints),
         _ => return Ok(None),
     };

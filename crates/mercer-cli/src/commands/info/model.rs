@@ -179,7 +179,7 @@ impl InputReport {
             shape: input.shape.clone(),
             batch_axis: input.batch_axis,
             fixed_batch: input.fixed_batch,
-            integer: input.integer,
+            integer: input.is_integer(),
         }
     }
 

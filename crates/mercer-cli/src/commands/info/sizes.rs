@@ -75,10 +75,11 @@ fn sample_shape(input: &Input, given: &[GivenShape]) -> Result<Option<Vec<usize>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mercer::net::network::Kind;
 
     fn input(name: &str, sizes: &[Option<usize>]) -> Input {
         let shape = std::iter::once(None).chain(sizes.iter().copied()).collect();
-        Input { name: name.to_owned(), shape: Some(shape), batch_axis: Some(0), fixed_batch: None, integer: false }
+        Input { name: name.to_owned(), shape: Some(shape), batch_axis: Some(0), fixed_batch: None, kind: Kind::Float }
     }
 
     fn given(texts: &[&str]) -> Vec<GivenShape> {

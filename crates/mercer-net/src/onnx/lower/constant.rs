@@ -6,10 +6,14 @@ use crate::shape::numel;
 use std::sync::Arc;
 
 /// What the numbers of a value stand for. All are computed with as floating-point numbers; integers are exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Floating-point numbers.
+    #[default]
     Float,
+    /// Integers, such as token ids.
     Int,
+    /// Truth values, 0 and 1.
     Bool,
 }
 

@@ -21,7 +21,7 @@ mod samples;
 mod scope;
 
 pub(super) use constant::Host;
-pub(crate) use constant::Kind;
+pub use constant::Kind;
 pub(super) use scope::{Operand, Scope};
 
 use super::detect::Detected;
