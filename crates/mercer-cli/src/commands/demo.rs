@@ -129,7 +129,7 @@ impl DemoArguments {
         let network = mercer::net::Network::from_onnx(self.output.join("model.onnx")).ok()?;
         let graph = network.declared_graph().ok()?;
         let hidden = graph.nodes().iter().map(|node| graph.value(node.output));
-        let hidden = hidden
+        let mut hidden = hidden
             .filter(|value| value.meta.is_batched() && value.meta.numel() == N_FEATURES && !value.name.is_empty());
         hidden.next_back().map(|value| value.name.clone())
     }
