@@ -12,7 +12,7 @@ fn folder() -> Folder {
     let folder = Folder::with(&[]);
     folder.write("mlp.toml", ARCHITECTURE.as_bytes());
     let points = Array2::from_shape_fn((256, 2), |(row, column)| {
-        let step = [0.754_877_666, 0.569_840_291][column];
+        let step = [0.754_878, 0.569_84][column];
         2.0 * ((row as f32 * step).fract() - 0.5)
     });
     let classes: Array1<i64> = points.outer_iter().map(|point| i64::from(point[0] * point[1] > 0.0)).collect();
