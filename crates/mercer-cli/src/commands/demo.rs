@@ -128,10 +128,10 @@ impl DemoArguments {
     fn hidden_node(&self) -> Option<String> {
         let network = mercer::net::Network::from_onnx(self.output.join("model.onnx")).ok()?;
         let graph = network.declared_graph().ok()?;
-        let hidden = graph.nodes().iter().map(|node| graph.value(node.output));
-        let mut hidden = hidden
-            .filter(|value| value.meta.is_batched() && value.meta.numel() == N_FEATURES && !value.name.is_empty());
-        hidden.next_back().map(|value| value.name.clone())
+        let mut hidden = graph.nodes().iter().rev().map(|node| graph.value(node.output));
+        let found =
+            hidden.find(|value| value.meta.is_batched() && value.meta.numel() == N_FEATURES && !value.name.is_empty());
+        found.map(|value| value.name.clone())
     }
 }
 

@@ -30,13 +30,23 @@ impl FromStr for GivenShape {
     }
 }
 
+/// An input as far as shapes go: its name, and the sizes of a sample that the file declares.
+struct Declared<'a> {
+    name: &'a str,
+    sizes: Option<Vec<Option<usize>>>,
+}
+
 /// The shape of one sample of each input, or nothing where it stays unknown.
 pub(crate) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Failure> {
+    fill(inputs.iter().map(|input| Declared { name: &input.name, sizes: input.sample() }).collect(), given)
+}
+
+fn fill(inputs: Vec<Declared<'_>>, given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Failure> {
     for shape in given {
         if let Some(name) = &shape.input
-            && !inputs.iter().any(|input| input.name == *name)
+            && !inputs.iter().any(|input| input.name == name)
         {
-            let all: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+            let all: Vec<&str> = inputs.iter().map(|input| input.name).collect();
             let near = names::near(name, &all);
             let listed = if near.is_empty() { all.join(", ") } else { near.join(", ") };
             return Err(Failure::new(format!("--shape {name}=…: the network has no input named {name}"))
@@ -45,14 +55,15 @@ pub(crate) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Op
     }
     // All of them, so that every misfit is found.
     let shapes: Vec<Option<Vec<usize>>> =
-        inputs.iter().map(|input| sample_shape(input, given)).collect::<Result<_, _>>()?;
+        inputs.into_iter().map(|input| sample_shape(input, given)).collect::<Result<_, _>>()?;
     Ok(shapes.into_iter().collect())
 }
 
-fn sample_shape(input: &Input, given: &[GivenShape]) -> Result<Option<Vec<usize>>, Failure> {
-    let own = given.iter().rev().find(|shape| shape.input.as_deref() == Some(&input.name));
+fn sample_shape(input: Declared<'_>, given: &[GivenShape]) -> Result<Option<Vec<usize>>, Failure> {
+    let Declared { name, sizes: declared } = input;
+    let own = given.iter().rev().find(|shape| shape.input.as_deref() == Some(name));
     let shape = own.or_else(|| given.iter().rev().find(|shape| shape.input.is_none()));
-    let Some(declared) = input.sample() else { return Ok(shape.map(|shape| shape.sizes.clone())) };
+    let Some(declared) = declared else { return Ok(shape.map(|shape| shape.sizes.clone())) };
     let n_free = declared.iter().filter(|size| size.is_none()).count();
     let Some(GivenShape { sizes, .. }) = shape.filter(|_| n_free > 0 || own.is_some()) else {
         return Ok(declared.into_iter().collect());
@@ -67,7 +78,7 @@ fn sample_shape(input: &Input, given: &[GivenShape]) -> Result<Option<Vec<usize>
         return Ok(declared.into_iter().map(|size| size.or_else(|| free.next().copied())).collect());
     }
     let text: Vec<String> = declared.iter().map(|size| size.map_or("?".to_owned(), |size| size.to_string())).collect();
-    let (name, text) = (&input.name, text.join(", "));
+    let text = text.join(", ");
     Err(Failure::new(format!("--shape: {sizes:?} does not fit the input {name}, whose samples have shape [{text}]"))
         .hint(format!("give all its sizes, or the {n_free} that the file leaves free")))
 }
@@ -75,12 +86,6 @@ fn sample_shape(input: &Input, given: &[GivenShape]) -> Result<Option<Vec<usize>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mercer::net::network::Kind;
-
-    fn input(name: &str, sizes: &[Option<usize>]) -> Input {
-        let shape = std::iter::once(None).chain(sizes.iter().copied()).collect();
-        Input { name: name.to_owned(), shape: Some(shape), batch_axis: Some(0), fixed_batch: None, kind: Kind::Float }
-    }
 
     fn given(texts: &[&str]) -> Vec<GivenShape> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
@@ -88,14 +93,18 @@ mod tests {
 
     #[test]
     fn free_sizes_are_filled_in() {
-        let inputs = [input("ids", &[None]), input("image", &[Some(3), None, None])];
-        let shapes = |texts: &[&str]| sample_shapes(&inputs, &given(texts)).unwrap();
+        let try_shapes = |texts: &[&str]| {
+            let ids = Declared { name: "ids", sizes: Some(vec![None]) };
+            let image = Declared { name: "image", sizes: Some(vec![Some(3), None, None]) };
+            fill(vec![ids, image], &given(texts))
+        };
+        let shapes = |texts: &[&str]| try_shapes(texts).unwrap();
         assert_eq!(shapes(&[]), None);
         assert_eq!(shapes(&["ids=32"]), None);
         assert_eq!(shapes(&["ids=32", "image=3x8x9"]), Some(vec![vec![32], vec![3, 8, 9]]));
         assert_eq!(shapes(&["32", "image=8,9"]), Some(vec![vec![32], vec![3, 8, 9]]));
-        assert!(sample_shapes(&inputs, &given(&["image=4,8,9"])).is_err());
-        assert!(sample_shapes(&inputs, &given(&["idz=4"])).is_err());
+        assert!(try_shapes(&["image=4,8,9"]).is_err());
+        assert!(try_shapes(&["idz=4"]).is_err());
     }
 
     #[test]
