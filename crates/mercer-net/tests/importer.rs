@@ -36,7 +36,7 @@ fn numbers(count: usize, integer: bool) -> Vec<f64> {
 fn agrees(model: &Model, sample: &[usize], samples: usize) {
     let bytes = model.bytes();
     let single = Network::from_onnx_bytes(&bytes, Batching::Samples).expect("a readable model");
-    let integer = single.inputs()[0].integer;
+    let integer = single.inputs()[0].is_integer();
     let x = numbers(samples * sample.iter().product::<usize>(), integer);
     let whole = Network::from_onnx_bytes(&bytes, Batching::Whole).expect("a readable model");
     let shape: Vec<usize> = [samples].iter().chain(sample).copied().collect();
