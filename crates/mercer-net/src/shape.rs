@@ -1,8 +1,8 @@
 //! Row-major shapes: sizes, strides, broadcasting.
 
-/// The number of elements of a shape.
+/// The number of elements of a shape; the largest number there is if that is too large.
 pub fn numel(shape: &[usize]) -> usize {
-    shape.iter().product()
+    if shape.contains(&0) { 0 } else { shape.iter().fold(1, |count: usize, &size| count.saturating_mul(size)) }
 }
 
 /// Row-major strides.

@@ -70,7 +70,6 @@ fn models_that_cannot_be_run() {
 
 /// Sizes that are only seen when shapes are multiplied, or when memory is asked for.
 #[test]
-#[ignore = "mercer-net multiplies sizes unchecked and allocates what they say"]
 fn sizes_beyond_all_memory() {
     let folder = Folder::with(&["mlp.x.npy"]);
     folder.write_array("image.npy", Array4::<f32>::zeros((3, 1, 4, 4)).view());

@@ -121,7 +121,6 @@ fn what_cannot_be_trained() {
 }
 
 #[test]
-#[ignore = "mercer-net draws initial weights without asking how many"]
 fn a_network_beyond_all_memory() {
     let folder = folder();
     for width in ["1000000000000", "10000000000", "4000000000000000000"] {

@@ -8,6 +8,12 @@ use crate::network::{Network, Values};
 use crate::op::{Binary, Combine, Conv, Function, MatMul, Reshape, Unary, Window};
 use crate::shape::numel;
 
+/// The most numbers of a parameter.
+const MOST_ELEMENTS: usize = 1 << 30;
+
+/// The largest size of a layer along one axis; products of three are still numbers.
+const LARGEST: usize = 1 << 20;
+
 /// A network in the making. Samples have a leading axis of size one, as in files.
 pub(super) struct Assembly {
     pub(super) builder: GraphBuilder,
@@ -41,9 +47,12 @@ impl Assembly {
         Ok(self.builder.input("input", shape, Batch::axis(0)))
     }
 
-    pub(super) fn parameter(&mut self, name: &str, shape: &[usize], draw: Draw) -> ValueId {
+    pub(super) fn parameter(&mut self, name: &str, shape: &[usize], draw: Draw) -> Result<ValueId> {
+        if numel(shape) > MOST_ELEMENTS {
+            return Err(NetError::Setting(format!("{name} of shape {shape:?} is too large")));
+        }
         self.values.push(draw.values(self.seed, name, numel(shape)));
-        self.builder.parameter(name, shape)
+        Ok(self.builder.parameter(name, shape))
     }
 
     pub(super) fn scaled(&mut self, name: &str, x: ValueId, scale: f64) -> Result<ValueId> {
@@ -68,13 +77,13 @@ impl Assembly {
         positive(name, "width", width)?;
         let fan_in = self.builder.shape(x)[1];
         let scheme = self.scheme;
-        let weight = self.parameter(&format!("{name}.weight"), &[width, fan_in], scheme.kind.weight(fan_in));
+        let weight = self.parameter(&format!("{name}.weight"), &[width, fan_in], scheme.kind.weight(fan_in))?;
         let y = self.builder.node(&format!("{name}/product"), MatMul { transposed: true }, &[x, weight])?;
         let y = self.scaled(&format!("{name}/scale"), y, scheme.weight_scale(fan_in))?;
         if !self.bias {
             return Ok(y);
         }
-        let bias = self.parameter(&format!("{name}.bias"), &[width], scheme.kind.bias(fan_in));
+        let bias = self.parameter(&format!("{name}.bias"), &[width], scheme.kind.bias(fan_in))?;
         let bias = self.scaled(&format!("{name}/bias-scale"), bias, scheme.bias_scale())?;
         self.builder.node(&format!("{name}/bias"), Binary(Combine::Add), &[y, bias])
     }
@@ -98,7 +107,7 @@ impl Assembly {
         }
         let (in_channels, scheme) = (shape[1], self.scheme);
         let fan_in = in_channels * kernel * kernel;
-        let weight = self.parameter(&format!("{name}.weight"), &[channels, in_channels, kernel, kernel], draw);
+        let weight = self.parameter(&format!("{name}.weight"), &[channels, in_channels, kernel, kernel], draw)?;
         let window = Window {
             strides: vec![stride; 2],
             dilations: vec![1; 2],
@@ -110,7 +119,7 @@ impl Assembly {
         let draw_bias = scheme.kind.bias(fan_in);
         let node = format!("{name}/product");
         if self.bias && scale == 1.0 && bias_scale == 1.0 {
-            let bias = self.parameter(&format!("{name}.bias"), &[channels], draw_bias);
+            let bias = self.parameter(&format!("{name}.bias"), &[channels], draw_bias)?;
             return self.builder.node(&node, conv, &[x, weight, bias]);
         }
         let y = self.builder.node(&node, conv, &[x, weight])?;
@@ -118,7 +127,7 @@ impl Assembly {
         if !self.bias {
             return Ok(y);
         }
-        let bias = self.parameter(&format!("{name}.bias"), &[channels, 1, 1], draw_bias);
+        let bias = self.parameter(&format!("{name}.bias"), &[channels, 1, 1], draw_bias)?;
         let bias = self.scaled(&format!("{name}/bias-scale"), bias, bias_scale)?;
         self.builder.node(&format!("{name}/bias"), Binary(Combine::Add), &[y, bias])
     }
@@ -134,10 +143,10 @@ impl Assembly {
     }
 }
 
-/// Refuses a size of zero, by the name of its key.
+/// Refuses a size of zero or beyond reason, by the name of its key.
 pub(super) fn positive(place: &str, key: &str, value: usize) -> Result<()> {
-    if value == 0 {
-        return Err(NetError::Setting(format!("{place}: {key} = 0; accepted: whole numbers from 1")));
+    if !(1..=LARGEST).contains(&value) {
+        return Err(NetError::Setting(format!("{place}: {key} = {value}; accepted: whole numbers from 1 to {LARGEST}")));
     }
     Ok(())
 }

@@ -155,8 +155,8 @@ impl Resnet {
             return net.conv_drawn(name, x, sizes, draw);
         }
         let y = net.conv_drawn(name, x, sizes, draw)?;
-        let scale = net.parameter(&format!("{name}.scale"), &[channels, 1, 1], Draw::Constant(factor));
-        let shift = net.parameter(&format!("{name}.shift"), &[channels, 1, 1], Draw::Constant(0.0));
+        let scale = net.parameter(&format!("{name}.scale"), &[channels, 1, 1], Draw::Constant(factor))?;
+        let shift = net.parameter(&format!("{name}.shift"), &[channels, 1, 1], Draw::Constant(0.0))?;
         let y = net.builder.node(&format!("{name}/scale"), Binary(Combine::Mul), &[y, scale])?;
         net.builder.node(&format!("{name}/shift"), Binary(Combine::Add), &[y, shift])
     }

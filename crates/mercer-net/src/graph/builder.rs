@@ -71,10 +71,10 @@ impl GraphBuilder {
                 NetError::Shape { node: node.to_owned(), reason: format!("{reason} (operands {})", shapes.join(", ")) }
             }
         })?;
-        self.total += meta.numel();
+        self.total = self.total.saturating_add(meta.numel());
         if self.total > MAX_TOTAL {
-            let reason = "all values of the network together are too large".to_owned();
-            return Err(NetError::Unsupported { node: node.to_owned(), reason });
+            let reason = format!("a result of shape {:?} for one sample is too large", meta.shape);
+            return Err(NetError::Shape { node: node.to_owned(), reason });
         }
         let origin = Origin::Node(self.graph.nodes.len());
         let output = self.push(result.to_owned(), meta, origin);

@@ -153,6 +153,7 @@ impl Graph {
 
     /// Floating-point operations of a forward pass of one sample (a multiply and an add count as two).
     pub fn flops(&self) -> u64 {
-        self.nodes.iter().map(|node| node.op.flops(&self.metas(node), &self.value(node.output).meta)).sum()
+        let flops = |node: &Node| node.op.flops(&self.metas(node), &self.value(node.output).meta);
+        self.nodes.iter().map(flops).fold(0, u64::saturating_add)
     }
 }

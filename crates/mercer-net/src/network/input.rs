@@ -3,6 +3,7 @@
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Value};
 use crate::onnx::{Dimension, Kind, ValueInfo};
+use crate::shape::numel;
 
 /// What the inputs of a file hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl Input {
             let flat = d.len() == 1
                 || sample.len() == 1
                 || d.iter().filter(|&&s| s != 1).eq(sample.iter().filter(|&&s| s != 1));
-            flat && d.iter().product::<usize>() == sample.iter().product::<usize>()
+            flat && numel(d) == numel(sample)
         });
         if fits || same_count {
             return Ok(());

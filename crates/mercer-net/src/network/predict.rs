@@ -5,7 +5,7 @@ use crate::element::Element;
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Graph, Origin, Position, ValueId};
 use crate::op::{Conv, Gather, MatMul};
-use crate::run::{Keep, Weights, Workspace};
+use crate::run::{Keep, Weights, Workspace, out_of_memory};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -169,7 +169,10 @@ fn run<T: Element>(
 ) -> Result<Vec<T>> {
     let meta = &graph.value(id).meta;
     let size = meta.numel();
-    let mut values = vec![T::zero(); samples * size];
+    let wanted = samples.saturating_mul(size);
+    let mut values = Vec::new();
+    values.try_reserve_exact(wanted).map_err(|_| out_of_memory::<T>(wanted))?;
+    values.resize(wanted, T::zero());
     let sizes: Vec<usize> = graph.inputs().iter().map(|&input| graph.value(input).meta.numel()).collect();
     let grain = grain.max(1);
     let keep = Keep::Only(vec![id]);

@@ -92,7 +92,7 @@ impl Op for MatMul {
     }
 
     fn flops(&self, inputs: &[&Meta], output: &Meta) -> u64 {
-        2 * output.numel() as u64 * inputs[0].shape[inputs[0].rank() - 1] as u64
+        (output.numel() as u64).saturating_mul(2).saturating_mul(inputs[0].shape[inputs[0].rank() - 1] as u64)
     }
 
     fn outer_shape(&self, which: usize, inputs: &[&Meta], output: &Meta) -> Option<OuterShape> {

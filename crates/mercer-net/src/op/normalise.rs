@@ -36,7 +36,7 @@ impl Op for Normalise {
     }
 
     fn flops(&self, _: &[&Meta], output: &Meta) -> u64 {
-        8 * output.numel() as u64
+        (output.numel() as u64).saturating_mul(8)
     }
 
     fn as_any(&self) -> &dyn std::any::Any {

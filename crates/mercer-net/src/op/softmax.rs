@@ -33,7 +33,7 @@ impl Op for Softmax {
     }
 
     fn flops(&self, _: &[&Meta], output: &Meta) -> u64 {
-        20 * output.numel() as u64
+        (output.numel() as u64).saturating_mul(20)
     }
 
     fn as_any(&self) -> &dyn std::any::Any {

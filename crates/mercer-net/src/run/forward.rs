@@ -100,8 +100,10 @@ impl<T: Element> Workspace<T> {
         }
         self.samples = samples;
         for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
-            if slot.len() < size * samples {
-                slot.resize(size * samples, T::zero());
+            let wanted = size.saturating_mul(samples);
+            if slot.len() < wanted {
+                slot.try_reserve_exact(wanted - slot.len()).map_err(|_| out_of_memory::<T>(wanted))?;
+                slot.resize(wanted, T::zero());
             }
         }
         for (&id, data) in graph.inputs.iter().zip(inputs) {
@@ -159,6 +161,12 @@ impl<T: Element> Workspace<T> {
             Some(at) => Err(NetError::NotFinite { place: value.name.clone(), sample: at / value.meta.numel().max(1) }),
         }
     }
+}
+
+/// What a pass says when there is not enough memory for it.
+pub(crate) fn out_of_memory<T>(elements: usize) -> NetError {
+    let bytes = elements.saturating_mul(size_of::<T>());
+    NetError::Setting(format!("there is no memory for {bytes} bytes; run fewer samples at once"))
 }
 
 /// For every value the one whose memory it is: itself, unless it is a view of a batched value.

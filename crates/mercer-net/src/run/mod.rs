@@ -10,6 +10,7 @@ mod slots;
 mod tangent;
 
 pub use factor::{Factor, Factors};
+pub(crate) use forward::out_of_memory;
 pub use forward::{Keep, Workspace};
 pub use reverse::{Reverse, Target};
 pub use tangent::Tangent;

@@ -289,7 +289,8 @@ fn pad(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     // Negative padding crops.
     let mut cut = Slice { starts: vec![0; rank], steps: vec![1; rank], sizes: shape.clone() };
     for axis in 0..rank {
-        let (front, back) = ((-before[axis]).max(0) as usize, (-after[axis]).max(0) as usize);
+        let (front, back) =
+            (before[axis].saturating_neg().max(0) as usize, after[axis].saturating_neg().max(0) as usize);
         let Some(left) = shape[axis].checked_sub(front.saturating_add(back)) else {
             return Err(scope.misshapen(format!("cannot crop {front} + {back} of {}", shape[axis])));
         };

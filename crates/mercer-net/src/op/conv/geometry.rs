@@ -4,6 +4,9 @@
 use crate::op::InferError;
 use std::ops::Range;
 
+/// The most points along an axis of space, padding included.
+const LARGEST: usize = 1 << 31;
+
 /// How a window slides over one to three axes of space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -31,14 +34,18 @@ impl Window {
         }
         (0..input.len())
             .map(|axis| {
-                let extent = kernel[axis].checked_sub(1).map(|k| k * self.dilations[axis] + 1);
-                let padded = input[axis] + self.before[axis] + self.after[axis];
+                let dilation = self.dilations[axis];
+                let extent = kernel[axis].checked_sub(1).map(|k| k.saturating_mul(dilation).saturating_add(1));
+                let padded = input[axis].saturating_add(self.before[axis]).saturating_add(self.after[axis]);
+                if padded > LARGEST {
+                    return Err(InferError::Shape(format!("{padded} points with padding are too many")));
+                }
                 let Some(room) = extent.and_then(|extent| padded.checked_sub(extent)) else {
                     return Err(InferError::Shape(format!("window of {kernel:?} is larger than the input")));
                 };
                 let stride = self.strides[axis];
-                let mut size = room / stride + 1;
-                if round_up && !room.is_multiple_of(stride) && size * stride < input[axis] + self.before[axis] {
+                let mut size = (room / stride).saturating_add(1);
+                if round_up && !room.is_multiple_of(stride) && size.saturating_mul(stride) < input[axis].saturating_add(self.before[axis]) {
                     size += 1;
                 }
                 Ok(size)

@@ -64,7 +64,7 @@ impl Op for Conv {
 
     fn flops(&self, inputs: &[&Meta], output: &Meta) -> u64 {
         let patch: usize = inputs[1].shape[1..].iter().product();
-        2 * (output.numel() * patch) as u64
+        (output.numel() as u64).saturating_mul(2 * patch as u64)
     }
 
     fn outer_shape(&self, which: usize, inputs: &[&Meta], output: &Meta) -> Option<OuterShape> {

@@ -65,7 +65,7 @@ impl Op for Pool {
         let mut shape = x.shape[..2].to_vec();
         shape.extend(self.window.output(&x.shape[2..], &self.kernel, self.round_up)?);
         for axis in 0..self.kernel.len() {
-            let extent = (self.kernel[axis] - 1) * self.window.dilations[axis] + 1;
+            let extent = (self.kernel[axis] - 1).saturating_mul(self.window.dilations[axis]).saturating_add(1);
             if self.window.before[axis].max(self.window.after[axis]) >= extent {
                 return Err(InferError::Shape("padding is as wide as the window, which would see nothing else".into()));
             }
@@ -76,7 +76,7 @@ impl Op for Pool {
     }
 
     fn flops(&self, _: &[&Meta], output: &Meta) -> u64 {
-        (output.numel() * self.kernel.iter().product::<usize>()) as u64
+        (output.numel() as u64).saturating_mul(crate::shape::numel(&self.kernel) as u64)
     }
 
     fn as_any(&self) -> &dyn std::any::Any {
