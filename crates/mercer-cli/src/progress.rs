@@ -1,6 +1,7 @@
 //! A progress bar on standard error, with rate and time left, for work that takes a while.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Short work shows no bar.
@@ -38,6 +39,16 @@ impl Progress {
         self.bar.set_length(total);
         self.bar.set_message(format!(" ({text})"));
         self.at(done);
+    }
+
+    /// A line above the bar, once the work has taken longer than a moment.
+    pub(crate) fn line(&self, text: &str) {
+        if self.quiet || self.start.elapsed() <= PATIENCE {
+            return;
+        }
+        self.bar.suspend(|| {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        });
     }
 
     /// The time since the start.

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{count, grouped, shape};
-use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network, value_name};
+use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network};
 use crate::output::OutputFile;
 use crate::score::Score;
 use crate::{blocks, interrupt};
@@ -98,7 +98,7 @@ impl PredictArguments {
     ) -> Result<PredictReport, Failure> {
         let graph = network.graph(&samples.shapes()).about(&self.net)?;
         let shard = self.batch.map_or(Shards::of(&graph).grain, NonZeroUsize::get);
-        let at = self.at.as_deref().map(|name| value_name(&graph, name));
+        let at = self.at.as_deref();
         let blocks = blocks::of(&graph, at, samples.n_samples, shard, size_of::<T>());
         let progress = console.progress(samples.n_samples as u64, "samples");
         let mut score = samples.labels.as_ref().map(Score::start).transpose()?;

@@ -6,7 +6,7 @@ mod precision;
 mod preprocess;
 mod samples;
 
-pub(crate) use network::{ParameterOptions, node_name, open_network, value_name};
+pub(crate) use network::{ParameterOptions, open_network};
 pub(crate) use precision::{Precision, Real};
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use samples::{DataOptions, Samples};

@@ -1,7 +1,6 @@
 //! A network file, and which of its tensors are parameters.
 
 use crate::failure::{AboutNetwork, Failure};
-use mercer::net::graph::Graph;
 use mercer::net::{NetError, Network};
 use std::path::Path;
 
@@ -38,33 +37,4 @@ pub(crate) fn open_network(path: &Path, parameters: &ParameterOptions) -> Result
         })?;
     }
     Ok(network)
-}
-
-/// Name and operator of a node that the library calls `"name" (Operator)`.
-pub(crate) fn node_name(label: &str) -> (&str, &str) {
-    let parts =
-        label.strip_prefix('"').and_then(|rest| rest.strip_suffix(')')).and_then(|rest| rest.rsplit_once("\" ("));
-    parts.unwrap_or((label, ""))
-}
-
-/// What the user calls a node may be the name of its result, of an output, or of the node in the file; the library
-/// knows the first two.
-pub(crate) fn value_name<'a>(graph: &'a Graph, name: &'a str) -> &'a str {
-    if graph.outputs().iter().any(|(own, _)| own == name) || graph.find(name).is_some() {
-        return name;
-    }
-    let node = graph.nodes().iter().rev().find(|node| node_name(&node.name).0 == name);
-    node.map(|node| graph.value(node.output).name.as_str()).filter(|own| !own.is_empty()).unwrap_or(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_come_apart() {
-        assert_eq!(node_name("\"/conv1/Conv\" (Conv)"), ("/conv1/Conv", "Conv"));
-        assert_eq!(node_name("a \"b\" (c)"), ("a \"b\" (c)", ""));
-        assert_eq!(node_name(""), ("", ""));
-    }
 }

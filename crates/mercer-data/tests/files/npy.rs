@@ -70,12 +70,18 @@ fn no_samples_at_all() {
 }
 
 #[test]
+fn a_single_number_is_one_sample() {
+    let dataset = open(&fixture("scalar.npy"), None).unwrap();
+    assert_eq!((dataset.n_samples(), dataset.sample_shape().len()), (1, 0));
+    assert_eq!(dataset.read::<f64>().unwrap().len(), 1);
+}
+
+#[test]
 fn what_is_not_a_number_is_refused() {
     fails(open(&fixture("object.npy"), None), &["object.npy", "pickle"]);
     fails(open(&fixture("complex.npy"), None), &["imaginary"]);
     fails(open(&fixture("strings.npy"), None), &["class names"]);
     fails(open(&fixture("records.npy"), None), &["record"]);
-    fails(open(&fixture("scalar.npy"), None), &["axis of samples"]);
     fails(open(&fixture("le-f4.npy"), Some("x")), &["leave out `:x`"]);
     fails(open(&fixture("missing.npy"), None), &["missing.npy"]);
     fails(open(&fixture(""), None), &["folder"]);

@@ -146,7 +146,9 @@ impl Assembly {
 /// Refuses a size of zero or beyond reason, by the name of its key.
 pub(super) fn positive(place: &str, key: &str, value: usize) -> Result<()> {
     if !(1..=LARGEST).contains(&value) {
-        return Err(NetError::Setting(format!("{place}: {key} = {value}; accepted: whole numbers from 1 to {LARGEST}")));
+        return Err(NetError::Setting(format!(
+            "{place}: {key} = {value}; accepted: whole numbers from 1 to {LARGEST}"
+        )));
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(super) fn write(writer: &mut Writer<'_>, node: &Node) -> Result<()> {
 
 pub(super) fn unsupported(node: &Node, form: &str) -> NetError {
     let reason = format!("the primitive {} cannot be exported to ONNX in this form: {form}", node.op.name());
-    NetError::Unsupported { node: node.name.clone(), reason }
+    NetError::Unsupported { node: node.label(), reason }
 }
 
 pub(super) fn operands(writer: &Writer<'_>, node: &Node) -> Vec<String> {

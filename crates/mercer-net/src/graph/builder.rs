@@ -1,7 +1,7 @@
 //! Writing a graph node by node, with shapes inferred and checked on the way.
 
 use super::limits::{MAX_TOTAL, infer};
-use super::{Batch, Graph, Meta, Node, Origin, Value, ValueId};
+use super::{Batch, Graph, Meta, Node, Origin, Value, ValueId, label};
 use crate::error::{NetError, Result};
 use crate::op::{InferError, Op};
 use crate::shape::numel;
@@ -56,29 +56,37 @@ impl GraphBuilder {
         self.constant("", [], vec![value])
     }
 
-    /// Applies a primitive; `node` names it in errors.
-    pub fn node(&mut self, node: &str, op: impl Op + 'static, inputs: &[ValueId]) -> Result<ValueId> {
-        self.push_node(node, node, Arc::new(op), inputs)
+    /// Applies a primitive; `name` names the node and its result.
+    pub fn node(&mut self, name: &str, op: impl Op + 'static, inputs: &[ValueId]) -> Result<ValueId> {
+        let operator = op.name();
+        self.push_node(name, operator, Arc::new(op), inputs)
     }
 
-    /// Applies a primitive whose result has a name of its own.
-    pub fn push_node(&mut self, node: &str, result: &str, op: Arc<dyn Op>, inputs: &[ValueId]) -> Result<ValueId> {
+    /// Applies a primitive that is part of an operator of a file.
+    pub fn push_node(&mut self, name: &str, operator: &str, op: Arc<dyn Op>, inputs: &[ValueId]) -> Result<ValueId> {
+        let node = || label(name, operator);
         let metas: Vec<&Meta> = inputs.iter().map(|&id| &self.graph.value(id).meta).collect();
         let meta = infer(op.as_ref(), &metas).map_err(|error| match error {
-            InferError::Mixes => NetError::MixesSamples { node: node.to_owned() },
+            InferError::Mixes => NetError::MixesSamples { node: node() },
             InferError::Shape(reason) => {
                 let shapes: Vec<_> = metas.iter().map(|meta| format!("{:?}", meta.shape)).collect();
-                NetError::Shape { node: node.to_owned(), reason: format!("{reason} (operands {})", shapes.join(", ")) }
+                NetError::Shape { node: node(), reason: format!("{reason} (operands {})", shapes.join(", ")) }
             }
         })?;
         self.total = self.total.saturating_add(meta.numel());
         if self.total > MAX_TOTAL {
             let reason = format!("a result of shape {:?} for one sample is too large", meta.shape);
-            return Err(NetError::Shape { node: node.to_owned(), reason });
+            return Err(NetError::Shape { node: node(), reason });
         }
         let origin = Origin::Node(self.graph.nodes.len());
-        let output = self.push(result.to_owned(), meta, origin);
-        self.graph.nodes.push(Node { op, inputs: inputs.to_vec(), output, name: node.to_owned() });
+        let output = self.push(name.to_owned(), meta, origin);
+        self.graph.nodes.push(Node {
+            op,
+            inputs: inputs.to_vec(),
+            output,
+            name: name.to_owned(),
+            operator: operator.to_owned(),
+        });
         Ok(output)
     }
 

@@ -97,6 +97,19 @@ pub struct Node {
     pub output: ValueId,
     /// The name of the node of the file that it comes from.
     pub name: String,
+    /// The operator of the file that it comes from, or the primitive.
+    pub operator: String,
+}
+
+impl Node {
+    /// How errors and reports call it: `"name" (operator)`.
+    pub fn label(&self) -> String {
+        label(&self.name, &self.operator)
+    }
+}
+
+pub(crate) fn label(name: &str, operator: &str) -> String {
+    format!("{name:?} ({operator})")
 }
 
 /// A network as a function of one sample.

@@ -3,6 +3,7 @@
 use super::tensor::Tensor;
 use super::wire::{Fields, Payload, malformed};
 use crate::error::Result;
+use crate::graph::label;
 use std::path::Path;
 
 /// Graphs inside of nodes inside of graphs … no deeper than this.
@@ -184,8 +185,12 @@ impl NodeDef {
 
     /// How errors and reports call this node.
     pub(crate) fn label(&self) -> String {
-        let name = if self.name.is_empty() { self.outputs.first().map_or("", String::as_str) } else { &self.name };
-        format!("{name:?} ({})", self.op)
+        label(self.title(), &self.op)
+    }
+
+    /// The node's name or, where it has none, its first result's.
+    pub(crate) fn title(&self) -> &str {
+        if self.name.is_empty() { self.outputs.first().map_or("", String::as_str) } else { &self.name }
     }
 }
 

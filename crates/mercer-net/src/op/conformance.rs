@@ -97,10 +97,10 @@ impl<T: Element> Case<T> {
                 }
             })
             .collect();
-        let mut output = builder.push_node("case", "y", Arc::clone(op), &ids).expect("shapes of the case fit");
+        let mut output = builder.push_node("case", op.name(), Arc::clone(op), &ids).expect("shapes of the case fit");
         if twice {
             let shape = builder.shape(output).to_vec();
-            let again = builder.push_node("again", "y", Arc::clone(op), &ids).expect("shapes of the case fit");
+            let again = builder.push_node("again", op.name(), Arc::clone(op), &ids).expect("shapes of the case fit");
             inputs.push(batched(&shape).numbers(99, samples));
             let rest = builder.input("z", shape, Batch::Untracked);
             for other in [again, rest] {

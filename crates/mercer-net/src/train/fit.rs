@@ -85,6 +85,7 @@ pub struct Fit<'a> {
     folder: Option<PathBuf>,
     resume: bool,
     progress: Option<&'a dyn Progress>,
+    on_epoch: Option<&'a dyn Fn(&Epoch)>,
 }
 
 /// Samples per pass when a set is evaluated; what is computed does not depend on it.
@@ -93,7 +94,7 @@ const EVALUATION_ROWS: usize = 1024;
 impl<'a> Fit<'a> {
     /// A run that keeps everything in memory.
     pub fn new(settings: FitSettings) -> Self {
-        Self { settings, evaluation: None, folder: None, resume: false, progress: None }
+        Self { settings, evaluation: None, folder: None, resume: false, progress: None, on_epoch: None }
     }
 
     /// Evaluates these samples after every epoch.
@@ -114,6 +115,11 @@ impl<'a> Fit<'a> {
     /// Reports steps to this handle, and stops when it says so.
     pub fn progress(self, progress: &'a dyn Progress) -> Self {
         Self { progress: Some(progress), ..self }
+    }
+
+    /// Calls this after every epoch that was trained.
+    pub fn on_epoch(self, call: &'a dyn Fn(&Epoch)) -> Self {
+        Self { on_epoch: Some(call), ..self }
     }
 
     /// Trains. The history has one entry per epoch, those before a resumption included.
@@ -193,6 +199,9 @@ impl<'a> Fit<'a> {
             if let (Some(folder), Some(fingerprint)) = (&self.folder, &fingerprint) {
                 let saved = Saved { trainer, history: &history, fingerprint };
                 state::save(&folder.join(state::STATE), &saved)?;
+            }
+            if let (Some(call), Some(epoch)) = (self.on_epoch, history.last()) {
+                call(epoch);
             }
         }
         Ok(history)

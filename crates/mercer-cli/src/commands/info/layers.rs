@@ -1,7 +1,6 @@
 //! The layers of a network: its primitives in order.
 
 use crate::format::{shape, short};
-use crate::options::node_name;
 use mercer::net::graph::{Batch, Graph, Meta, Node, Origin};
 use serde::Serialize;
 
@@ -33,10 +32,9 @@ pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
         let inputs: Vec<_> = node.inputs.iter().map(|&id| graph.value(id)).collect();
         let metas: Vec<_> = inputs.iter().map(|value| &value.meta).collect();
         let parameters = inputs.iter().filter(|value| matches!(value.origin, Origin::Parameter(_)));
-        let (name, operator) = node_name(&node.name);
         Layer {
-            name: name.to_owned(),
-            operator: operator.to_owned(),
+            name: node.name.clone(),
+            operator: node.operator.clone(),
             output: output.name.clone(),
             primitive: node.op.name(),
             shape: output.meta.shape.clone(),

@@ -50,6 +50,16 @@ impl EpochReport {
         }
     }
 
+    /// What is shown while training goes on.
+    pub(crate) fn line(&self) -> String {
+        let accuracy = |value: Option<f64>| value.map_or_else(String::new, |v| format!(", {:.2} % right", 100.0 * v));
+        let mut line = format!("epoch {}: loss {:.4}{}", self.epoch, self.loss, accuracy(self.accuracy));
+        if let Some(loss) = self.evaluation_loss {
+            line += &format!("; evaluation {loss:.4}{}", accuracy(self.evaluation_accuracy));
+        }
+        line
+    }
+
     fn row(&self) -> Vec<String> {
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
         let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{:.2} %", 100.0 * value));

@@ -8,7 +8,7 @@ use crate::options::Real;
 use crate::progress::Progress;
 use mercer::data::{Existing, Labels, write_atomic};
 use mercer::net::progress::Progress as Handle;
-use mercer::net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Trainer};
+use mercer::net::train::{Epoch, Fit, FitSettings, Loss, Optimiser, Samples, Trainer};
 use mercer::net::{NetError, Network};
 use std::path::Path;
 
@@ -46,7 +46,9 @@ impl Run<'_> {
         let weights = self.network.weights::<T>(&graph);
         let mut trainer = Trainer::new(graph, weights, self.loss.clone(), self.optimiser.clone())?;
         let bar = Bar(console.progress(0, "steps"));
+        let report = |epoch: &Epoch| bar.0.line(&EpochReport::of(epoch).line());
         let mut fit = Fit::new(self.settings.clone()).folder(self.folder).resume(self.resume).progress(&bar);
+        fit = fit.on_epoch(&report);
         if let Some(samples) = self.evaluation {
             fit = fit.evaluation(samples);
         }

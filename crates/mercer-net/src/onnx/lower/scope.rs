@@ -220,9 +220,7 @@ impl<'a, 'b> Scope<'a, 'b> {
             return Err(self.unsupported("not constant"));
         }
         let ids: Vec<ValueId> = operands.iter().map(|operand| self.value(operand)).collect::<Result<_>>()?;
-        let label = self.node.label();
-        let name = if self.node.name.is_empty() { &label } else { &self.node.name };
-        let id = self.lowering.builder.push_node(&label, name, Arc::new(op), &ids)?;
+        let id = self.lowering.builder.push_node(self.node.title(), &self.node.op, Arc::new(op), &ids)?;
         self.lowering.kinds.insert(id, kind);
         Ok(Operand::Value(id))
     }

@@ -45,7 +45,10 @@ impl Window {
                 };
                 let stride = self.strides[axis];
                 let mut size = (room / stride).saturating_add(1);
-                if round_up && !room.is_multiple_of(stride) && size.saturating_mul(stride) < input[axis].saturating_add(self.before[axis]) {
+                if round_up
+                    && !room.is_multiple_of(stride)
+                    && size.saturating_mul(stride) < input[axis].saturating_add(self.before[axis])
+                {
                     size += 1;
                 }
                 Ok(size)
