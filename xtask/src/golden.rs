@@ -47,7 +47,7 @@ fn network(path: &Path) -> Fallible<bool> {
     let open = |key: &str| -> Fallible<Dataset> { Ok(Source::new(&values, Some(key)).open()?) };
     let x = open("x")?;
     let expected: Vec<f64> = open("outputs")?.read::<f64>()?.into_iter().collect();
-    let n_params = counted(&values)?;
+    let n_params = counted(&values, "n_params")?;
     let single = both::<f32>(&network, &x, &expected)?;
     let double = both::<f64>(&network, &x, &expected)?;
     let good = network.n_params() == n_params
@@ -65,11 +65,11 @@ fn network(path: &Path) -> Fallible<bool> {
     Ok(good)
 }
 
-/// The number of parameters of the reference: a scalar, which is not a data set of samples.
-fn counted(values: &Path) -> Fallible<usize> {
+/// A number of parameters of the reference: a scalar, which is not a data set of samples.
+pub(crate) fn counted(values: &Path, key: &str) -> Fallible<usize> {
     let mut archive = zip::ZipArchive::new(std::fs::File::open(values)?)?;
-    let count = npyz::NpyFile::new(archive.by_name("n_params.npy")?)?.into_vec::<i64>()?;
-    Ok(usize::try_from(*count.first().ok_or("n_params is empty")?)?)
+    let count = npyz::NpyFile::new(archive.by_name(&format!("{key}.npy"))?)?.into_vec::<i64>()?;
+    Ok(usize::try_from(*count.first().ok_or("a count is empty")?)?)
 }
 
 /// The errors at batch 6 and 1.

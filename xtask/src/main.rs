@@ -1,5 +1,6 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
+mod exports;
 mod golden;
 mod onnx_suite;
 mod python;
@@ -13,6 +14,7 @@ type Outcome = Result<bool, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
+  exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let command = arguments.next();
     let rest: Vec<String> = arguments.collect();
     let outcome = match command.as_deref() {
+        Some("exports") => exports::run(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         _ => {
