@@ -8,6 +8,7 @@
 
 mod activation;
 mod arithmetic;
+mod attention;
 mod constant;
 mod gather;
 mod linear;
