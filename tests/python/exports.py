@@ -1,4 +1,5 @@
-"""Exports well-known architectures with both of PyTorch's exporters, small and with random weights.
+"""Exports well-known architectures with both of PyTorch's exporters, small and with random weights; with the new one
+also at opset 23, where attention is one operator.
 
     python exports.py OUT [NAME]
 
@@ -148,7 +149,7 @@ def settle(model):
             nn.init.uniform_(module.running_var, 0.6, 1.4)
 
 
-def export(model, example, names, axes, path, dynamo):
+def export(model, example, names, axes, path, dynamo, opset):
     # The example has two samples: a size of one would be taken for a constant.
     example = tuple(tensor[:2].clone() for tensor in example)
     if dynamo:
@@ -158,10 +159,19 @@ def export(model, example, names, axes, path, dynamo):
         )
         if isinstance(model, First):
             shapes = (shapes,)
-        torch.onnx.export(model, example, path, input_names=names, dynamic_shapes=shapes, dynamo=True, verbose=False)
+        torch.onnx.export(
+            model,
+            example,
+            path,
+            input_names=names,
+            dynamic_shapes=shapes,
+            dynamo=True,
+            verbose=False,
+            opset_version=opset,
+        )
     else:
         torch.onnx.export(
-            model, example, path, input_names=names, dynamic_axes=dict(zip(names, axes)), dynamo=False, opset_version=17
+            model, example, path, input_names=names, dynamic_axes=dict(zip(names, axes)), dynamo=False, opset_version=opset
         )
 
 
@@ -183,14 +193,14 @@ def main():
         model, example, names, axes = make()
         model.eval()
         settle(model)
-        for exporter in ("dynamo", "legacy"):
+        for exporter, opset in (("dynamo", 20), ("dynamo23", 23), ("legacy", 17)):
             path = out / f"{name}.{exporter}.onnx"
             if path.exists():
                 continue
             if (name, exporter) == ("encoder", "legacy"):
                 axes = [{0: "batch"}]
             try:
-                export(model, example, names, axes, str(path), exporter == "dynamo")
+                export(model, example, names, axes, str(path), exporter != "legacy", opset)
             except Exception:
                 path.with_suffix(".txt").write_text(traceback.format_exc())
                 print(f"{name}: the {exporter} exporter failed; see {path.with_suffix('.txt').name}")

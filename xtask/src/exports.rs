@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-const PACKAGES: &[&str] = &[
-    "torch==2.15.0", "torchvision==0.29.2", "transformers==5.22.2", "onnx==1.23.2", "onnxscript", "numpy==2.4.6",
-];
+const PACKAGES: &[&str] =
+    &["torch==2.15.0", "torchvision==0.29.2", "transformers==5.22.2", "onnx==1.23.2", "onnxscript", "numpy==2.4.6"];
 
 /// Weights are stored, and batch normalisations folded, in single precision.
 const TOLERANCE: f64 = 1e-5;
@@ -31,7 +30,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let script = crate::root().join("tests/python/exports.py");
     python::run(environment.command().arg(script).arg(&folder))?;
     let only = crate::option(arguments, "--only").unwrap_or_default();
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
     paths.sort();
     let named = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     println!("{:<34} {:>9} {:>9}  {:>8} {:>8}", "network", "n_params", "PyTorch", "f32", "f64");

@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         "{:<28} {:>9} {:>9}  {:>8} {:>8}  {:>8} {:>8}",
         "network", "n_params", "expected", "f32, 6", "f32, 1", "f64, 6", "f64, 1"
     );
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder.join("nets"))?.map(|e| Ok(e?.path())).collect::<Fallible<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder.join("nets"))?.map(|e| Ok(e?.path())).collect::<Fallible<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     paths.sort();
     for path in paths {

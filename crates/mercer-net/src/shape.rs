@@ -31,15 +31,6 @@ pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// Strides with which `shape` is read as if it had the larger shape `target`: zero along broadcast axes.
-pub(crate) fn broadcast_strides(shape: &[usize], target: &[usize]) -> Vec<usize> {
-    let missing = target.len() - shape.len();
-    let own = strides(shape);
-    (0..target.len())
-        .map(|axis| if axis < missing || shape[axis - missing] == 1 { 0 } else { own[axis - missing] })
-        .collect()
-}
-
 /// The product of the sizes before, at and after `axis`.
 pub(crate) fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
     (numel(&shape[..axis]), shape[axis], numel(&shape[axis + 1..]))
@@ -55,7 +46,6 @@ mod tests {
         assert_eq!(broadcast(&[2, 1], &[1, 4]), Some(vec![2, 4]));
         assert_eq!(broadcast(&[], &[4]), Some(vec![4]));
         assert_eq!(broadcast(&[2], &[3]), None);
-        assert_eq!(broadcast_strides(&[3, 1], &[2, 3, 4]), [0, 1, 0]);
         assert_eq!(strides(&[2, 3, 4]), [12, 4, 1]);
     }
 }

@@ -97,7 +97,10 @@ fn normalisation_by_the_batch_is_refused() {
     let model = features().floats("scale", &[3], &[1.0, 2.0, 3.0]).floats("shift", &[3], &[0.0, 1.0, 0.0]);
     let model = model.floats("mean", &[3], &[0.0; 3]).floats("variance", &[3], &[1.0; 3]);
     let inputs = ["x", "scale", "shift", "mean", "variance"];
-    refused(&model.clone().node_with("BatchNormalization", &inputs, "y", &[Int("training_mode", 1)]), "BatchNormalization");
+    refused(
+        &model.clone().node_with("BatchNormalization", &inputs, "y", &[Int("training_mode", 1)]),
+        "BatchNormalization",
+    );
     agrees(&model.node("BatchNormalization", &inputs, "y"), &[3], 4);
 }
 

@@ -67,7 +67,11 @@ fn survives(bytes: &[u8]) {
             data.iter().zip(&shapes).map(|(data, shape)| (&data[..], &shape[..])).collect();
         let _ = network.predict(&inputs, 2, None, None);
     }
-    assert!(LARGEST.load(Ordering::Relaxed) < LIMIT, "a file made us ask for {} bytes", LARGEST.load(Ordering::Relaxed));
+    assert!(
+        LARGEST.load(Ordering::Relaxed) < LIMIT,
+        "a file made us ask for {} bytes",
+        LARGEST.load(Ordering::Relaxed)
+    );
 }
 
 /// Where a file holds structure and not weights: near words.
@@ -139,7 +143,9 @@ fn refused(model: &Model) {
         };
         let shapes: Vec<Vec<usize>> = network.inputs().iter().map(sample).collect();
         match network.graph(&shapes) {
-            Err(NetError::Unsupported { node, .. } | NetError::Shape { node, .. } | NetError::MixesSamples { node }) => {
+            Err(
+                NetError::Unsupported { node, .. } | NetError::Shape { node, .. } | NetError::MixesSamples { node },
+            ) => {
                 assert!(node.contains("\"y\""), "{node}");
             }
             other => panic!("not refused: {:?}", other.map(|_| "it runs")),
@@ -175,20 +181,68 @@ fn absurd_sizes_are_refused_before_they_are_allocated() {
     refused(&image().node_with("AveragePool", &["x"], "y", &wide));
     refused(&image().node_with("LRN", &["x"], "y", &[Int("size", i64::MAX)]));
     refused(&image().node_with("DepthToSpace", &["x"], "y", &[Int("blocksize", i64::MAX)]));
-    refused(&Model::new().input("x", FLOAT, &["batch".into(), (1usize << 50).into()]).output("y").node("Relu", &["x"], "y"));
+    refused(&Model::new().input("x", FLOAT, &["batch".into(), (1usize << 50).into()]).output("y").node(
+        "Relu",
+        &["x"],
+        "y",
+    ));
 }
 
 #[test]
 fn malformed_nodes_are_refused() {
     for op in [
-        "Add", "Clip", "Concat", "Conv", "Expand", "Flatten", "Gather", "GatherND", "GatherElements", "Gemm", "MatMul",
-        "MaxPool", "OneHot", "Pad", "Range", "ReduceMean", "Reshape", "Resize", "Shape", "Slice", "Softmax", "Split",
-        "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where", "BatchNormalization", "LayerNormalization",
-        "InstanceNormalization", "GroupNormalization", "LRN", "Trilu", "EyeLike", "CumSum", "ArgMax", "PRelu", "Pow",
-        "Constant", "ConstantOfShape", "Cast", "CastLike", "DepthToSpace", "SpaceToDepth", "Dropout", "If", "Mean",
+        "Add",
+        "Clip",
+        "Concat",
+        "Conv",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherND",
+        "GatherElements",
+        "Gemm",
+        "MatMul",
+        "MaxPool",
+        "OneHot",
+        "Pad",
+        "Range",
+        "ReduceMean",
+        "Reshape",
+        "Resize",
+        "Shape",
+        "Slice",
+        "Softmax",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+        "BatchNormalization",
+        "LayerNormalization",
+        "InstanceNormalization",
+        "GroupNormalization",
+        "LRN",
+        "Trilu",
+        "EyeLike",
+        "CumSum",
+        "ArgMax",
+        "PRelu",
+        "Pow",
+        "Constant",
+        "ConstantOfShape",
+        "Cast",
+        "CastLike",
+        "DepthToSpace",
+        "SpaceToDepth",
+        "Dropout",
+        "If",
+        "Mean",
         "Attention",
     ] {
-        for inputs in [&[][..], &["x"], &["x", "x"], &["x", "", "x"], &["", "x", "x"], &["e", "x"], &["x", "e", "n", "s"]] {
+        for inputs in
+            [&[][..], &["x"], &["x", "x"], &["x", "", "x"], &["", "x", "x"], &["e", "x"], &["x", "e", "n", "s"]]
+        {
             for axis in [None, Some(i64::MIN), Some(7), Some(-1)] {
                 let attributes = match axis {
                     None => vec![],

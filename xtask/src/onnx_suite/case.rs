@@ -4,21 +4,17 @@ use mercer_net::Tensor;
 use std::path::{Path, PathBuf};
 
 /// The operators that Mercer claims; a `node` case of others only may be refused.
-const CLAIMED: &[&str] = &[
-    "Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "Attention", "AveragePool",
-    "BatchNormalization", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Concat", "Constant", "ConstantOfShape", "Conv",
-    "Cos", "Cosh", "CumSum", "DepthToSpace", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Expand", "EyeLike",
-    "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
-    "Greater", "GreaterOrEqual", "GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "If",
-    "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log",
-    "LogSoftmax", "LpNormalization", "MatMul", "Max", "MaxPool", "Mean", "MeanVarianceNormalization", "Min", "Mish",
-    "Mod", "Mul", "Neg", "Not", "OneHot", "Or", "PRelu", "Pad", "Pow", "RMSNormalization", "Range", "Reciprocal",
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-    "ReduceSum", "ReduceSumSquare", "Relu", "Reshape", "Resize", "Round", "Selu", "Shape", "Shrink", "Sigmoid", "Sign",
-    "Sin", "Sinh", "Size", "Slice", "Softmax", "Softplus", "Softsign", "SpaceToDepth", "Split", "Sqrt", "Squeeze",
-    "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample",
-    "Where", "Xor",
-];
+const CLAIMED: &str = "\
+    Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization Cast \
+    CastLike Ceil Celu Clip Concat Constant ConstantOfShape Conv Cos Cosh CumSum DepthToSpace Div Dropout Elu \
+    Equal Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool \
+    GlobalMaxPool Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Identity If \
+    InstanceNormalization IsInf IsNaN LRN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax \
+    LpNormalization MatMul Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu \
+    Pad Pow RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax \
+    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize Round Selu Shape Shrink \
+    Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan \
+    Tanh ThresholdedRelu Tile Transpose Trilu Unsqueeze Upsample Where Xor";
 
 /// A model with inputs and the outputs it should have.
 #[derive(Debug)]
@@ -53,7 +49,7 @@ impl Case {
                 let text = std::fs::read_to_string(folder.join("tolerance.txt"))?;
                 let (relative, absolute) = text.split_once(' ').ok_or("a tolerance file is broken")?;
                 let ops = std::fs::read_to_string(folder.join("ops.txt"))?;
-                let claimed = ops.lines().all(|op| CLAIMED.contains(&op));
+                let claimed = ops.lines().all(|op| CLAIMED.split_whitespace().any(|claimed| claimed == op));
                 let group = match (group, claimed) {
                     ("node", true) => "node, claimed ops",
                     ("node", false) => "node, other ops",

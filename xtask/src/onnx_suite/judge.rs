@@ -69,7 +69,12 @@ impl Verdict {
 pub(super) fn judge(case: &Case) -> Verdict {
     let (models, data) = match (case.models(), case.data()) {
         (Ok(models), Ok(Some(data))) => (models, data),
-        _ => return Verdict { whole: Judgement::Unsupported("values that are not tensors of numbers".into()), samples: None },
+        _ => {
+            return Verdict {
+                whole: Judgement::Unsupported("values that are not tensors of numbers".into()),
+                samples: None,
+            };
+        }
     };
     let mut verdict = None;
     for (bytes, free) in models {

@@ -37,7 +37,8 @@ pub(super) fn table(results: &[(Case, Verdict)]) -> String {
             groups.push(case.group);
         }
     }
-    let mut text = format!("{:<34} {:>6} {:>8} {:>12} {:>8} {:>6}\n", "", "cases", "passed", "unsupported", "mixing", "wrong");
+    let mut text =
+        format!("{:<34} {:>6} {:>8} {:>12} {:>8} {:>6}\n", "", "cases", "passed", "unsupported", "mixing", "wrong");
     for group in groups {
         let (mut whole, mut samples) = (Row::default(), Row::default());
         for (_, verdict) in results.iter().filter(|(case, _)| case.group == group) {

@@ -54,9 +54,9 @@ impl Batch {
     pub fn moved(&self, to: impl Fn(usize) -> Option<usize>) -> Result<Self, Mixes> {
         match self {
             Self::Untracked => Ok(Self::Untracked),
-            Self::At(places) => Self::keep(
-                places.iter().filter_map(|p| to(p.axis).map(|axis| Position { axis, major: p.major })),
-            ),
+            Self::At(places) => {
+                Self::keep(places.iter().filter_map(|p| to(p.axis).map(|axis| Position { axis, major: p.major })))
+            }
         }
     }
 
@@ -72,7 +72,7 @@ impl Batch {
                     let major = outside / before;
                     major == 1 || (major <= size && size.is_multiple_of(major))
                 };
-                let here = Position { axis, major: if before == 0 { 1 } else { outside / before } };
+                let here = Position { axis, major: outside.checked_div(before).unwrap_or(1) };
                 if fits && !found.contains(&here) {
                     found.push(here);
                 }
@@ -86,9 +86,7 @@ impl Batch {
     pub fn meet(&self, other: &Self) -> Result<Self, Mixes> {
         match (self, other) {
             (Self::Untracked, known) | (known, Self::Untracked) => Ok(known.clone()),
-            (Self::At(a), Self::At(b)) => {
-                Self::keep(a.iter().copied().filter(|p| b.contains(p)))
-            }
+            (Self::At(a), Self::At(b)) => Self::keep(a.iter().copied().filter(|p| b.contains(p))),
         }
     }
 }

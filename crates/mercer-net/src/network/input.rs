@@ -32,9 +32,7 @@ pub struct Input {
 
 impl Input {
     pub(super) fn of_file(info: &ValueInfo, batching: Batching) -> Self {
-        let named_batch = |dimension: &Dimension| {
-            matches!(dimension, Dimension::Named(name) if name.to_lowercase().contains("batch") || name == "N")
-        };
+        let named_batch = |dimension: &Dimension| matches!(dimension, Dimension::Named(name) if name.to_lowercase().contains("batch") || name == "N");
         let sizes = info.shape.as_ref().map(|shape| {
             let size = |d: &Dimension| if let Dimension::Fixed(size) = d { Some(*size) } else { None };
             shape.iter().map(size).collect::<Vec<_>>()
@@ -89,7 +87,9 @@ impl Input {
             && declared.iter().zip(sample).all(|(declared, &size)| declared.is_none_or(|d| d == size));
         let complete: Option<Vec<usize>> = declared.iter().copied().collect();
         let same_count = complete.as_ref().is_some_and(|d| {
-            let flat = d.len() == 1 || sample.len() == 1 || d.iter().filter(|&&s| s != 1).eq(sample.iter().filter(|&&s| s != 1));
+            let flat = d.len() == 1
+                || sample.len() == 1
+                || d.iter().filter(|&&s| s != 1).eq(sample.iter().filter(|&&s| s != 1));
             flat && d.iter().product::<usize>() == sample.iter().product::<usize>()
         });
         if fits || same_count {

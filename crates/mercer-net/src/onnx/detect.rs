@@ -110,7 +110,8 @@ pub(crate) fn detect(graph: &GraphDef) -> Vec<Detected> {
         for (which, name) in node.inputs.iter().enumerate() {
             let Some(&(at, from_node)) = index.get(name.as_str()) else { continue };
             let tensor = &found[at].tensor;
-            let after_product = tensor.numel() == 1 && node.inputs.iter().any(|other| other != name && products.contains(other));
+            let after_product =
+                tensor.numel() == 1 && node.inputs.iter().any(|other| other != name && products.contains(other));
             let (is_parameter, role) = match verdict(node, which, tensor, from_node, after_product) {
                 Verdict::Parameter(role) => (true, role),
                 Verdict::Constant(role) => (false, role),

@@ -185,7 +185,9 @@ fn read_external(entries: &[(String, String)], folder: Option<&Path>, name: &str
     let relative = Path::new(location);
     let inside = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !inside || location.is_empty() {
-        return Err(malformed(format!("tensor {name:?}: external data at {location:?}, outside of the model's folder")));
+        return Err(malformed(format!(
+            "tensor {name:?}: external data at {location:?}, outside of the model's folder"
+        )));
     }
     let Some(folder) = folder else {
         return Err(malformed(format!("tensor {name:?} is kept in {location:?}; open the model from its file")));
@@ -200,13 +202,17 @@ fn read_external(entries: &[(String, String)], folder: Option<&Path>, name: &str
     // A link could lead elsewhere.
     let (real, home) = (path.canonicalize().map_err(io)?, folder.canonicalize().map_err(io)?);
     if !real.starts_with(&home) {
-        return Err(malformed(format!("tensor {name:?}: external data at {location:?}, outside of the model's folder")));
+        return Err(malformed(format!(
+            "tensor {name:?}: external data at {location:?}, outside of the model's folder"
+        )));
     }
     let mut file = std::fs::File::open(&real).map_err(io)?;
     let size = file.metadata().map_err(io)?.len();
     let length = length.unwrap_or(size.saturating_sub(offset));
     if offset.checked_add(length).is_none_or(|end| end > size) {
-        return Err(malformed(format!("tensor {name:?}: {location:?} has {size} bytes, too few for {offset} + {length}")));
+        return Err(malformed(format!(
+            "tensor {name:?}: {location:?} has {size} bytes, too few for {offset} + {length}"
+        )));
     }
     let mut bytes = vec![0; length as usize];
     file.seek(SeekFrom::Start(offset)).map_err(io)?;

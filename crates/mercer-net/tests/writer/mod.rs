@@ -3,12 +3,12 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 /// ONNX's numbers of element types.
-pub const FLOAT: u64 = 1;
-pub const INT64: u64 = 7;
+pub(crate) const FLOAT: u64 = 1;
+pub(crate) const INT64: u64 = 7;
 
 /// A size of an input: fixed or free.
 #[derive(Clone, Copy)]
-pub enum Size {
+pub(crate) enum Size {
     Fixed(usize),
     Free(&'static str),
 }
@@ -27,7 +27,7 @@ impl From<&'static str> for Size {
 
 /// An attribute of a node.
 #[derive(Clone)]
-pub enum Attribute {
+pub(crate) enum Attribute {
     Int(&'static str, i64),
     Ints(&'static str, Vec<i64>),
     Float(&'static str, f32),
@@ -36,7 +36,7 @@ pub enum Attribute {
 
 /// A model being written.
 #[derive(Clone, Default)]
-pub struct Model {
+pub(crate) struct Model {
     graph: Vec<u8>,
     opset: u64,
 }
@@ -85,23 +85,23 @@ fn value_info(name: &str, element: u64, shape: Option<&[Size]>) -> Vec<u8> {
 
 impl Model {
     /// An empty model of opset 17.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { graph: Vec::new(), opset: 17 }
     }
 
     /// An empty model of this opset.
-    pub fn of_opset(opset: u64) -> Self {
+    pub(crate) fn of_opset(opset: u64) -> Self {
         Self { opset, ..Self::new() }
     }
 
     /// An input.
-    pub fn input(mut self, name: &str, element: u64, shape: &[Size]) -> Self {
+    pub(crate) fn input(mut self, name: &str, element: u64, shape: &[Size]) -> Self {
         bytes(&mut self.graph, 11, &value_info(name, element, Some(shape)));
         self
     }
 
     /// An output.
-    pub fn output(mut self, name: &str) -> Self {
+    pub(crate) fn output(mut self, name: &str) -> Self {
         bytes(&mut self.graph, 12, &value_info(name, FLOAT, None));
         self
     }
@@ -117,26 +117,26 @@ impl Model {
     }
 
     /// An initialiser of floats: numbers that look random and are not.
-    pub fn weights(self, name: &str, shape: &[usize]) -> Self {
+    pub(crate) fn weights(self, name: &str, shape: &[usize]) -> Self {
         let count: usize = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|i| ((i * 37 + 11) % 101) as f32 / 101.0 - 0.45).collect();
         self.floats(name, shape, &values)
     }
 
     /// An initialiser of floats.
-    pub fn floats(self, name: &str, shape: &[usize], values: &[f32]) -> Self {
+    pub(crate) fn floats(self, name: &str, shape: &[usize], values: &[f32]) -> Self {
         let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.tensor(name, shape, FLOAT, &raw)
     }
 
     /// An initialiser of integers, a vector.
-    pub fn ints(self, name: &str, values: &[i64]) -> Self {
+    pub(crate) fn ints(self, name: &str, values: &[i64]) -> Self {
         let shape = [values.len()];
         self.shaped_ints(name, &shape, values)
     }
 
     /// A scalar integer.
-    pub fn int(self, name: &str, value: i64) -> Self {
+    pub(crate) fn int(self, name: &str, value: i64) -> Self {
         self.shaped_ints(name, &[], &[value])
     }
 
@@ -146,12 +146,12 @@ impl Model {
     }
 
     /// A node with one result; its name is that of the result.
-    pub fn node(self, op: &str, inputs: &[&str], output: &str) -> Self {
+    pub(crate) fn node(self, op: &str, inputs: &[&str], output: &str) -> Self {
         self.node_with(op, inputs, output, &[])
     }
 
     /// A node with one result and attributes.
-    pub fn node_with(mut self, op: &str, inputs: &[&str], output: &str, attributes: &[Attribute]) -> Self {
+    pub(crate) fn node_with(mut self, op: &str, inputs: &[&str], output: &str, attributes: &[Attribute]) -> Self {
         let mut node = Vec::new();
         inputs.iter().for_each(|name| bytes(&mut node, 1, name.as_bytes()));
         bytes(&mut node, 2, output.as_bytes());
@@ -187,7 +187,7 @@ impl Model {
     }
 
     /// The bytes of the file.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut model = Vec::new();
         number(&mut model, 1, 8);
         bytes(&mut model, 7, &self.graph);

@@ -1,9 +1,9 @@
 //! Looking things up by index.
 
 use super::constant::{Host, Kind};
+use super::samples::{along, doubled_axis};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
-use super::samples::{along, doubled_axis};
 use crate::graph::{Batch, Position};
 use crate::op::{Binary, Combine, Function, Gather, GatherElements, Reshape, Unary, Where};
 use crate::shape::strides;

@@ -10,6 +10,7 @@ mod activation;
 mod arithmetic;
 mod attention;
 mod constant;
+mod cut;
 mod gather;
 mod linear;
 mod normalise;
@@ -194,7 +195,11 @@ impl Lowering<'_> {
         }
         // Constant arithmetic that involves the batch size is done for two samples as well.
         let seconds = if matches!(node.op.as_str(), "Shape" | "Size") {
-            Scope::new(self, node, true).and_then(|mut scope| scope.shape_of_two()).ok().flatten().map(|host| vec![host])
+            Scope::new(self, node, true)
+                .and_then(|mut scope| scope.shape_of_two())
+                .ok()
+                .flatten()
+                .map(|host| vec![host])
         } else if depends && folded {
             let again = Scope::new(self, node, true).and_then(|mut scope| scope.lower());
             again.ok().map(|outputs| {
@@ -229,8 +234,7 @@ impl Lowering<'_> {
 
     /// A conditional whose condition is known.
     fn branch(&mut self, node: &NodeDef) -> Result<()> {
-        let unsupported =
-            |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
+        let unsupported = |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
         let condition = node.inputs.first().and_then(|name| self.names.get(name));
         let Some(Known { one: Operand::Constant(host), two }) = condition else {
             return Err(unsupported("a condition that depends on the data"));

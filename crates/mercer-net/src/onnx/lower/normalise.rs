@@ -3,7 +3,9 @@
 use super::constant::Kind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
-use crate::op::{Binary, Combine, Function, Normalise, Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Unary, Where, Window};
+use crate::op::{
+    Binary, Combine, Function, Normalise, Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Unary, Where, Window,
+};
 
 /// The widest window of a local response normalisation.
 const MAX_CHANNELS: usize = 1 << 16;

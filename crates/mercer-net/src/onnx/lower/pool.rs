@@ -28,11 +28,8 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         return Err(scope.unsupported("the indices of a max pool as an output"));
     }
     let window = window(scope, &shape[2..], &kernel)?;
-    let kind = if average {
-        Pooling::Average { count_padding: scope.int("count_include_pad", 0) != 0 }
-    } else {
-        Pooling::Max
-    };
+    let kind =
+        if average { Pooling::Average { count_padding: scope.int("count_include_pad", 0) != 0 } } else { Pooling::Max };
     let round_up = scope.int("ceil_mode", 0) != 0;
     let y = scope.emit(Pool { kind, kernel, window, round_up }, &[&x])?;
     scope.result(y)

@@ -18,16 +18,17 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axes = scope.integers_or(1, "axes")?.unwrap_or_default();
     let mut axes = scope.axes(&axes, rank)?;
     if axes.is_empty() {
-        if scope.int("noop_with_empty_axes", 0) != 0 && matches!(scope.op(), "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd") {
+        if scope.int("noop_with_empty_axes", 0) != 0
+            && matches!(scope.op(), "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd")
+        {
             return scope.result(x);
         }
         axes = (0..rank).collect();
     }
     let keep = scope.int("keepdims", 1) != 0;
     let square = |scope: &mut Scope<'_, '_>, x: &Operand| scope.emit(Unary(Function::Power(2.0)), &[x]);
-    let reduce = |scope: &mut Scope<'_, '_>, kind, x: &Operand| {
-        scope.emit(Reduce { kind, axes: axes.clone(), keep }, &[x])
-    };
+    let reduce =
+        |scope: &mut Scope<'_, '_>, kind, x: &Operand| scope.emit(Reduce { kind, axes: axes.clone(), keep }, &[x]);
     let y = match scope.op() {
         "ReduceSum" => reduce(scope, Reduction::Sum, &x)?,
         "ReduceMean" => reduce(scope, Reduction::Mean, &x)?,
@@ -99,4 +100,3 @@ fn cumulative(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let y = scope.emit(CumSum { axis, exclusive, reverse }, &[&x])?;
     scope.result(y)
 }
-

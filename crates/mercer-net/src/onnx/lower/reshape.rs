@@ -169,7 +169,7 @@ fn to_shape(
         let [axis] = differs[..] else { return Err(scope.mixes()) };
         // What lies outside of the batch must be whole axes before this one and a part of it.
         let before = numel(&result[..axis]);
-        let major = if before > 0 { around / before } else { 0 };
+        let major = around.checked_div(before).unwrap_or(0);
         if major == 0 || major * before != around || !result[axis].is_multiple_of(major) {
             return Err(scope.mixes());
         }

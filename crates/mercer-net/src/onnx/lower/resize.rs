@@ -51,7 +51,8 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     }
     let mode = scope.text("mode").unwrap_or("nearest");
     let old = scope.op() == "Upsample" || scope.opset() < 11;
-    let transform = scope.text("coordinate_transformation_mode").unwrap_or(if old { "asymmetric" } else { "half_pixel" });
+    let transform =
+        scope.text("coordinate_transformation_mode").unwrap_or(if old { "asymmetric" } else { "half_pixel" });
     let mut y = x;
     for axis in (0..rank).filter(|&axis| sizes[axis] != shape[axis] || scales[axis] != 1.0) {
         let (from, to, scale) = (shape[axis], sizes[axis], scales[axis]);
@@ -60,8 +61,20 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
             Some(match transform {
                 "asymmetric" => index / scale,
                 "half_pixel" => (index + 0.5) / scale - 0.5,
-                "pytorch_half_pixel" => if to > 1 { (index + 0.5) / scale - 0.5 } else { 0.0 },
-                "align_corners" => if to > 1 { index * (from as f64 - 1.0) / (to as f64 - 1.0) } else { 0.0 },
+                "pytorch_half_pixel" => {
+                    if to > 1 {
+                        (index + 0.5) / scale - 0.5
+                    } else {
+                        0.0
+                    }
+                }
+                "align_corners" => {
+                    if to > 1 {
+                        index * (from as f64 - 1.0) / (to as f64 - 1.0)
+                    } else {
+                        0.0
+                    }
+                }
                 _ => return None,
             })
         };
