@@ -48,7 +48,7 @@ fn network(path: &Path) -> Fallible<bool> {
     let open = |key: &str| -> Fallible<Dataset> { Ok(Source::new(&values, Some(key)).open()?) };
     let x = open("x")?;
     let expected: Vec<f64> = open("outputs")?.read::<f64>()?.into_iter().collect();
-    let n_params = counted(&values)?;
+    let n_params = counted(&values, "n_params")?;
     let single = both::<f32>(&network, &x, &expected)?;
     let double = both::<f64>(&network, &x, &expected)?;
     let good = network.n_params() == n_params
@@ -66,10 +66,10 @@ fn network(path: &Path) -> Fallible<bool> {
     Ok(good)
 }
 
-/// The number of parameters of the reference.
-fn counted(values: &Path) -> Fallible<usize> {
-    let count = Source::new(values, Some("n_params")).open()?.read::<f64>()?;
-    Ok(*count.first().ok_or("n_params is empty")? as usize)
+/// A number of parameters of the reference.
+pub(crate) fn counted(values: &Path, key: &str) -> Fallible<usize> {
+    let count = Source::new(values, Some(key)).open()?.read::<f64>()?;
+    Ok(*count.first().ok_or("a count is empty")? as usize)
 }
 
 /// The errors at batch 6 and 1.

@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
 mod bench;
+mod exports;
 mod golden;
 mod onnx_suite;
 mod python;
@@ -15,9 +16,10 @@ type Outcome = Result<bool, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  test                       runs all tests, Rust and Python; installs what they need
+  test [--torch]             runs all tests, Rust and Python; installs what they need (--torch: PyTorch too)
   bench [--only TEXT] [--rounds N] [--torch [PYTHON]]
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
+  exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let outcome = match command.as_deref() {
         Some("bench") => bench::all(&rest),
+        Some("exports") => exports::run(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         Some("test") => test::all(&rest),

@@ -4,8 +4,8 @@ use crate::python::{Environment, run};
 use crate::{Outcome, root};
 use std::process::Command;
 
-/// The Rust tests of the workspace, then the Python tests of what is exported.
-pub(crate) fn all(_: &[String]) -> Outcome {
+/// The Rust tests of the workspace, then the Python tests of what is exported; with `--torch`, PyTorch reads it too.
+pub(crate) fn all(arguments: &[String]) -> Outcome {
     let cargo = || Command::new(env!("CARGO"));
     run(cargo().current_dir(root()).args(["test", "--workspace", "--quiet"]))?;
     let exports = root().join("target/exports");
@@ -16,8 +16,10 @@ pub(crate) fn all(_: &[String]) -> Outcome {
     let example = ["run", "--quiet", "--package", "mercer-net", "--example", "export_fixture", "--"];
     run(cargo().current_dir(root()).args(example).arg(&exports))?;
     let requirements = std::fs::read_to_string(root().join("tests/python/requirements.txt"))?;
-    let packages: Vec<&str> = requirements.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let python = Environment::new("python-tests", &packages)?;
+    let mut packages: Vec<&str> = requirements.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let torch = arguments.iter().any(|argument| argument == "--torch");
+    packages.extend(torch.then_some("torch"));
+    let python = Environment::new(if torch { "python-tests-torch" } else { "python-tests" }, &packages)?;
     run(python.command().current_dir(root()).env("MERCER_EXPORTS", &exports).args([
         "-m",
         "pytest",

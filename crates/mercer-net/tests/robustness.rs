@@ -88,9 +88,10 @@ fn structure(bytes: &[u8]) -> Vec<usize> {
 
 const FILES: [&str; 3] = ["mlp_tanh.onnx", "tiny_bert_legacy.onnx", "conv_zoo_legacy.onnx"];
 
-/// How many damaged files are tried; more with the environment variable of proptest.
+/// How many damaged files are tried; more with proptest's `PROPTEST_CASES`.
 fn budget() -> ProptestConfig {
-    ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() }
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {

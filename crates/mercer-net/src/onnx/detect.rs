@@ -13,6 +13,15 @@ pub(crate) struct Detected {
     pub(crate) tensor: Tensor,
     pub(crate) is_parameter: bool,
     pub(crate) reason: String,
+    /// The parameter whose numbers these are.
+    pub(crate) tied: Option<Tied>,
+}
+
+/// A copy of a parameter: exporters write an embedding that is also the output layer twice, the second time transposed.
+#[derive(Clone, Debug)]
+pub(crate) struct Tied {
+    pub(crate) to: String,
+    pub(crate) transposed: bool,
 }
 
 /// How a use of a tensor speaks for or against its being a parameter.
@@ -79,7 +88,7 @@ pub(crate) fn detect(graph: &GraphDef) -> Vec<Detected> {
     let mut index: HashMap<&str, (usize, bool)> = HashMap::new();
     let mut add = |name: &str, tensor: &Tensor| {
         let tensor = Tensor { name: name.to_owned(), ..tensor.clone() };
-        found.push(Detected { tensor, is_parameter: false, reason: "not used".to_owned() });
+        found.push(Detected { tensor, is_parameter: false, reason: "not used".to_owned(), tied: None });
         found.len() - 1
     };
     for tensor in graph.initializers.iter().filter(|tensor| tensor.is_float()) {
@@ -115,11 +124,52 @@ pub(crate) fn detect(graph: &GraphDef) -> Vec<Detected> {
             }
         }
     }
+    tie(&mut found);
     found
 }
 
-/// The number of convolutions whose weights the exporter renamed because it folded a batch normalisation into them.
+/// Finds weights that are copies of an embedding: one weight used twice counts once.
+fn tie(found: &mut [Detected]) {
+    let is = |detected: &Detected, role: &str| {
+        detected.is_parameter && detected.tensor.shape.len() == 2 && detected.reason.starts_with(role)
+    };
+    let tables: Vec<usize> = (0..found.len()).filter(|&at| is(&found[at], "embedding")).collect();
+    for at in (0..found.len()).filter(|&at| is(&found[at], "weight")).collect::<Vec<_>>() {
+        for &table in &tables {
+            let Some(transposed) = copies(&found[table].tensor, &found[at].tensor) else { continue };
+            let to = found[table].tensor.name.clone();
+            let entry = &mut found[at];
+            entry.is_parameter = false;
+            entry.reason = format!("a copy of {to}{}", if transposed { ", transposed" } else { "" });
+            entry.tied = Some(Tied { to, transposed });
+            break;
+        }
+    }
+}
+
+/// Whether a matrix has the numbers of another one, as it is (`false`) or transposed (`true`). Matrices of equal numbers
+/// say nothing.
+fn copies(a: &Tensor, b: &Tensor) -> Option<bool> {
+    let (Data::F32(x), Data::F32(y)) = (&a.data, &b.data) else { return None };
+    if x.iter().all(|number| *number == x[0]) {
+        return None;
+    }
+    let [rows, columns] = a.shape[..] else { return None };
+    if b.shape == [columns, rows] && (0..x.len()).all(|at| x[at] == y[at % columns * rows + at / columns]) {
+        return Some(true);
+    }
+    (a.shape == b.shape && x == y).then_some(false)
+}
+
+/// The number of convolutions into which an exporter folded a batch normalisation. The legacy exporter of PyTorch renames
+/// their weights; the new one gives those without a bias one that is named after the weight.
 pub(crate) fn folded_normalisations(graph: &GraphDef) -> usize {
-    let renamed = |name: &String| name.starts_with("onnx::Conv_");
-    graph.nodes.iter().filter(|node| node.op == "Conv" && node.inputs.get(1).is_some_and(renamed)).count()
+    let folded = |node: &&NodeDef| match (node.op.as_str(), &node.inputs[..]) {
+        ("Conv", [_, weight, rest @ ..]) => {
+            let named = |bias: &String| bias.strip_suffix("_bias") == Some(weight);
+            weight.starts_with("onnx::Conv_") || rest.first().is_some_and(named)
+        }
+        _ => false,
+    };
+    graph.nodes.iter().filter(folded).count()
 }

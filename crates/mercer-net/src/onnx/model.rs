@@ -58,6 +58,8 @@ pub(crate) enum Attribute {
     Graph(GraphDef),
     Floats(Vec<f32>),
     Ints(Vec<i64>),
+    /// A list of texts: no operator that is supported reads one.
+    Texts,
     /// The attribute of that name of the function the node is in.
     Reference(String),
 }
@@ -199,7 +201,7 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
     let mut name = String::new();
     let mut kind = 0;
     let mut single: Option<Attribute> = None;
-    let (mut floats, mut ints) = (Vec::new(), Vec::new());
+    let (mut floats, mut ints, mut has_texts) = (Vec::new(), Vec::new(), false);
     let mut reference = String::new();
     let mut fields = Fields::new(message);
     while let Some((number, payload)) = fields.next()? {
@@ -212,6 +214,7 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
             6 => single = Some(Attribute::Graph(GraphDef::decode(payload.bytes()?, folder, depth + 1)?)),
             7 => payload.floats(&mut floats)?,
             8 => payload.integers(&mut ints)?,
+            9 => has_texts = true,
             20 => kind = payload.integer()?,
             21 => reference = payload.text()?,
             _ => {}
@@ -224,9 +227,11 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
         (_, 2, None) => Attribute::Int(0),
         (_, 3, None) => Attribute::Text(String::new()),
         (_, _, Some(single)) => single,
+        (_, 8, None) => Attribute::Texts,
         (_, 6, None) => Attribute::Floats(floats),
         (_, 7, None) => Attribute::Ints(ints),
         (_, _, None) if !floats.is_empty() => Attribute::Floats(floats),
+        (_, _, None) if has_texts => Attribute::Texts,
         (_, 0, None) => Attribute::Ints(ints),
         _ => return Ok(None),
     };

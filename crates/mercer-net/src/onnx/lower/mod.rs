@@ -8,7 +8,9 @@
 
 mod activation;
 mod arithmetic;
+mod attention;
 mod constant;
+mod cut;
 mod gather;
 mod linear;
 mod normalise;
@@ -24,10 +26,11 @@ pub(super) use constant::Host;
 pub use constant::Kind;
 pub(super) use scope::{Operand, Scope};
 
-use super::detect::Detected;
+use super::detect::{Detected, Tied};
 use super::model::{Attribute, FunctionDef, GraphDef, Model, NodeDef};
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Graph, GraphBuilder, ValueId, count};
+use crate::op::Transpose;
 use std::collections::HashMap;
 
 /// An input of the model as it is to be lowered.
@@ -104,6 +107,9 @@ pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
         let id = lowering.builder.parameter(&detected.tensor.name, detected.tensor.shape.clone());
         lowering.define(&detected.tensor.name, Operand::Value(id), Kind::Float);
     }
+    for detected in tensors.iter().filter(|detected| !detected.is_parameter) {
+        lowering.tied(detected)?;
+    }
     lowering.graph(&model.graph)?;
     for output in &model.graph.outputs {
         let id = lowering.output(&output.name)?;
@@ -118,6 +124,18 @@ impl Lowering<'_> {
             self.kinds.insert(id, kind);
         }
         self.names.insert(name.to_owned(), Known { one: operand, two: None });
+    }
+
+    /// A copy of a parameter is that parameter, turned if need be.
+    fn tied(&mut self, detected: &Detected) -> Result<()> {
+        let Some(Tied { to, transposed }) = &detected.tied else { return Ok(()) };
+        let Some(Known { one: Operand::Value(source), .. }) = self.names.get(to) else { return Ok(()) };
+        let (name, mut id) = (&detected.tensor.name, *source);
+        if *transposed {
+            id = self.builder.node(name, Transpose { perm: vec![1, 0] }, &[id])?;
+        }
+        self.define(name, Operand::Value(id), Kind::Float);
+        Ok(())
     }
 
     /// Lowers the nodes of a graph in an order in which operands come first.

@@ -1,7 +1,7 @@
 //! One node being lowered: its attributes, its operands, and the primitives it becomes.
 
 use super::constant::{Host, Kind, evaluate};
-use super::{Lowering, activation, arithmetic, gather, linear, normalise, plumbing, pool, reduce, reshape};
+use super::{Lowering, activation, arithmetic, attention, gather, linear, normalise, plumbing, pool, reduce, reshape};
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Meta, ValueId, count, infer};
 use crate::onnx::model::{Attribute, NodeDef};
@@ -62,7 +62,7 @@ impl<'a, 'b> Scope<'a, 'b> {
         }
         let families =
             [activation::lower, arithmetic::lower, linear::lower, normalise::lower, pool::lower, reduce::lower];
-        let families = families.into_iter().chain([gather::lower, reshape::lower, plumbing::lower]);
+        let families = families.into_iter().chain([gather::lower, reshape::lower, plumbing::lower, attention::lower]);
         for family in families {
             if let Some(results) = family(self)? {
                 return Ok(results);
