@@ -41,9 +41,9 @@ impl Progress {
         self.at(done);
     }
 
-    /// A line above the bar, once the work has taken longer than a moment.
+    /// A line above the bar, once the work has taken so long that one wants to know.
     pub(crate) fn line(&self, text: &str) {
-        if self.quiet || self.start.elapsed() <= PATIENCE {
+        if self.quiet || self.start.elapsed() <= 6 * PATIENCE {
             return;
         }
         self.bar.suspend(|| {
