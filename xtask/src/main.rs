@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
 mod bench;
+mod cifar10;
 mod golden;
 mod onnx_suite;
 mod python;
@@ -18,6 +19,7 @@ cargo xtask COMMAND
   test                       runs all tests, Rust and Python; installs what they need
   bench [--only TEXT] [--rounds N] [--torch [PYTHON]]
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
+  cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let outcome = match command.as_deref() {
         Some("bench") => bench::all(&rest),
+        Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         Some("test") => test::all(&rest),
