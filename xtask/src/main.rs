@@ -1,8 +1,8 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
 mod bench;
-mod exports;
 mod cifar10;
+mod exports;
 mod golden;
 mod onnx_suite;
 mod python;

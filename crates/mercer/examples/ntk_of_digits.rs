@@ -4,9 +4,9 @@
 
 use mercer::data::{Dataset, Labels, digits};
 use mercer::kernel::{Kind, Ntk};
+use mercer::net::Network;
 use mercer::net::arch::{Cnn, Layer};
 use mercer::net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
-use mercer::net::Network;
 use std::fmt::Write;
 
 /// Digits of each class in the picture, and pixels of a cell.

@@ -155,11 +155,14 @@ impl<T: Element> Kernel<T> for Binary {
         let own = call.arg(which);
         let reduce = Loops::broadcast(shape, [own.shape]);
         let (size, own_size) = (crate::shape::numel(shape), own.numel());
+        let plain = matches!((self.0, which), (Combine::Add, _) | (Combine::Sub, 0));
+        if plain && own_size == size {
+            return super::write(dx, dy, add);
+        }
         let [partial] = scratch.take([size]);
         if !add {
             dx.fill(T::zero());
         }
-        let plain = matches!((self.0, which), (Combine::Add, _) | (Combine::Sub, 0));
         for sample in 0..call.samples {
             if !plain {
                 with_partial!(self.0, which, |f| zip(&loops, a.sample(sample), b.sample(sample), partial, f));

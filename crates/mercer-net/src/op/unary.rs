@@ -298,6 +298,21 @@ impl Function {
     }
 }
 
+/// `dx = f(s, dy)`, or added to it.
+fn scaled<T: Element>(s: &[T], dy: &[T], dx: &mut [T], add: bool, f: impl Fn(T, T) -> T) {
+    dispatch(
+        #[inline(always)]
+        || {
+            let terms = dx.iter_mut().zip(dy.iter().zip(s));
+            if add {
+                terms.for_each(|(dx, (&dy, &s))| *dx += f(s, dy));
+            } else {
+                terms.for_each(|(dx, (&dy, &s))| *dx = f(s, dy));
+            }
+        },
+    );
+}
+
 /// √(2/π) and the cubic coefficient of the tanh form of GELU (Hendrycks and Gimpel 2016, arXiv 1606.08415).
 const GELU_SCALE: f64 = 0.797_884_560_802_865_4;
 const GELU_CUBIC: f64 = 0.044_715;
@@ -345,22 +360,16 @@ impl<T: Element> Kernel<T> for Unary {
     ) {
         let (x, y) = (call.arg(0), call.result());
         let size = x.numel();
+        if self.0 == Function::Relu && seeds == 1 && x.batched {
+            // By far the most common case needs no memory for its slopes.
+            return scaled(x.data, dy, dx, add, |x, dy| if x > T::zero() { dy } else { T::zero() });
+        }
         let [slope] = scratch.take([size]);
         for sample in 0..call.samples {
             self.0.slopes(x.sample(sample), y.sample(sample), slope);
             for at in sample * seeds..(sample + 1) * seeds {
                 let (dy, dx) = (&dy[at * size..(at + 1) * size], &mut dx[at * size..(at + 1) * size]);
-                dispatch(
-                    #[inline(always)]
-                    || {
-                        let terms = dx.iter_mut().zip(dy.iter().zip(slope.iter()));
-                        if add {
-                            terms.for_each(|(dx, (&dy, &s))| *dx += dy * s);
-                        } else {
-                            terms.for_each(|(dx, (&dy, &s))| *dx = dy * s);
-                        }
-                    },
-                );
+                scaled(slope, dy, dx, add, |s, dy| dy * s);
             }
         }
     }

@@ -34,38 +34,29 @@ fn each_row(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, Opti
     }
 }
 
-/// Where the window keeps the rows' length and steps by one, a plane of patches is the image's plane, shifted: visits the
-/// shifted runs as `body(to, from, count, edge)`. Of every row of `to`, the columns in `edge` are padding, whatever was
-/// copied there. Rows of `to` outside of the run are padding too.
+/// Where the window keeps the rows' length and steps by one, a plane of patches is the image's plane, shifted. Visits the
+/// points of the window as `body(point, run)`; the run is the same for all channels.
 #[inline(always)]
-fn each_plane(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(Range<usize>, Run, Range<usize>)) {
+fn each_shift(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, &Run)) {
     let [_, height, width] = g.input;
-    let size = strip.len() * width;
-    let mut to = 0;
-    for channel in 0..g.channels / g.groups {
-        for kh in 0..g.kernel[1] {
-            // Rows of the strip that meet a row of the image.
-            let down = (kh * g.dilations[1]) as isize - g.before[1] as isize;
-            let first = (-down).max(strip.start as isize).min(strip.end as isize) as usize;
-            let last = (height as isize - down).min(strip.end as isize).max(first as isize) as usize;
-            for kw in 0..g.kernel[2] {
-                let right = (kw * g.dilations[2]) as isize - g.before[2] as isize;
-                let plane = channel * height * width;
-                let start = (first as isize + down) * width as isize + right;
-                let end = start + ((last - first) * width) as isize;
-                // What the shift pushes out of the plane is padding in any case.
-                let (from, until) = (start.max(0), end.min((height * width) as isize));
-                let run = if last > first && until > from {
-                    let skipped = (from - start) as usize;
-                    let to = (first - strip.start) * width + skipped;
-                    Run { to, from: plane + from as usize, count: (until - from) as usize }
-                } else {
-                    Run { to: 0, from: plane, count: 0 }
-                };
-                let edge = if right < 0 { 0..(-right) as usize } else { width - right as usize..width };
-                body(to..to + size, run, edge);
-                to += size;
+    for kh in 0..g.kernel[1] {
+        // Rows of the strip that meet a row of the image.
+        let down = (kh * g.dilations[1]) as isize - g.before[1] as isize;
+        let first = (-down).max(strip.start as isize).min(strip.end as isize) as usize;
+        let last = (height as isize - down).min(strip.end as isize).max(first as isize) as usize;
+        for kw in 0..g.kernel[2] {
+            let right = (kw * g.dilations[2]) as isize - g.before[2] as isize;
+            let start = (first as isize + down) * width as isize + right;
+            let end = start + ((last - first) * width) as isize;
+            // What the shift pushes out of the plane is padding in any case.
+            let (from, until) = (start.max(0), end.min((height * width) as isize));
+            let edge = if right < 0 { 0..(-right) as usize } else { width - right as usize..width };
+            let mut run = Run { to: 0, from: 0, count: 0, edge };
+            if last > first && until > from {
+                run.to = (first - strip.start) * width + (from - start) as usize;
+                (run.from, run.count) = (from as usize, (until - from) as usize);
             }
+            body(kh * g.kernel[2] + kw, &run);
         }
     }
 }
@@ -78,11 +69,13 @@ fn clear_columns<T: Element>(plane: &mut [T], width: usize, columns: Range<usize
     }
 }
 
-/// A run of a shifted plane: `count` elements from `from` of the image to `to` of the plane of patches.
+/// A run of a shifted plane: `count` elements from `from` of the image's plane to `to` of the plane of patches. What is
+/// outside of the run is padding, and so are the columns `edge` of every row, whatever the shift brought there.
 struct Run {
     to: usize,
     from: usize,
     count: usize,
+    edge: Range<usize>,
 }
 
 /// The patches of a strip as a `patch × positions` matrix; the image itself where that is the same.
@@ -96,13 +89,19 @@ pub(super) fn to_patches<'a, T: Element>(
         return image;
     }
     if g.is_shift() {
-        let width = g.input[2];
-        each_plane(g, strip, |plane, run, edge| {
-            let to = &mut patches[plane];
-            to[..run.to].fill(T::zero());
-            to[run.to + run.count..].fill(T::zero());
-            to[run.to..run.to + run.count].copy_from_slice(&image[run.from..run.from + run.count]);
-            clear_columns(to, width, edge);
+        let (width, plane) = (g.input[2], g.input[1] * g.input[2]);
+        let (size, points) = (strip.len() * width, g.kernel[1] * g.kernel[2]);
+        each_shift(g, strip, |point, run| {
+            let end = run.to + run.count;
+            let to = patches[point * size..].chunks_mut(points * size);
+            for (to, from) in to.zip(image.chunks_exact(plane)) {
+                to[run.to..end].copy_from_slice(&from[run.from..run.from + run.count]);
+                if run.count < size {
+                    to[..run.to].fill(T::zero());
+                    to[end..size].fill(T::zero());
+                }
+                clear_columns(&mut to[..size], width, run.edge.clone());
+            }
         });
         return patches;
     }
@@ -125,16 +124,24 @@ pub(super) fn to_patches<'a, T: Element>(
 /// Adds a `patch × positions` matrix back to the image; what was padding in it is lost.
 pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &mut [T], strip: &Range<usize>, image: &mut [T]) {
     if g.is_shift() {
-        let width = g.input[2];
+        let (width, plane) = (g.input[2], g.input[1] * g.input[2]);
+        let (size, points) = (strip.len() * width, g.kernel[1] * g.kernel[2]);
         mercer_linalg::simd::dispatch(
             #[inline(always)]
             || {
-                each_plane(g, strip, |plane, run, edge| {
-                    let from = &mut patches[plane];
-                    clear_columns(from, width, edge);
-                    let from = &from[run.to..run.to + run.count];
-                    image[run.from..run.from + run.count].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
-                });
+                each_shift(
+                    g,
+                    strip,
+                    #[inline(always)]
+                    |point, run| {
+                        let from = patches[point * size..].chunks_mut(points * size);
+                        for (from, to) in from.zip(image.chunks_exact_mut(plane)) {
+                            clear_columns(&mut from[..size], width, run.edge.clone());
+                            let to = &mut to[run.from..run.from + run.count];
+                            to.iter_mut().zip(&from[run.to..run.to + run.count]).for_each(|(to, &x)| *to += x);
+                        }
+                    },
+                );
             },
         );
         return;
