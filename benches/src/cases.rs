@@ -32,8 +32,17 @@ pub(super) fn all() -> Vec<fn() -> Case> {
     ]
 }
 
+/// The networks that training is measured on with one and with two threads.
+pub(super) fn trained() -> Vec<(&'static str, Network, usize)> {
+    vec![
+        ("train_mlp_784-512-512-10_b1024", mlp().expect("builds"), 1024),
+        ("train_cnn_conv5x32-conv5x64_28x28_b128", cnn(32, 64, 2).expect("builds"), 128),
+        ("train_resnet20_32x32_b128", resnet20(), 128),
+    ]
+}
+
 /// Numbers in (−1, 1) of a Weyl sequence: fixed, and free of patterns that flatter a cache.
-fn numbers(count: usize, scale: f32) -> Vec<f32> {
+pub(super) fn numbers(count: usize, scale: f32) -> Vec<f32> {
     (0..count).map(|i| ((i as f64 * 0.618_033_988_749_895 + 0.5).fract() as f32 * 2.0 - 1.0) * scale).collect()
 }
 

@@ -7,6 +7,7 @@
 mod cases;
 mod peer;
 mod table;
+mod threads;
 
 use cases::Case;
 use peer::Peer;
@@ -73,4 +74,5 @@ fn main() {
         }
     }
     table::print(&lines);
+    threads::print(&only, rounds);
 }
