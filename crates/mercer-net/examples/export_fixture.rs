@@ -30,32 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("give the folder to write to".into());
     };
     let folder = Path::new(&folder);
-    for name in [
-        "relu",
-        "leaky-relu",
-        "relu6",
-        "elu",
-        "selu",
-        "celu",
-        "gelu",
-        "gelu-tanh",
-        "silu",
-        "hard-swish",
-        "mish",
-        "softplus",
-        "softsign",
-        "sigmoid",
-        "tanh",
-        "erf",
-        "sin",
-        "cos",
-        "sin-cos",
-        "square",
-        "abs",
-        "identity",
-    ] {
-        let activation: Activation = name.parse()?;
-        write(folder, &format!("mlp-{name}"), &Mlp::new(5, &[16, 8], 3).activation(activation).build(1)?)?;
+    for activation in Activation::all() {
+        write(folder, &format!("mlp-{activation}"), &Mlp::new(5, &[16, 8], 3).activation(activation).build(1)?)?;
     }
     let layers = [Layer::conv(6, 5), Layer::max_pool(2), Layer::conv(8, 3), Layer::average_pool(2), Layer::dense(16)];
     let cnn = Cnn::new(&[1, 12, 12], &layers, 10);

@@ -29,7 +29,10 @@ pub fn near(wanted: &str, names: &[&str]) -> Vec<String> {
         .iter()
         .map(|name| {
             let contains = !plain.is_empty() && name.to_lowercase().contains(&plain.to_lowercase());
-            (if contains { 0 } else { distance(&plain, name) }, *name)
+            // A pattern with an open end speaks of the beginning of a name.
+            let length = if wanted.ends_with('*') { plain.chars().count() } else { usize::MAX };
+            let beginning: String = name.chars().take(length).collect();
+            (if contains { 0 } else { distance(&plain, &beginning) }, *name)
         })
         .collect();
     scored.sort();
@@ -71,5 +74,6 @@ mod tests {
     fn near_names_come_first() {
         assert_eq!(near("fc1.wieght", &["conv.weight", "fc1.weight", "zzz"])[0], "fc1.weight");
         assert_eq!(near("fc*", &["conv.weight", "fc1.weight"])[0], "fc1.weight");
+        assert_eq!(near("fc3.*", &["conv.weight", "fc2.weight"])[0], "fc2.weight");
     }
 }

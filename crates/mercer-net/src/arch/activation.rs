@@ -78,6 +78,14 @@ const NAMES: [(&str, Activation); 26] = [
     ("none", Activation::Identity),
 ];
 
+impl Activation {
+    /// All of them, each once.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let is_first = |at: usize| !NAMES[..at].iter().any(|(_, earlier)| *earlier == NAMES[at].1);
+        (0..NAMES.len()).filter(move |&at| is_first(at)).map(|at| NAMES[at].1)
+    }
+}
+
 impl FromStr for Activation {
     type Err = NetError;
 
