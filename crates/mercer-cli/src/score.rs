@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::format::grouped;
 use mercer::data::{Classes, Element, Labels};
+use mercer::net::network::largest;
 use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
 use std::fmt;
@@ -44,12 +45,8 @@ impl Score {
         }
         let truth = self.classes.indices().get(start..).unwrap_or_default();
         for (row, &class) in values.outer_iter().zip(truth) {
-            let first = (0, T::neg_infinity());
-            let (predicted, _) = row
-                .iter()
-                .enumerate()
-                .fold(first, |best, (index, &value)| if value > best.1 { (index, value) } else { best });
-            self.n_correct += usize::from(predicted == class);
+            let row: Vec<T> = row.iter().copied().collect();
+            self.n_correct += usize::from(largest(&row) == class);
             self.n_seen += 1;
         }
         self.accuracy = self.n_correct as f64 / self.n_seen.max(1) as f64;

@@ -101,6 +101,7 @@ fn outputs_in_single_precision() {
 #[test]
 fn kernels_from_explicit_gradients() {
     NAMES.iter().for_each(|&(name, tolerance, _)| kernel::<f64>(name, Some(Form::Explicit), tolerance));
+    NAMES.iter().for_each(|&(name, ..)| kernel::<f32>(name, Some(Form::Explicit), 1e-5));
 }
 
 #[test]

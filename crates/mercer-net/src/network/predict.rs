@@ -83,6 +83,15 @@ impl Network {
     }
 }
 
+/// The place of the largest number, the first of equal ones: the class that a row of outputs speaks for.
+///
+/// ```
+/// assert_eq!(mercer_net::network::largest(&[0.1, 0.7, 0.7]), 1);
+/// ```
+pub fn largest<T: PartialOrd>(row: &[T]) -> usize {
+    (1..row.len()).fold(0, |best, index| if row[index] > row[best] { index } else { best })
+}
+
 /// A value by name, or an error with the near names.
 pub(crate) fn find(graph: &Graph, name: &str) -> Result<ValueId> {
     let by_output = graph.outputs().iter().find(|(own, _)| own == name).map(|(_, id)| *id);

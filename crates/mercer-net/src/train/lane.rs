@@ -3,6 +3,7 @@
 use super::{Loss, Target, Targets};
 use crate::element::Element;
 use crate::graph::{Graph, ValueId};
+use crate::network::largest;
 use crate::run::{Keep, Reverse, Target as Wanted, Weights, Workspace};
 use std::sync::Arc;
 
@@ -100,15 +101,4 @@ impl<T: Element> Lane<T> {
         }
         self.has_gradient = true;
     }
-}
-
-/// The index of the first largest number.
-fn largest<T: Element>(numbers: &[T]) -> usize {
-    let mut best = 0;
-    for (index, number) in numbers.iter().enumerate() {
-        if *number > numbers[best] {
-            best = index;
-        }
-    }
-    best
 }
