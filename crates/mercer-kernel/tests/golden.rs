@@ -5,8 +5,8 @@
 //! the weights of `cifar10_resnet20`, which differ from those of its own file in the last bit of four tensors: 1e-7 too.
 
 use mercer_data::{Dataset, Source};
-use mercer_kernel::{Form, Kind, Ntk};
-use mercer_net::{Element, Network};
+use mercer_kernel::{Form, Kind, Ntk, Real};
+use mercer_net::Network;
 use std::path::PathBuf;
 
 /// Name, tolerance in double precision, number of parameters (`n_params` of the fixture).
@@ -41,18 +41,18 @@ fn open(name: &str) -> Network {
     Network::from_onnx(folder().join(format!("{name}.onnx"))).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-fn numbers<T: Element + mercer_data::Element>(name: &str, key: &str) -> Vec<T> {
+fn numbers<T: Real>(name: &str, key: &str) -> Vec<T> {
     array(name, key).read::<T>().expect("a fixture").into_iter().collect()
 }
 
-fn distance<T: Element>(ours: &[T], theirs: &[f64]) -> f64 {
+fn distance<T: Real>(ours: &[T], theirs: &[f64]) -> f64 {
     assert_eq!(ours.len(), theirs.len());
     let square = |x: f64| x * x;
     let difference: f64 = ours.iter().zip(theirs).map(|(a, b)| square(a.wide() - b)).sum();
     (difference / theirs.iter().map(|&b| square(b)).sum::<f64>()).sqrt()
 }
 
-fn outputs<T: Element + mercer_data::Element>(name: &str, tolerance: f64) {
+fn outputs<T: Real>(name: &str, tolerance: f64) {
     let network = open(name);
     let x = array(name, "x");
     let data: Vec<T> = numbers(name, "x");
@@ -65,14 +65,13 @@ fn outputs<T: Element + mercer_data::Element>(name: &str, tolerance: f64) {
     }
 }
 
-fn kernel<T: Element + mercer_data::Element>(name: &str, form: Option<Form>, tolerance: f64) {
+fn kernel<T: Real>(name: &str, form: Option<Form>, tolerance: f64) {
     let network = open(name);
     let data: Vec<T> = numbers(name, "x");
     let expected: Vec<f64> = numbers(name, "ntk");
     let mut ntk = Ntk::<T>::new(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full).expect("a kernel");
     if let Some(form) = form {
-        let count = ntk.forms().len();
-        ntk = ntk.with_forms(vec![form; count]);
+        ntk = ntk.with_form(form);
     }
     let gram = ntk.gram(&[&data], 6).expect("runs");
     let error = distance(&gram, &expected);
@@ -114,7 +113,7 @@ fn kernels_from_the_cheapest_factors() {
 fn kernels_from_outer_products_only() {
     // The deep ResNets have up to 1024 positions in 50 layers: all pairs of them would take minutes and show nothing new.
     for &(name, tolerance, _) in NAMES.iter().filter(|(name, ..)| !name.contains("resnet")) {
-        kernel::<f64>(name, Some(Form::Outer), tolerance);
+        kernel::<f64>(name, Some(Form::Factored), tolerance);
     }
 }
 
@@ -132,10 +131,9 @@ fn trace_and_pseudo_follow_from_the_full_kernel() {
         let pseudo: Vec<f64> =
             pairs.map(|(i, j)| (0..c * c).map(|pq| at(i, pq / c, j, pq % c)).sum::<f64>() / c as f64).collect();
         for (kind, expected) in [(Kind::Trace, trace), (Kind::Pseudo, pseudo)] {
-            for form in [Form::Outer, Form::Explicit] {
+            for form in [Form::Factored, Form::Explicit] {
                 let ntk = Ntk::<f64>::new(&network, &shape, kind).expect("a kernel");
-                let count = ntk.forms().len();
-                let gram = ntk.with_forms(vec![form; count]).gram(&[&data], 6).expect("runs");
+                let gram = ntk.with_form(form).gram(&[&data], 6).expect("runs");
                 let error = distance(&gram, &expected);
                 assert!(error <= 1e-7, "{name}: {kind:?} from {form:?} off by {error:e}");
             }

@@ -1,131 +1,294 @@
 //! Pairs of prepared blocks become a tile of the Gram matrix.
+//!
+//! Explicit gradients are one matrix product. A factored parameter contributes `Σ (leftₚ·left'ₚ')(rightₚ·right'ₚ')`: two
+//! products and their elementwise product, in strips of rows that stay in the cache. Of a block with itself one triangle
+//! is computed and mirrored.
 
+use super::block::{Outer, Part, Plan, Prepared};
+use crate::kernel::Real;
+use crate::products::{mirror, products, square};
 use mercer_linalg::gemm;
 use mercer_linalg::simd::dispatch;
-use mercer_net::Element;
-use mercer_net::op::OuterShape;
-use mercer_net::run::{Factor, Factors};
+use std::ops::Range;
 
-/// Adds `Σ over parameters ⟨gradient, gradient'⟩`: per pair of seeds (`full`) or summed over equal seeds.
-pub(super) fn contract<T: Element>(a: &Factors<T>, b: &Factors<T>, full: bool, gram: &mut [T]) {
-    for (left, right) in a.parameters.iter().zip(&b.parameters) {
-        match (left, right) {
-            (Some(Factor::Explicit(ga)), Some(Factor::Explicit(gb))) => explicit(a, b, ga, gb, full, gram),
-            (Some(Factor::Outer { shape, left: la, right: ra }), Some(Factor::Outer { left: lb, right: rb, .. })) => {
-                let pair = Outer { shape: *shape, n: a.samples, m: b.samples, seeds: a.seeds, la, lb, ra, rb };
-                if shape.positions == 1 { pair.single(full, gram) } else { pair.many(full, gram) }
+/// Rows of a strip: pairs of samples, of samples and seeds, or of positions.
+const STRIP: usize = 128;
+
+/// Two blocks that meet.
+pub(super) struct Pair<'a, T> {
+    pub(super) plan: &'a Plan,
+    pub(super) a: &'a Prepared<T>,
+    pub(super) b: &'a Prepared<T>,
+    pub(super) n: usize,
+    pub(super) m: usize,
+    pub(super) symmetric: bool,
+}
+
+/// Scratch of the strips, kept for all parameters of a tile.
+#[derive(Default)]
+struct Scratch<T> {
+    lefts: Vec<T>,
+    rights: Vec<T>,
+    row: Vec<T>,
+}
+
+/// Bytes of scratch per sample of the second block.
+pub(super) fn scratch_elements(plan: &Plan) -> usize {
+    let one = |outer: &Outer| {
+        let (p, s) = (outer.shape.positions, plan.seeds);
+        let rows = samples_per_strip(plan, outer);
+        match (plan.full, p) {
+            (false, 1) => 2 * rows,
+            (true, 1) => rows + rows * s * s + s,
+            (false, _) => 2 * rows * p * p,
+            (true, _) => rows * p * p + p * p,
+        }
+    };
+    plan.outers.iter().map(one).max().unwrap_or(0)
+}
+
+fn samples_per_strip(plan: &Plan, outer: &Outer) -> usize {
+    let rows_per_sample = outer.shape.positions * if plan.full { plan.seeds } else { 1 };
+    (STRIP / rows_per_sample).max(1)
+}
+
+impl<T: Real> Pair<'_, T> {
+    /// Writes `[parts, rows of a, rows of b]`.
+    pub(super) fn contract(&self, tile: &mut [T]) {
+        let rows = if self.plan.full { self.plan.seeds } else { 1 };
+        let (height, width) = (self.n * rows, self.m * rows);
+        let mut scratch = Scratch::default();
+        for (part, tile) in self.plan.parts.iter().zip(tile.chunks_exact_mut((height * width).max(1))) {
+            self.explicit(part, tile);
+            for at in part.outers.clone() {
+                self.outer(at, tile, &mut scratch);
             }
-            _ => {}
+            if self.symmetric && !part.outers.is_empty() {
+                mirror(tile, height);
+            }
+        }
+    }
+
+    fn explicit(&self, part: &Part, tile: &mut [T]) {
+        let (s, width) = (self.plan.seeds, self.plan.width);
+        let (x, y) = (&self.a.explicit[..], &self.b.explicit[..]);
+        if part.columns.is_empty() {
+            tile.fill(T::zero());
+        } else if self.plan.full {
+            let (x, y) = (&x[part.columns.start..], &y[part.columns.start..]);
+            products((x, self.n * s, width), (y, self.m * s, width), part.columns.len(), false, tile);
+        } else if part.columns.len() == width {
+            products((x, self.n, s * width), (y, self.m, s * width), s * width, false, tile);
+        } else {
+            for seed in 0..s {
+                let from = seed * width + part.columns.start;
+                let (x, y) = ((&x[from..], self.n, s * width), (&y[from..], self.m, s * width));
+                products(x, y, part.columns.len(), seed > 0, tile);
+            }
+        }
+    }
+
+    /// Adds the share of a factored parameter; of a symmetric tile only what is above the diagonal of strips.
+    fn outer(&self, at: usize, tile: &mut [T], scratch: &mut Scratch<T>) {
+        let outer = &self.plan.outers[at];
+        let ((la, ra), (lb, rb)) = (&self.a.outers[at], &self.b.outers[at]);
+        let pair = Factored { pair: self, outer, la, ra, lb, rb };
+        let step = samples_per_strip(self.plan, outer);
+        for start in (0..self.n).step_by(step) {
+            let rows = start..(start + step).min(self.n);
+            let columns = if self.symmetric { start..self.m } else { 0..self.m };
+            match (self.plan.full, outer.shape.positions) {
+                (false, 1) => pair.single(rows, columns, tile, scratch),
+                (true, 1) => pair.single_full(rows, columns, tile, scratch),
+                (false, _) => pair.many(rows, columns, tile, scratch),
+                (true, _) => pair.many_full(rows, columns, tile, scratch),
+            }
         }
     }
 }
 
-fn explicit<T: Element>(a: &Factors<T>, b: &Factors<T>, ga: &[T], gb: &[T], full: bool, gram: &mut [T]) {
-    let (rows, cols) = if full { (a.samples * a.seeds, b.samples * b.seeds) } else { (a.samples, b.samples) };
-    let inner = ga.len() / rows.max(1);
-    gemm([rows, cols, inner], (ga, inner, 1), (gb, 1, inner), true, gram);
-}
-
-/// The factors of one parameter in two blocks of `n` and `m` samples.
-struct Outer<'a, T> {
-    shape: OuterShape,
-    n: usize,
-    m: usize,
-    seeds: usize,
+/// The factors of one parameter in two blocks.
+struct Factored<'a, T> {
+    pair: &'a Pair<'a, T>,
+    outer: &'a Outer,
     la: &'a [T],
-    lb: &'a [T],
     ra: &'a [T],
+    lb: &'a [T],
     rb: &'a [T],
 }
 
-impl<T: Element> Outer<'_, T> {
-    /// `A[i, j] = left_i · left_j` for vectors `from..` of the first block and all of the second.
-    fn lefts(&self, from: usize, rows: usize, to: &mut [T]) {
-        let cols = self.m * self.shape.positions;
-        if self.shape.one_hot {
-            for (row, x) in to.chunks_exact_mut(cols).zip(&self.la[from..from + rows]) {
-                row.iter_mut().zip(self.lb).for_each(|(a, y)| *a = if x == y { T::one() } else { T::zero() });
+impl<T: Real> Factored<'_, T> {
+    /// `left · left'` of all positions of some samples, `[rows · positions, columns · positions]`.
+    fn lefts<'s>(&self, rows: &Range<usize>, columns: &Range<usize>, to: &'s mut Vec<T>) -> &'s [T] {
+        let p = self.outer.shape.positions;
+        let (height, width) = (rows.len() * p, columns.len() * p);
+        let to = sized(to, height * width);
+        if self.outer.shape.one_hot {
+            let (la, lb) = (&self.la[rows.start * p..rows.end * p], &self.lb[columns.start * p..columns.end * p]);
+            for (row, x) in to.chunks_exact_mut(width).zip(la) {
+                row.iter_mut().zip(lb).for_each(|(to, y)| *to = if x == y { T::one() } else { T::zero() });
             }
-            return;
+        } else {
+            let inner = self.outer.shape.left;
+            let (la, lb) = (&self.la[rows.start * p * inner..], &self.lb[columns.start * p * inner..]);
+            gemm([height, width, inner], (la, inner, 1), (lb, 1, inner), false, to);
         }
-        let width = self.shape.left;
-        gemm([rows, cols, width], (&self.la[from * width..], width, 1), (self.lb, 1, width), false, to);
-    }
-
-    /// One position per sample: `(A Aᵀ) ∘ (Δ Δᵀ)`.
-    fn single(&self, full: bool, gram: &mut [T]) {
-        let (n, m, s) = (self.n, self.m, self.seeds);
-        let mut lefts = vec![T::zero(); n * m];
-        self.lefts(0, n, &mut lefts);
-        if !full {
-            // Equal seeds are summed by one product over (seed, right).
-            let inner = s * self.shape.right;
-            let mut rights = vec![T::zero(); n * m];
-            gemm([n, m, inner], (self.ra, inner, 1), (self.rb, 1, inner), false, &mut rights);
+        if self.outer.bias {
             dispatch(
                 #[inline(always)]
-                || {
-                    gram.iter_mut().zip(lefts.iter().zip(&rights)).for_each(|(g, (&l, &r))| *g += l * r);
-                },
+                || to.iter_mut().for_each(|x| *x += T::one()),
             );
-            return;
         }
-        let inner = self.shape.right;
-        let cols = m * s;
-        let mut rights = vec![T::zero(); s * cols];
-        for i in 0..n {
-            let ra = &self.ra[i * s * inner..];
-            gemm([s, cols, inner], (ra, inner, 1), (self.rb, 1, inner), false, &mut rights);
-            dispatch(
-                #[inline(always)]
-                || {
-                    for (row, rights) in
-                        gram[i * s * cols..(i + 1) * s * cols].chunks_exact_mut(cols).zip(rights.chunks_exact(cols))
-                    {
-                        for ((g, r), &left) in row.chunks_exact_mut(s).zip(rights.chunks_exact(s)).zip(&lefts[i * m..])
-                        {
-                            g.iter_mut().zip(r).for_each(|(g, &r)| *g += left * r);
-                        }
+        to
+    }
+
+    /// `right · right'` of rows that have `per_sample` entries of length `inner`.
+    fn rights<'s>(
+        &self,
+        rows: &Range<usize>,
+        columns: &Range<usize>,
+        per_sample: usize,
+        inner: usize,
+        to: &'s mut Vec<T>,
+    ) -> &'s [T] {
+        let (height, width) = (rows.len() * per_sample, columns.len() * per_sample);
+        let to = sized(to, height * width);
+        let (ra, rb) = (&self.ra[rows.start * per_sample * inner..], &self.rb[columns.start * per_sample * inner..]);
+        gemm([height, width, inner], (ra, inner, 1), (rb, 1, inner), false, to);
+        to
+    }
+
+    /// One position per sample, equal seeds summed by the product over (seed, right).
+    fn single(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
+        let lefts = self.lefts(&rows, &columns, &mut scratch.lefts);
+        let rights =
+            self.rights(&rows, &columns, 1, self.pair.plan.seeds * self.outer.shape.right, &mut scratch.rights);
+        let (m, width) = (self.pair.m, columns.len());
+        dispatch(
+            #[inline(always)]
+            || {
+                for (at, row) in rows.enumerate() {
+                    let to = &mut tile[row * m + columns.start..row * m + columns.end];
+                    let (left, right) = (&lefts[at * width..][..width], &rights[at * width..][..width]);
+                    to.iter_mut().zip(left.iter().zip(right)).for_each(|(to, (&l, &r))| *to += l * r);
+                }
+            },
+        );
+    }
+
+    /// One position per sample, all pairs of seeds.
+    fn single_full(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
+        let s = self.pair.plan.seeds;
+        let lefts = self.lefts(&rows, &columns, &mut scratch.lefts);
+        let rights = self.rights(&rows, &columns, s, self.outer.shape.right, &mut scratch.rights);
+        let (m, width) = (self.pair.m * s, columns.len() * s);
+        let repeated = sized(&mut scratch.row, width);
+        dispatch(
+            #[inline(always)]
+            || {
+                for (at, sample) in rows.enumerate() {
+                    let lefts = &lefts[at * columns.len()..][..columns.len()];
+                    repeated.chunks_exact_mut(s).zip(lefts).for_each(|(to, &left)| to.fill(left));
+                    for seed in 0..s {
+                        let to = &mut tile[(sample * s + seed) * m + columns.start * s..][..width];
+                        let right = &rights[(at * s + seed) * width..][..width];
+                        to.iter_mut().zip(repeated.iter().zip(right)).for_each(|(to, (&l, &r))| *to += l * r);
                     }
-                },
-            );
+                }
+            },
+        );
+    }
+
+    /// Several positions, equal seeds summed.
+    fn many(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
+        let p = self.outer.shape.positions;
+        let inner = self.pair.plan.seeds * self.outer.shape.right;
+        let lefts = self.lefts(&rows, &columns, &mut scratch.lefts);
+        let rights = self.rights(&rows, &columns, p, inner, &mut scratch.rights);
+        let (m, width) = (self.pair.m, columns.len() * p);
+        for (at, sample) in rows.enumerate() {
+            for position in 0..p {
+                let from = (at * p + position) * width;
+                let pairs = lefts[from..from + width].chunks_exact(p).zip(rights[from..from + width].chunks_exact(p));
+                let to = &mut tile[sample * m + columns.start..sample * m + columns.end];
+                to.iter_mut().zip(pairs).for_each(|(to, (left, right))| *to += dot(left, right));
+            }
         }
     }
 
-    /// Several positions: for each sample of the first block, all pairs of positions with the second.
-    fn many(&self, full: bool, gram: &mut [T]) {
-        let (m, s, p, inner) = (self.m, self.seeds, self.shape.positions, self.shape.right);
-        let cols = m * p;
-        let side = if full { m * s } else { m };
-        let mut lefts = vec![T::zero(); p * cols];
-        let mut rights = vec![T::zero(); p * p];
-        for i in 0..self.n {
-            self.lefts(i * p, p, &mut lefts);
-            for j in 0..m {
-                for sa in 0..s {
-                    for sb in 0..s {
-                        if !full && sa != sb {
-                            continue;
-                        }
-                        let ra = &self.ra[(i * s + sa) * p * inner..][..p * inner];
-                        let rb = &self.rb[(j * s + sb) * p * inner..][..p * inner];
-                        gemm([p, p, inner], (ra, inner, 1), (rb, 1, inner), false, &mut rights);
-                        let total = dispatch(
-                            #[inline(always)]
-                            || {
-                                let mut total = T::zero();
-                                for (left, right) in lefts.chunks_exact(cols).zip(rights.chunks_exact(p)) {
-                                    let terms = left[j * p..(j + 1) * p].iter().zip(right);
-                                    total += terms.map(|(&l, &r)| l * r).sum::<T>();
-                                }
-                                total
-                            },
-                        );
-                        let at = if full { (i * s + sa) * side + j * s + sb } else { i * side + j };
-                        gram[at] += total;
-                    }
+    /// Several positions, all pairs of seeds: a product for every pair of a sample with its seed.
+    fn many_full(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
+        let (p, s, inner) = (self.outer.shape.positions, self.pair.plan.seeds, self.outer.shape.right);
+        let (m, width) = (self.pair.m * s, columns.len() * p);
+        let lefts = self.lefts(&rows, &columns, &mut scratch.lefts);
+        let rights = sized(&mut scratch.rights, p * p);
+        for (at, sample) in rows.enumerate() {
+            for (to_right, column) in columns.clone().enumerate() {
+                for (sa, sb) in (0..s * s).map(|pair| (pair / s, pair % s)) {
+                    let ra = &self.ra[(sample * s + sa) * p * inner..];
+                    let rb = &self.rb[(column * s + sb) * p * inner..];
+                    gemm([p, p, inner], (ra, inner, 1), (rb, 1, inner), false, rights);
+                    let terms = (0..p).map(|position| {
+                        let left = &lefts[(at * p + position) * width + to_right * p..][..p];
+                        dot(left, &rights[position * p..][..p])
+                    });
+                    tile[(sample * s + sa) * m + column * s + sb] += terms.sum::<T>();
                 }
             }
         }
     }
+}
+
+/// `κ(x, x)` of every row of a block: the contraction of each sample with itself.
+pub(super) fn diagonal<T: Real>(plan: &Plan, a: &Prepared<T>, n: usize) -> Vec<T> {
+    let s = plan.seeds;
+    let rows = if plan.full { s } else { 1 };
+    let mut diagonal = vec![T::zero(); n * rows];
+    if plan.width > 0 {
+        let per_row = s * plan.width / rows;
+        diagonal.iter_mut().zip(a.explicit.chunks_exact(per_row)).for_each(|(to, row)| *to = square(row));
+    }
+    let mut scratch = Scratch::default();
+    for (at, outer) in plan.outers.iter().enumerate() {
+        let pair = Pair { plan, a, b: a, n, m: n, symmetric: true };
+        let (left, right) = &a.outers[at];
+        let factored = Factored { pair: &pair, outer, la: left, ra: right, lb: left, rb: right };
+        let (p, r) = (outer.shape.positions, outer.shape.right);
+        for sample in 0..n {
+            let one = sample..sample + 1;
+            let lefts = factored.lefts(&one, &one, &mut scratch.lefts);
+            for row in 0..rows {
+                // Full: the deltas of this seed, [positions, right]; summed: [positions, seeds · right].
+                let inner = s / rows * r;
+                let deltas = &right[(sample * rows + row) * p * inner..][..p * inner];
+                let rights = sized(&mut scratch.rights, p * p);
+                gemm([p, p, inner], (deltas, inner, 1), (deltas, 1, inner), false, rights);
+                diagonal[sample * rows + row] += dot(lefts, rights);
+            }
+        }
+    }
+    diagonal
+}
+
+fn sized<T: Real>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+    if buffer.len() < length {
+        buffer.resize(length, T::zero());
+    }
+    &mut buffer[..length]
+}
+
+fn dot<T: Real>(x: &[T], y: &[T]) -> T {
+    const LANES: usize = 8;
+    dispatch(
+        #[inline(always)]
+        || {
+            let mut sums = [T::zero(); LANES];
+            let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
+            let rest: T = xs.remainder().iter().zip(ys.remainder()).map(|(&x, &y)| x * y).sum();
+            for (x, y) in xs.zip(ys) {
+                sums.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (&x, &y))| *sum += x * y);
+            }
+            sums.iter().fold(rest, |total, &sum| total + sum)
+        },
+    )
 }

@@ -1,166 +1,155 @@
 //! The empirical neural tangent kernel `Θ(x, x') = J(x) J(x')ᵀ`, contracted layer by layer.
 //!
-//! A dense layer's per-sample gradient is `δ ⊗ a`, so its share of the kernel is `(a·a')(δ·δ')` and the gradient is never
-//! formed. A layer with many positions (convolutions, sequences) has a gradient `Σₚ δₚ ⊗ aₚ`, and forming it is cheaper
-//! as soon as `P²` pairs of positions cost more than the gradient's elements; see [`Form`].
+//! A dense layer's per-sample gradient is `δ ⊗ a`, so its share of the kernel is `(a·a' + 1)(δ·δ')`, the one being its bias,
+//! and the gradient is never formed. A layer with many positions (convolutions, sequences) has a gradient `Σₚ δₚ ⊗ aₚ`, and
+//! forming it is cheaper as soon as `P²` pairs of positions cost more than the gradient's elements; see [`Form`].
 //!
-//! Definitions: Jacot, Gabriel and Hongler 2018 (arXiv 1806.07572); trace: Engel et al. 2023 (arXiv 2305.14585), without
-//! the normalisation; pseudo: Mohamadi, Bae and Sutherland 2022 (arXiv 2206.12543), equation 2.
+//! Definitions: Jacot, Gabriel and Hongler 2018 (arXiv 1806.07572); trace: Engel et al. 2023 (arXiv 2305.14585), equation
+//! 4 without the normalisation; pseudo: Mohamadi, Bae and Sutherland 2022 (arXiv 2206.12543), equation 2.
 
+mod block;
 mod contract;
+mod forms;
+mod gradients;
+mod layers;
+mod selection;
 
-use mercer_net::graph::{Graph, ValueId};
-use mercer_net::run::{Factors, Keep, Reverse, Target, Weights, Workspace};
-use mercer_net::{Element, NetError, Network, Result};
-use std::sync::Arc;
+pub use forms::{Choice, Form};
+pub use gradients::Gradients;
+pub use layers::layer_names;
+pub use selection::{Kind, Selection};
 
-/// Which kernel of the outputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// All pairs of outputs: `N·C × M·C`.
-    Full,
-    /// The sum of the diagonal of each `C × C` block.
-    Trace,
-    /// The kernel of the sum of the outputs, over `C`.
-    Pseudo,
-}
-
-/// How the gradient of a parameter is kept between the phases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Activations and deltas, multiplied out when blocks meet.
-    Outer,
-    /// The gradient itself.
-    Explicit,
-}
-
-/// The prepared samples of a block.
-#[derive(Debug)]
-pub struct Block<T> {
-    factors: Factors<T>,
-}
-
-impl<T> Block<T> {
-    /// The number of samples.
-    pub fn samples(&self) -> usize {
-        self.factors.samples
-    }
-}
+use crate::error::Result;
+use crate::kernel::{Block, Cost, Kernel, Real};
+use block::{Plan, Prepared};
+use contract::Pair;
+use mercer_net::Network;
 
 /// The empirical NTK of one network at its parameters.
 #[derive(Debug)]
 pub struct Ntk<T> {
-    graph: Arc<Graph>,
-    weights: Weights<T>,
-    output: ValueId,
+    gradients: Gradients<T>,
     kind: Kind,
-    forms: Vec<Form>,
+    plan: Plan,
+    by_layer: bool,
+    chosen: Vec<bool>,
 }
 
-impl<T: Element> Ntk<T> {
-    /// The kernel of the network's first output for samples of these shapes, each layer in its cheaper form.
+impl<T: Real> Ntk<T> {
+    /// The kernel of the network's first output and all parameters, for samples of these shapes (one per input).
     pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind) -> Result<Self> {
-        let graph = network.graph(samples)?;
-        let weights = network.weights(&graph);
-        let output = graph.outputs()[0].1;
-        if !graph.value(output).meta.is_batched() {
-            return Err(NetError::Setting("the output does not depend on the input".into()));
-        }
-        let mut kernel = Self { graph, weights, output, kind, forms: Vec::new() };
-        kernel.forms = kernel.cheapest();
-        Ok(kernel)
+        Self::of(network, samples, kind, &Selection::default())
     }
 
-    /// Uses these forms instead (one per parameter); `Outer` stays `Explicit` where a layer has no outer form.
-    pub fn with_forms(mut self, forms: Vec<Form>) -> Self {
-        assert_eq!(forms.len(), self.forms.len(), "one form per parameter");
-        self.forms = forms;
+    /// The kernel of a part of a network, each parameter in its cheaper form.
+    pub fn of(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
+        let gradients = Gradients::new(network, samples, kind, selection)?;
+        let chosen = gradients.chosen().to_vec();
+        let forms = forms::cheapest(&gradients, kind == Kind::Full);
+        let plan = Plan::new(&gradients, kind == Kind::Full, false, forms);
+        Ok(Self { gradients, kind, plan, by_layer: false, chosen }.planned())
+    }
+
+    /// One matrix per layer, whose sum is the kernel.
+    pub fn by_layer(mut self) -> Self {
+        self.by_layer = true;
+        let forms = self.plan.forms.clone();
+        self.rebuilt(forms)
+    }
+
+    /// Uses this form for every parameter that has it, instead of the cheaper one.
+    pub fn with_form(mut self, form: Form) -> Self {
+        let mut forms = vec![form; self.chosen.len()];
+        self.gradients.choose(&self.chosen);
+        if form == Form::Absorbed {
+            forms.fill(Form::Factored);
+            forms::absorb(&self.gradients, &mut forms);
+        }
+        self.rebuilt(forms)
+    }
+
+    fn rebuilt(mut self, forms: Vec<Form>) -> Self {
+        self.gradients.choose(&self.chosen);
+        self.plan = Plan::new(&self.gradients, self.kind == Kind::Full, self.by_layer, forms);
+        self.planned()
+    }
+
+    /// Absorbed biases need no gradient of their own.
+    fn planned(mut self) -> Self {
+        let wanted: Vec<bool> =
+            self.chosen.iter().zip(&self.plan.forms).map(|(&chosen, &form)| chosen && form != Form::Absorbed).collect();
+        self.gradients.choose(&wanted);
         self
     }
 
-    /// The form of each parameter.
-    pub fn forms(&self) -> &[Form] {
-        &self.forms
+    /// What was chosen for each parameter.
+    pub fn choices(&self) -> Vec<Choice> {
+        self.plan.choices(&self.gradients, &self.chosen)
     }
 
-    /// The number of outputs.
+    /// The number of outputs whose gradients the kernel compares.
     pub fn n_outputs(&self) -> usize {
-        self.graph.value(self.output).meta.numel()
+        self.gradients.n_seeds()
     }
 
-    fn seeds(&self) -> usize {
-        if self.kind == Kind::Pseudo { 1 } else { self.n_outputs() }
-    }
-
-    /// Rows of the Gram matrix per sample.
-    pub fn rows(&self) -> usize {
-        if self.kind == Kind::Full { self.n_outputs() } else { 1 }
-    }
-
-    fn reverse(&self) -> Reverse<T> {
-        let target = Target { output: self.output, ..Target::all(&self.graph) };
-        Reverse::new(Arc::clone(&self.graph), target)
-    }
-
-    /// `P²·(left + S'·right)` for factors against `S'·left·right` for gradients, per pair of samples, with
-    /// `S'` = 1, C, C² for pseudo, trace and full.
-    fn cheapest(&self) -> Vec<Form> {
-        let reverse = self.reverse();
-        let c = self.n_outputs();
-        let pairs = match self.kind {
-            Kind::Pseudo => 1,
-            Kind::Trace => c,
-            Kind::Full => c * c,
-        };
-        (0..self.graph.parameters().len())
-            .map(|parameter| match reverse.outer_shape(parameter) {
-                // A table is far larger than its few touched rows.
-                Some(shape) if shape.one_hot => Form::Outer,
-                Some(shape) => {
-                    let outer = shape.positions * shape.positions * (shape.left + pairs * shape.right);
-                    if outer <= pairs * shape.left * shape.right { Form::Outer } else { Form::Explicit }
-                }
-                None => Form::Explicit,
-            })
-            .collect()
-    }
-
-    /// Forward and reverse passes of a block of samples; each input is `[samples, …]`, row-major.
-    pub fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block<T>> {
-        let mut workspace = Workspace::new(Arc::clone(&self.graph), &Keep::All);
-        workspace.forward(&self.weights, inputs, samples)?;
-        workspace.check_finite(&self.weights, self.output)?;
-        let (c, seeds) = (self.n_outputs(), self.seeds());
-        let mut cotangent = vec![T::zero(); samples * seeds * c];
-        match self.kind {
-            Kind::Pseudo => cotangent.fill(T::of(1.0 / (c as f64).sqrt())),
-            Kind::Full | Kind::Trace => {
-                (0..samples * c).for_each(|at| cotangent[at * c + at % c] = T::one());
-            }
-        }
-        let mut reverse = self.reverse();
-        let outer: Vec<bool> = self
-            .forms
-            .iter()
-            .enumerate()
-            .map(|(p, form)| *form == Form::Outer && reverse.outer_shape(p).is_some())
-            .collect();
-        let factors = reverse.factors(&workspace, &self.weights, &cotangent, seeds, &outer);
-        Ok(Block { factors })
-    }
-
-    /// Adds the kernel between two blocks to `gram` (`rows·N × rows·M`, row-major).
-    pub fn contract(&self, a: &Block<T>, b: &Block<T>, gram: &mut [T]) {
-        let full = self.kind == Kind::Full;
-        contract::contract(&a.factors, &b.factors, full, gram);
+    /// Samples that are run at once.
+    pub fn grain(&self) -> usize {
+        self.gradients.grain()
     }
 
     /// The Gram matrix of some samples with themselves, in memory, from a single block.
     pub fn gram(&self, inputs: &[&[T]], samples: usize) -> Result<Vec<T>> {
         let block = self.prepare(inputs, samples)?;
-        let side = samples * self.rows();
-        let mut gram = vec![T::zero(); side * side];
+        let side = samples * self.per_sample();
+        let mut gram = vec![T::zero(); self.plan.parts.len() * side * side];
         self.contract(&block, &block, &mut gram);
         Ok(gram)
+    }
+}
+
+impl<T: Real> Kernel<T> for Ntk<T> {
+    fn per_sample(&self) -> usize {
+        if self.plan.full { self.plan.seeds } else { 1 }
+    }
+
+    fn parts(&self) -> Vec<String> {
+        self.plan.parts.iter().map(|part| part.name.clone()).collect()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost {
+            sample_bytes: self.plan.elements() * size_of::<T>(),
+            prepare_bytes: self.gradients.bytes(&self.plan.outer_flags()),
+            contract_bytes: contract::scratch_elements(&self.plan) * size_of::<T>(),
+            prepare_flops: self.gradients.flops(),
+            pair_flops: self.plan.pair_flops(),
+        }
+    }
+
+    fn identity(&self) -> serde_json::Value {
+        let kind = match self.kind {
+            Kind::Full => "full".to_owned(),
+            Kind::Trace => "trace".to_owned(),
+            Kind::Pseudo => "pseudo".to_owned(),
+            Kind::Logit(index) => format!("logit:{index}"),
+        };
+        let forms: Vec<Form> = self.plan.forms.clone();
+        serde_json::json!({
+            "kernel": "ntk", "kind": kind, "by_layer": self.by_layer, "of": self.gradients.identity(), "forms": forms,
+        })
+    }
+
+    fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block> {
+        Ok(Block::new(samples, self.plan.prepare(&self.gradients, inputs, samples)?))
+    }
+
+    fn contract(&self, a: &Block, b: &Block, tile: &mut [T]) {
+        let (n, m, symmetric) = (a.samples(), b.samples(), std::ptr::eq(a, b));
+        let (a, b) = (a.content::<Prepared<T>>(), b.content::<Prepared<T>>());
+        Pair { plan: &self.plan, a, b, n, m, symmetric }.contract(tile);
+    }
+
+    fn diagonal(&self, a: &Block) -> Vec<T> {
+        contract::diagonal(&self.plan, a.content::<Prepared<T>>(), a.samples())
     }
 }

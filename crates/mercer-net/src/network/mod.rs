@@ -8,7 +8,7 @@ mod predict;
 pub use crate::onnx::Kind;
 pub use input::{Batching, Input};
 pub use parameter::{Parameter, Values};
-pub use predict::{Prediction, Shards, largest};
+pub use predict::{Prediction, Shards, check_inputs, find, largest};
 
 use crate::element::Element;
 use crate::error::{NetError, Result};

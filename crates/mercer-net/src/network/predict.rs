@@ -93,7 +93,7 @@ pub fn largest<T: PartialOrd>(row: &[T]) -> usize {
 }
 
 /// A value by name, or an error with the near names.
-pub(crate) fn find(graph: &Graph, name: &str) -> Result<ValueId> {
+pub fn find(graph: &Graph, name: &str) -> Result<ValueId> {
     let by_output = graph.outputs().iter().find(|(own, _)| own == name).map(|(_, id)| *id);
     by_output.or_else(|| graph.find(name)).ok_or_else(|| {
         let all: Vec<&str> = graph.values().iter().map(|value| value.name.as_str()).filter(|n| !n.is_empty()).collect();
@@ -118,8 +118,8 @@ pub(crate) fn sample_shape(graph: &Graph, id: ValueId) -> Vec<usize> {
     shape
 }
 
-/// Finite numbers, and token ids that the embedding has.
-fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) -> Result<()> {
+/// Checks what a graph is given: sizes, finite numbers, and token ids that the embedding has.
+pub fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) -> Result<()> {
     for (index, data) in inputs.iter().enumerate() {
         let Some(&id) = graph.inputs().get(index) else { continue };
         let value = graph.value(id);

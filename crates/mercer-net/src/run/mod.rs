@@ -4,6 +4,7 @@
 //! shards of samples, so that results do not depend on the number of threads.
 
 mod factor;
+mod fingerprint;
 mod forward;
 mod reverse;
 mod slots;

@@ -1,0 +1,242 @@
+//! How the gradients of a block of samples lie in memory.
+
+use super::forms::{Choice, Form, explicit, factored};
+use super::gradients::Gradients;
+use super::layers::{layer_names, layers};
+use crate::error::Result;
+use crate::kernel::Real;
+use mercer_net::op::OuterShape;
+use mercer_net::run::{Factor, Factors};
+use std::ops::Range;
+
+/// Where the gradients of each parameter go.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// All pairs of seeds, or equal ones summed.
+    pub(crate) full: bool,
+    pub(crate) seeds: usize,
+    /// Explicit numbers per sample and seed.
+    pub(crate) width: usize,
+    /// The explicit parameters and where they begin.
+    pub(crate) explicit: Vec<(usize, usize)>,
+    pub(crate) outers: Vec<Outer>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) forms: Vec<Form>,
+}
+
+/// A parameter that is kept as factors.
+#[derive(Debug)]
+pub(crate) struct Outer {
+    pub(crate) parameter: usize,
+    pub(crate) shape: OuterShape,
+    /// Whether the layer's bias is a one appended to the left factor.
+    pub(crate) bias: bool,
+}
+
+/// What goes into one of the matrices.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    /// Of the explicit numbers.
+    pub(crate) columns: Range<usize>,
+    /// Of the factored parameters.
+    pub(crate) outers: Range<usize>,
+}
+
+/// The prepared samples of a block.
+#[derive(Debug)]
+pub(crate) struct Prepared<T> {
+    /// `[samples, seeds, width]`.
+    pub(crate) explicit: Vec<T>,
+    /// Per factored parameter `[samples, positions, left]`, and `[samples, seeds, positions, right]` for a full kernel or
+    /// `[samples, positions, seeds, right]` for a summed one.
+    pub(crate) outers: Vec<(Vec<T>, Vec<T>)>,
+}
+
+/// The piece of a block that a shard fills.
+pub(crate) struct Place<'a, T> {
+    explicit: &'a mut [T],
+    outers: Vec<(&'a mut [T], &'a mut [T])>,
+    samples: usize,
+}
+
+impl Outer {
+    fn left(&self) -> usize {
+        self.shape.positions * if self.shape.one_hot { 1 } else { self.shape.left }
+    }
+}
+
+impl Plan {
+    pub(crate) fn new<T: Real>(gradients: &Gradients<T>, full: bool, by_layer: bool, forms: Vec<Form>) -> Self {
+        let shapes = gradients.outer_shapes();
+        let groups = if by_layer {
+            layers(gradients.graph(), gradients.chosen())
+        } else {
+            let all = (0..forms.len()).filter(|&at| gradients.chosen()[at]).collect();
+            vec![("kernel".to_owned(), all)]
+        };
+        let mut plan = Self {
+            full,
+            seeds: gradients.n_seeds(),
+            width: 0,
+            explicit: Vec::new(),
+            outers: Vec::new(),
+            parts: Vec::new(),
+            forms,
+        };
+        for (name, members) in groups {
+            let (first_column, first_outer) = (plan.width, plan.outers.len());
+            for &at in &members {
+                match (plan.forms[at], shapes[at]) {
+                    (Form::Absorbed, _) => {}
+                    (Form::Factored, Some(shape)) => {
+                        let takes = |&bias: &usize| {
+                            plan.forms[bias] == Form::Absorbed
+                                && super::forms::weight_of_bias(gradients, bias) == Some(at)
+                        };
+                        let bias = members.iter().any(takes);
+                        plan.outers.push(Outer { parameter: at, shape, bias });
+                    }
+                    _ => {
+                        plan.explicit.push((at, plan.width));
+                        plan.width += gradients.numel(at);
+                    }
+                }
+            }
+            let (columns, outers) = (first_column..plan.width, first_outer..plan.outers.len());
+            plan.parts.push(Part { name, columns, outers });
+        }
+        plan
+    }
+
+    /// For each parameter whether the reverse pass makes factors.
+    pub(crate) fn outer_flags(&self) -> Vec<bool> {
+        let mut flags = vec![false; self.forms.len()];
+        self.outers.iter().for_each(|outer| flags[outer.parameter] = true);
+        flags
+    }
+
+    /// Pairs of seeds that a pair of samples has.
+    fn pairs(&self) -> usize {
+        if self.full { self.seeds * self.seeds } else { self.seeds }
+    }
+
+    /// Numbers per prepared sample.
+    pub(crate) fn elements(&self) -> usize {
+        let outers: usize = self.outers.iter().map(|o| factored(&o.shape, self.seeds, 1).elements).sum();
+        self.seeds * self.width + outers
+    }
+
+    /// Operations per pair of samples.
+    pub(crate) fn pair_flops(&self) -> f64 {
+        let outers: f64 = self.outers.iter().map(|o| factored(&o.shape, self.seeds, self.pairs()).flops).sum();
+        explicit(self.width, self.seeds, self.pairs()).flops + outers
+    }
+
+    /// What was chosen for each parameter that counts.
+    pub(crate) fn choices<T: Real>(&self, gradients: &Gradients<T>, chosen: &[bool]) -> Vec<Choice> {
+        let graph = gradients.graph();
+        let layers = layer_names(graph);
+        (0..self.forms.len())
+            .filter(|&at| chosen[at])
+            .map(|at| {
+                let outer = self.outers.iter().find(|outer| outer.parameter == at);
+                let (price, form) = match (outer, self.forms[at]) {
+                    (Some(outer), _) => (Some(factored(&outer.shape, self.seeds, self.pairs())), Form::Factored),
+                    (None, Form::Absorbed) => (None, Form::Absorbed),
+                    _ => (Some(explicit(gradients.numel(at), self.seeds, self.pairs())), Form::Explicit),
+                };
+                Choice {
+                    parameter: graph.value(graph.parameters()[at]).name.clone(),
+                    layer: layers[at].clone(),
+                    form,
+                    positions: gradients.outer_shapes()[at].map_or(1, |shape| shape.positions),
+                    bytes: price.map_or(0, |price| price.elements * size_of::<T>()),
+                    pair_flops: price.map_or(0.0, |price| price.flops),
+                }
+            })
+            .collect()
+    }
+
+    /// The gradients of some samples.
+    pub(crate) fn prepare<T: Real>(
+        &self,
+        gradients: &Gradients<T>,
+        inputs: &[&[T]],
+        samples: usize,
+    ) -> Result<Prepared<T>> {
+        let mut prepared = Prepared {
+            explicit: vec![T::zero(); samples * self.seeds * self.width],
+            outers: self
+                .outers
+                .iter()
+                .map(|outer| {
+                    let right = self.seeds * outer.shape.positions * outer.shape.right;
+                    (vec![T::zero(); samples * outer.left()], vec![T::zero(); samples * right])
+                })
+                .collect(),
+        };
+        let shards: Vec<usize> = gradients.shards(samples).map(|rows| rows.len()).collect();
+        let explicit = cut(&mut prepared.explicit, samples, &shards);
+        let mut places: Vec<Place<'_, T>> = explicit
+            .into_iter()
+            .zip(&shards)
+            .map(|(explicit, &samples)| Place { explicit, outers: Vec::new(), samples })
+            .collect();
+        for (left, right) in &mut prepared.outers {
+            let pieces = cut(left, samples, &shards).into_iter().zip(cut(right, samples, &shards));
+            places.iter_mut().zip(pieces).for_each(|(place, piece)| place.outers.push(piece));
+        }
+        gradients.sweep(inputs, samples, &self.outer_flags(), places, |place, factors| {
+            self.fill(gradients, place, factors)
+        })?;
+        Ok(prepared)
+    }
+
+    fn fill<T: Real>(&self, gradients: &Gradients<T>, place: Place<'_, T>, factors: &Factors<T>) -> Result<()> {
+        for &(parameter, offset) in &self.explicit {
+            let Some(Factor::Explicit(gradient)) = &factors.parameters[parameter] else { continue };
+            gradients.check_gradient(parameter, gradient, place.samples)?;
+            let size = gradients.numel(parameter);
+            let rows = place.explicit.chunks_exact_mut(self.width.max(1)).zip(gradient.chunks_exact(size.max(1)));
+            rows.for_each(|(row, gradient)| row[offset..offset + size].copy_from_slice(gradient));
+        }
+        for (outer, (left_place, right_place)) in self.outers.iter().zip(place.outers) {
+            let Some(Factor::Outer { left, right, .. }) = &factors.parameters[outer.parameter] else { continue };
+            gradients.check_gradient(outer.parameter, right, place.samples)?;
+            left_place.copy_from_slice(left);
+            if self.full || self.seeds == 1 || outer.shape.positions == 1 {
+                right_place.copy_from_slice(right);
+            } else {
+                self.seeds_inside(&outer.shape, right, right_place);
+            }
+        }
+        Ok(())
+    }
+
+    /// `[samples, seeds, positions, right]` → `[samples, positions, seeds, right]`: the sum over seeds is then part of one
+    /// product.
+    fn seeds_inside<T: Copy>(&self, shape: &OuterShape, from: &[T], to: &mut [T]) {
+        let (s, p, r) = (self.seeds, shape.positions, shape.right);
+        for (from, to) in from.chunks_exact(s * p * r).zip(to.chunks_exact_mut(s * p * r)) {
+            for seed in 0..s {
+                for position in 0..p {
+                    let row = &from[(seed * p + position) * r..][..r];
+                    to[(position * s + seed) * r..][..r].copy_from_slice(row);
+                }
+            }
+        }
+    }
+}
+
+/// Cuts an array of equal samples into shards of the given numbers of samples.
+fn cut<'a, T>(mut rest: &'a mut [T], samples: usize, shards: &[usize]) -> Vec<&'a mut [T]> {
+    let size = rest.len() / samples.max(1);
+    let mut pieces = Vec::with_capacity(shards.len());
+    for count in shards {
+        let (piece, after) = rest.split_at_mut(count * size);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}

@@ -1,0 +1,164 @@
+//! In which form each parameter's gradient is kept between the phases, and why.
+//!
+//! With `P` positions, factors `left` and `right`, `S` seeds and `S'` = S for summed kernels, S² for full ones, a pair of
+//! samples costs `P²·(left + S'·right)` multiplications factored and `S'·left·right` explicit, and a sample
+//! `P·(left + S·right)` and `S·left·right` numbers. Bytes count too: a block is read once per tile, at a tenth of the speed
+//! of a product, and blocks of fewer than sixteen samples would make every product small.
+
+use super::gradients::Gradients;
+use super::layers::layer_names;
+use crate::kernel::Real;
+use mercer_net::graph::{Graph, Origin, ValueId};
+use mercer_net::op::{Binary, Combine, MatMul, OuterShape};
+use serde::Serialize;
+
+/// How the gradient of a parameter is kept between the phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// Activations and deltas, multiplied out when blocks meet: `(A Aᵀ) ∘ (Δ Δᵀ)`.
+    Factored,
+    /// The gradient itself.
+    Explicit,
+    /// Not at all: the bias of a dense layer is a one appended to the activations of its weight.
+    Absorbed,
+}
+
+/// What was chosen for a parameter.
+#[derive(Clone, Debug, Serialize)]
+pub struct Choice {
+    /// The parameter.
+    pub parameter: String,
+    /// Its layer.
+    pub layer: String,
+    /// The form of its gradient.
+    pub form: Form,
+    /// Positions at which the weight is used.
+    pub positions: usize,
+    /// Bytes of a prepared sample.
+    pub bytes: usize,
+    /// Operations per pair of samples.
+    pub pair_flops: f64,
+}
+
+/// The time a byte costs, in operations: ten, for the two blocks of a tile of 128 samples.
+const FLOPS_PER_BYTE: f64 = 10.0 * 2.0 / 128.0;
+
+/// Sixteen prepared samples should not take more than this.
+const SIXTEEN_SAMPLES: usize = 1 << 30;
+
+/// What a parameter costs in one form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Price {
+    /// Operations per pair of samples.
+    pub(crate) flops: f64,
+    /// Numbers per sample.
+    pub(crate) elements: usize,
+}
+
+pub(crate) fn factored(shape: &OuterShape, seeds: usize, pairs: usize) -> Price {
+    let left = if shape.one_hot { 1 } else { shape.left };
+    let squared = (shape.positions * shape.positions) as f64;
+    Price {
+        flops: 2.0 * squared * (left as f64 + pairs as f64 * shape.right as f64),
+        elements: shape.positions * (left + seeds * shape.right),
+    }
+}
+
+pub(crate) fn explicit(numel: usize, seeds: usize, pairs: usize) -> Price {
+    Price { flops: 2.0 * pairs as f64 * numel as f64, elements: seeds * numel }
+}
+
+/// The cheaper form of every parameter; biases that their weight takes along are absorbed.
+pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<Form> {
+    let seeds = gradients.n_seeds();
+    let pairs = if full { seeds * seeds } else { seeds };
+    let shapes = gradients.outer_shapes();
+    let bytes = |price: Price| (price.elements * size_of::<T>()) as f64;
+    let cost = |price: Price| price.flops + FLOPS_PER_BYTE * bytes(price);
+    let mut forms: Vec<Form> = (0..shapes.len())
+        .map(|at| match &shapes[at] {
+            Some(shape) if cost(factored(shape, seeds, pairs)) <= cost(explicit(gradients.numel(at), seeds, pairs)) => {
+                Form::Factored
+            }
+            _ => Form::Explicit,
+        })
+        .collect();
+    // Where the samples are too large, those parameters go back to factors that save most for least.
+    let total = |forms: &[Form]| -> usize {
+        let elements = |at: usize| match (&shapes[at], forms[at]) {
+            (Some(shape), Form::Factored) => factored(shape, seeds, pairs).elements,
+            _ => explicit(gradients.numel(at), seeds, pairs).elements,
+        };
+        16 * size_of::<T>() * (0..forms.len()).filter(|&at| gradients.chosen()[at]).map(elements).sum::<usize>()
+    };
+    let saving = |at: usize| {
+        let shape = shapes[at].as_ref().filter(|_| gradients.chosen()[at])?;
+        let (now, then) = (explicit(gradients.numel(at), seeds, pairs), factored(shape, seeds, pairs));
+        let saved = now.elements.checked_sub(then.elements).filter(|&saved| saved > 0)?;
+        Some((then.flops - now.flops) / saved as f64)
+    };
+    let mut candidates: Vec<(f64, usize)> = (0..forms.len())
+        .filter(|&at| forms[at] == Form::Explicit)
+        .filter_map(|at| saving(at).map(|cost| (cost, at)))
+        .collect();
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (_, at) in candidates {
+        if total(&forms) <= SIXTEEN_SAMPLES {
+            break;
+        }
+        forms[at] = Form::Factored;
+    }
+    absorb(gradients, &mut forms);
+    forms
+}
+
+/// Marks the biases whose gradient is the delta of a factored dense layer.
+pub(crate) fn absorb<T: Real>(gradients: &Gradients<T>, forms: &mut [Form]) {
+    for bias in 0..forms.len() {
+        if let Some(weight) = weight_of_bias(gradients, bias)
+            && forms[weight] == Form::Factored
+        {
+            forms[bias] = Form::Absorbed;
+        }
+    }
+}
+
+/// The weight `W` if a parameter is used only as `b` of `x·W + b` with one position, and both count.
+pub(crate) fn weight_of_bias<T: Real>(gradients: &Gradients<T>, bias: usize) -> Option<usize> {
+    let graph = gradients.graph();
+    let id = graph.parameters()[bias];
+    let add = graph.nodes().get(only_use(graph, id)?)?;
+    let is_sum = add.op.as_any().downcast_ref::<Binary>().is_some_and(|op| op.0 == Combine::Add);
+    let product = *add.inputs.iter().find(|&&input| input != id)?;
+    let size = graph.value(id).meta.numel();
+    if !is_sum || graph.value(product).meta.numel() != size || graph.value(add.output).meta.numel() != size {
+        return None;
+    }
+    let Origin::Node(index) = graph.value(product).origin else { return None };
+    only_use(graph, product)?;
+    let node = &graph.nodes()[index];
+    if !node.op.as_any().is::<MatMul>() || product == gradients.output() {
+        return None;
+    }
+    let weight = node.inputs.iter().find_map(|&input| match graph.value(input).origin {
+        Origin::Parameter(at) => Some(at),
+        _ => None,
+    })?;
+    only_use(graph, graph.parameters()[weight])?;
+    let shape = gradients.outer_shapes()[weight]?;
+    let both = gradients.chosen()[weight] && gradients.chosen()[bias];
+    let layers = layer_names(graph);
+    (both && shape.positions == 1 && shape.right == size && layers[weight] == layers[bias]).then_some(weight)
+}
+
+/// The node that uses a value, if there is exactly one use.
+fn only_use(graph: &Graph, id: ValueId) -> Option<usize> {
+    let mut uses = graph
+        .nodes()
+        .iter()
+        .enumerate()
+        .flat_map(|(at, node)| node.inputs.iter().filter(|&&i| i == id).map(move |_| at));
+    let first = uses.next()?;
+    (uses.next().is_none()).then_some(first)
+}

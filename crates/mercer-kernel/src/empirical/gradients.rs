@@ -1,0 +1,232 @@
+//! Per-sample gradients of a network, shard by shard: what all tangent kernels and their sketches begin with.
+
+use super::selection::{Kind, Selection};
+use crate::error::{KernelError, Result};
+use crate::kernel::Real;
+use crate::products::all_finite;
+use mercer_net::graph::{Graph, ValueId};
+use mercer_net::network::{Shards, check_inputs};
+use mercer_net::op::OuterShape;
+use mercer_net::run::{Factors, Keep, Reverse, Target, Weights, Workspace};
+use mercer_net::{NetError, Network};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A network, an output of it with its seeds, and the parameters that count.
+#[derive(Debug)]
+pub struct Gradients<T> {
+    graph: Arc<Graph>,
+    weights: Weights<T>,
+    output: ValueId,
+    /// `[seeds, size of the output]`.
+    seeds: Vec<T>,
+    n_seeds: usize,
+    chosen: Vec<bool>,
+    selection: Selection,
+    grain: usize,
+    /// The memory of passes that are not running now.
+    idle: Mutex<Vec<Passes<T>>>,
+}
+
+/// The memory of one thread's passes.
+#[derive(Debug)]
+struct Passes<T> {
+    workspace: Workspace<T>,
+    reverse: Reverse<T>,
+    cotangent: Vec<T>,
+}
+
+impl<T: Real> Gradients<T> {
+    /// The gradients that a kernel of this kind needs, for samples of these shapes (one per input).
+    pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
+        let graph = network.graph(samples)?;
+        let weights = network.weights(&graph);
+        let output = selection.value(&graph)?;
+        let size = graph.value(output).meta.numel();
+        let seeds = selection.seeds(kind, size)?;
+        let n_seeds = seeds.len() / size.max(1);
+        let chosen = selection.parameters(&graph)?;
+        // Seeds multiply the rows of every product, so fewer samples fill a shard.
+        let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(1).next_power_of_two();
+        let selection = selection.clone();
+        Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, idle: Mutex::default() })
+    }
+
+    /// Makes the gradients of these parameters and no others.
+    pub(crate) fn choose(&mut self, chosen: &[bool]) {
+        self.chosen = chosen.to_vec();
+        self.idle = Mutex::default();
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// The network's numbers.
+    pub fn weights(&self) -> &Weights<T> {
+        &self.weights
+    }
+
+    /// The value that is differentiated.
+    pub fn output(&self) -> ValueId {
+        self.output
+    }
+
+    /// Gradients per sample.
+    pub fn n_seeds(&self) -> usize {
+        self.n_seeds
+    }
+
+    /// The seeds: `[n_seeds, size of the output]`.
+    pub fn seeds(&self) -> &[T] {
+        &self.seeds
+    }
+
+    /// For each parameter of the graph whether its gradient counts.
+    pub fn chosen(&self) -> &[bool] {
+        &self.chosen
+    }
+
+    /// Samples per shard.
+    pub fn grain(&self) -> usize {
+        self.grain
+    }
+
+    /// The number of elements of a parameter.
+    pub fn numel(&self, parameter: usize) -> usize {
+        self.graph.value(self.graph.parameters()[parameter]).meta.numel()
+    }
+
+    /// The outer form of each parameter's gradient, where it counts and has one.
+    pub fn outer_shapes(&self) -> Vec<Option<OuterShape>> {
+        let reverse = self.reverse();
+        (0..self.chosen.len()).map(|at| if self.chosen[at] { reverse.outer_shape(at) } else { None }).collect()
+    }
+
+    /// Bytes that a thread's passes need while gradients of the given forms are made.
+    pub fn bytes(&self, outer: &[bool]) -> usize {
+        let (workspace, reverse) = (self.workspace(), self.reverse());
+        let shapes = self.outer_shapes();
+        let factors: usize = (0..self.chosen.len())
+            .filter(|&at| self.chosen[at])
+            .map(|at| match shapes[at] {
+                Some(shape) if outer[at] => {
+                    let left = if shape.one_hot { 1 } else { shape.left };
+                    shape.positions * (left + self.n_seeds * shape.right)
+                }
+                _ => self.n_seeds * self.numel(at),
+            })
+            .sum();
+        let passes = workspace.elements_per_sample() + self.n_seeds * reverse.elements_per_seed();
+        let largest = self.graph.values().iter().map(|value| value.meta.numel()).max().unwrap_or(0);
+        (self.grain * (passes + factors) + 2 * largest) * size_of::<T>()
+    }
+
+    /// Operations for one sample: a forward pass, and for every seed as much again per operand.
+    pub fn flops(&self) -> f64 {
+        self.graph.flops() as f64 * (1.0 + 2.0 * self.n_seeds as f64)
+    }
+
+    /// What is differentiated, for manifests.
+    pub fn identity(&self) -> serde_json::Value {
+        let names = self.graph.parameters().iter().map(|&id| self.graph.value(id).name.as_str());
+        let chosen: Vec<&str> = names.zip(&self.chosen).filter(|(_, chosen)| **chosen).map(|(name, _)| name).collect();
+        let all = self.selection.parameters.is_empty();
+        serde_json::json!({
+            "network": self.weights.fingerprint(&self.graph),
+            "output": self.graph.value(self.output).name,
+            "components": self.selection.components,
+            "combine": self.selection.combine,
+            "parameters": if all { serde_json::json!("all") } else { serde_json::json!(chosen) },
+        })
+    }
+
+    fn reverse(&self) -> Reverse<T> {
+        let target = Target { output: self.output, parameters: self.chosen.clone(), inputs: false };
+        Reverse::new(Arc::clone(&self.graph), target)
+    }
+
+    fn workspace(&self) -> Workspace<T> {
+        Workspace::new(Arc::clone(&self.graph), &Keep::All)
+    }
+
+    /// The shards of a block of samples.
+    pub fn shards(&self, samples: usize) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let grain = self.grain;
+        (0..samples).step_by(grain).map(move |start| start..(start + grain).min(samples))
+    }
+
+    /// Runs the network forward and backward over all shards, in parallel, and hands the factors of each to `each` together
+    /// with its own entry of `places`, which has one per [shard](Self::shards).
+    ///
+    /// Errors name the first sample that is to blame, whatever the number of threads.
+    pub fn sweep<P: Send>(
+        &self,
+        inputs: &[&[T]],
+        samples: usize,
+        outer: &[bool],
+        places: Vec<P>,
+        each: impl Fn(P, &Factors<T>) -> Result<()> + Sync,
+    ) -> Result<()> {
+        check_inputs(&self.graph, inputs, samples)?;
+        let sizes: Vec<usize> = self.graph.inputs().iter().map(|&id| self.graph.value(id).meta.numel()).collect();
+        let shards: Vec<Range<usize>> = self.shards(samples).collect();
+        assert_eq!(shards.len(), places.len(), "one place per shard");
+        let results: Vec<Result<()>> = shards
+            .into_par_iter()
+            .zip(places)
+            .map(|(rows, place)| {
+                let own: Vec<&[T]> =
+                    inputs.iter().zip(&sizes).map(|(data, size)| &data[rows.start * size..rows.end * size]).collect();
+                let mut passes = self.take();
+                let result = self.shard(&mut passes, &own, rows.len(), outer).and_then(|factors| each(place, &factors));
+                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(passes);
+                result.map_err(|error| error.shifted(rows.start))
+            })
+            .collect();
+        results.into_iter().collect()
+    }
+
+    fn take(&self) -> Passes<T> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(|| Passes { workspace: self.workspace(), reverse: self.reverse(), cotangent: Vec::new() })
+    }
+
+    fn shard(&self, passes: &mut Passes<T>, inputs: &[&[T]], samples: usize, outer: &[bool]) -> Result<Factors<T>> {
+        let Passes { workspace, reverse, cotangent } = passes;
+        workspace.forward(&self.weights, inputs, samples)?;
+        self.check(workspace)?;
+        cotangent.clear();
+        (0..samples).for_each(|_| cotangent.extend_from_slice(&self.seeds));
+        Ok(reverse.factors(workspace, &self.weights, cotangent, self.n_seeds, outer))
+    }
+
+    /// Finite numbers at the output; if not, the first value that is to blame is named.
+    fn check(&self, workspace: &Workspace<T>) -> Result<()> {
+        if workspace.check_finite(&self.weights, self.output).is_ok() {
+            return Ok(());
+        }
+        let nodes = self.graph.nodes().iter().filter(|node| self.graph.value(node.output).meta.is_batched());
+        for node in nodes {
+            if let Err(NetError::NotFinite { sample, .. }) = workspace.check_finite(&self.weights, node.output) {
+                return Err(
+                    NetError::NotFinite { place: format!("the result of node {}", node.label()), sample }.into()
+                );
+            }
+        }
+        Ok(workspace.check_finite(&self.weights, self.output)?)
+    }
+
+    /// An error if a gradient is not finite; it names the parameter and the sample.
+    pub(crate) fn check_gradient(&self, parameter: usize, data: &[T], samples: usize) -> Result<()> {
+        if all_finite(data) {
+            return Ok(());
+        }
+        let at = data.iter().position(|x| !x.is_finite()).unwrap_or(0);
+        let sample = at / (data.len() / samples.max(1)).max(1);
+        let name = &self.graph.value(self.graph.parameters()[parameter]).name;
+        Err(KernelError::NotFinite { place: format!("the gradient of {name}"), sample })
+    }
+}

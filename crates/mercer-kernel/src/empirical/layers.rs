@@ -1,0 +1,35 @@
+//! Layers: the parameters that belong together.
+
+use mercer_net::graph::{Graph, Node};
+
+/// The layer of every parameter: the part of its name before the last dot (`layer1.0.conv1.weight`), or, where a file has
+/// no such names, the node that uses it first.
+pub fn layer_names(graph: &Graph) -> Vec<String> {
+    let name = |&id| {
+        let own = &graph.value(id).name;
+        if let Some((layer, _)) = own.rsplit_once('.')
+            && !layer.is_empty()
+        {
+            return layer.to_owned();
+        }
+        let user = graph.nodes().iter().find(|node| node.inputs.contains(&id));
+        user.map(node_name).filter(|name| !name.is_empty()).unwrap_or_else(|| own.clone())
+    };
+    graph.parameters().iter().map(name).collect()
+}
+
+fn node_name(node: &Node) -> String {
+    if node.name.is_empty() { node.operator.clone() } else { node.name.clone() }
+}
+
+/// The layers in the order of their first parameter, with the parameters of each that are chosen.
+pub(crate) fn layers(graph: &Graph, chosen: &[bool]) -> Vec<(String, Vec<usize>)> {
+    let mut found: Vec<(String, Vec<usize>)> = Vec::new();
+    for (parameter, name) in layer_names(graph).into_iter().enumerate().filter(|&(at, _)| chosen[at]) {
+        match found.iter_mut().find(|(own, _)| *own == name) {
+            Some((_, members)) => members.push(parameter),
+            None => found.push((name, vec![parameter])),
+        }
+    }
+    found
+}

@@ -1,0 +1,69 @@
+//! What can go wrong with a kernel.
+
+use std::path::PathBuf;
+
+/// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KernelError {
+    /// The network cannot be run or differentiated.
+    #[error(transparent)]
+    Network(#[from] mercer_net::NetError),
+    /// The data could not be read, or a file could not be written.
+    #[error(transparent)]
+    Data(#[from] mercer_data::Error),
+    /// A decomposition or a solve failed.
+    #[error(transparent)]
+    Algebra(#[from] mercer_linalg::Error),
+    /// A gradient or feature that is not a finite number, although the network's values are.
+    #[error("{place} is not finite in sample {sample}")]
+    NotFinite {
+        /// Of what.
+        place: String,
+        /// The row of the data.
+        sample: usize,
+    },
+    /// The memory allowed does not suffice for the smallest piece of work.
+    #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
+    Memory {
+        /// What was allowed.
+        allowed: usize,
+        /// The least that would do.
+        needed: usize,
+    },
+    /// A file or folder could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A long computation was called off.
+    #[error("cancelled")]
+    Cancelled,
+    /// A setting that makes no sense.
+    #[error("{0}")]
+    Setting(String),
+}
+
+impl KernelError {
+    /// The same error, with samples counted from `start`: a block knows its own rows only.
+    pub fn shifted(self, start: usize) -> Self {
+        use mercer_net::NetError;
+        match self {
+            Self::Network(NetError::NotFinite { place, sample }) => {
+                Self::Network(NetError::NotFinite { place, sample: sample + start })
+            }
+            Self::Network(NetError::Input { input, reason }) if start > 0 => {
+                let reason = format!("{reason} (samples counted from row {start} of the data)");
+                Self::Network(NetError::Input { input, reason })
+            }
+            Self::NotFinite { place, sample } => Self::NotFinite { place, sample: sample + start },
+            other => other,
+        }
+    }
+}
+
+/// The result of this crate's fallible calls.
+pub type Result<T, E = KernelError> = std::result::Result<T, E>;

@@ -1,0 +1,86 @@
+//! Kernels with finitely many features: `κ(x, x') = φ(x)·φ(x')`, one matrix product per pair of blocks.
+
+use crate::error::Result;
+use crate::kernel::{Block, Cost, Kernel, Real};
+use crate::products::{products, squares};
+use std::fmt::Debug;
+
+/// A map of samples into a Euclidean space.
+pub trait FeatureMap<T: Real>: Debug + Send + Sync {
+    /// The dimension of the space.
+    fn n_features(&self) -> usize;
+
+    /// Writes `[samples, n_features]`, row-major; each input is `[samples, …]`. Parallel inside, the same for any number of
+    /// threads.
+    fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()>;
+
+    /// Bytes that every thread needs, and operations per sample.
+    fn effort(&self) -> Effort;
+
+    /// What this map is, for manifests: two maps with the same identity give the same numbers.
+    fn identity(&self) -> serde_json::Value;
+}
+
+/// What computing features needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Effort {
+    /// Bytes that every thread needs beside the features.
+    pub bytes: usize,
+    /// Operations per sample.
+    pub flops: f64,
+}
+
+/// The kernel of a feature map.
+#[derive(Clone, Debug)]
+pub struct Features<F>(pub F);
+
+impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
+    fn cost(&self) -> Cost {
+        let (width, effort) = (self.0.n_features(), self.0.effort());
+        Cost {
+            sample_bytes: width * size_of::<T>(),
+            prepare_bytes: effort.bytes,
+            contract_bytes: 0,
+            prepare_flops: effort.flops,
+            pair_flops: 2.0 * width as f64,
+        }
+    }
+
+    fn identity(&self) -> serde_json::Value {
+        self.0.identity()
+    }
+
+    fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block> {
+        let mut features = vec![T::zero(); samples * self.0.n_features()];
+        self.0.features(inputs, samples, &mut features)?;
+        Ok(Block::new(samples, features))
+    }
+
+    fn contract(&self, a: &Block, b: &Block, tile: &mut [T]) {
+        let width = self.0.n_features();
+        let (x, y) = (a.content::<Vec<T>>(), b.content::<Vec<T>>());
+        products((x, a.samples(), width), (y, b.samples(), width), width, false, tile);
+    }
+
+    fn diagonal(&self, a: &Block) -> Vec<T> {
+        squares(a.content::<Vec<T>>(), a.samples())
+    }
+}
+
+impl<T: Real, F: FeatureMap<T> + ?Sized> FeatureMap<T> for Box<F> {
+    fn n_features(&self) -> usize {
+        (**self).n_features()
+    }
+
+    fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        (**self).features(inputs, samples, out)
+    }
+
+    fn effort(&self) -> Effort {
+        (**self).effort()
+    }
+
+    fn identity(&self) -> serde_json::Value {
+        (**self).identity()
+    }
+}

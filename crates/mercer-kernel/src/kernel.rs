@@ -1,0 +1,103 @@
+//! What a kernel is: two phases, and what they cost.
+
+use crate::error::Result;
+use std::any::Any;
+use std::fmt::Debug;
+
+/// A scalar that data are read into and kernels are computed in: `f32` or `f64`.
+pub trait Real: mercer_net::Element + mercer_data::Element {}
+
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// A kernel `κ(x, x')` between samples, computed in two phases.
+///
+/// *Prepare* runs once per block of samples and is parallel inside; *contract* runs once per pair of blocks, on one thread.
+/// The results of both depend on the samples of the blocks alone: not on the number of threads, not on other samples.
+///
+/// A kernel may be matrix-valued ([`per_sample`](Self::per_sample) rows and columns for every sample), and it may come in
+/// several [`parts`](Self::parts) whose sum it is.
+pub trait Kernel<T: Real>: Debug + Send + Sync {
+    /// Rows of the Gram matrix per sample: 1, or the number of outputs of a matrix-valued kernel.
+    fn per_sample(&self) -> usize {
+        1
+    }
+
+    /// The names of the matrices that [`contract`](Self::contract) writes; the kernel is their sum.
+    fn parts(&self) -> Vec<String> {
+        vec!["kernel".to_owned()]
+    }
+
+    /// What the two phases need.
+    fn cost(&self) -> Cost;
+
+    /// What this kernel is, for manifests: two kernels with the same identity give the same numbers.
+    fn identity(&self) -> serde_json::Value;
+
+    /// The first phase, for a block of samples; each input is `[samples, …]`, row-major.
+    fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block>;
+
+    /// The second phase: writes `[parts, rows of a, rows of b]`, row-major. A block with itself gives symmetric matrices.
+    ///
+    /// # Panics
+    /// If a block was prepared by another kind of kernel, or the tile has another size.
+    fn contract(&self, a: &Block, b: &Block, tile: &mut [T]);
+
+    /// `κ(x, x)` of every sample of a block: `samples · per_sample` numbers, the diagonal of the matrix.
+    fn diagonal(&self, a: &Block) -> Vec<T>;
+}
+
+/// Prepared samples. Only the kernel that made a block can look into it.
+#[derive(Debug)]
+pub struct Block {
+    samples: usize,
+    content: Box<dyn Any + Send + Sync>,
+}
+
+impl Block {
+    /// Wraps what a kernel wants to remember of some samples.
+    pub fn new(samples: usize, content: impl Any + Send + Sync) -> Self {
+        Self { samples, content: Box::new(content) }
+    }
+
+    /// The number of samples.
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// What the kernel put in.
+    ///
+    /// # Panics
+    /// If it was something else: blocks of different kernels cannot be mixed.
+    pub fn content<C: Any>(&self) -> &C {
+        self.content.downcast_ref().expect("a block belongs to the kind of kernel that prepared it")
+    }
+}
+
+/// What the two phases of a kernel need, so that a planner can promise memory and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Bytes of a prepared sample.
+    pub sample_bytes: usize,
+    /// Bytes that every thread needs while it prepares, whatever the size of the block.
+    pub prepare_bytes: usize,
+    /// Bytes beside the tile that a thread needs per sample of the second block while it contracts.
+    pub contract_bytes: usize,
+    /// Operations to prepare a sample.
+    pub prepare_flops: f64,
+    /// Operations to contract a pair of samples.
+    pub pair_flops: f64,
+}
+
+impl Cost {
+    /// The cost of two kernels whose blocks are kept together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            sample_bytes: self.sample_bytes + other.sample_bytes,
+            prepare_bytes: self.prepare_bytes.max(other.prepare_bytes),
+            contract_bytes: self.contract_bytes.max(other.contract_bytes),
+            prepare_flops: self.prepare_flops + other.prepare_flops,
+            pair_flops: self.pair_flops + other.pair_flops,
+        }
+    }
+}

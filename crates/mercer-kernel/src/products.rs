@@ -1,0 +1,93 @@
+//! Inner products between the rows of two matrices, the work that all kernels end in.
+
+use mercer_linalg::{Scalar, gemm_rows};
+
+/// Rows per strip of a symmetric product: half a strip is wasted, and the products are still large.
+const STRIP: usize = 64;
+
+/// Rows in a slice: the data, how many rows, and how far apart they begin.
+pub(crate) type Rows<'a, T> = (&'a [T], usize, usize);
+
+/// `tile[i, j] = x_i · y_j` over the first `width` numbers of the rows, or added to it. If both are the same memory, only
+/// one triangle is computed and the result is symmetric to the last bit.
+pub(crate) fn products<T: Scalar>(x: Rows<'_, T>, y: Rows<'_, T>, width: usize, add: bool, tile: &mut [T]) {
+    let (n, m) = (x.1, y.1);
+    if !std::ptr::eq(x.0, y.0) || n != m {
+        gemm_rows([n, m, width], (x.0, x.2, 1), (y.0, 1, y.2), add, tile, m);
+        return;
+    }
+    upper_strips(n, |rows| {
+        let start = rows.start;
+        let sizes = [rows.len(), n - start, width];
+        let from = start * x.2;
+        if width > 0 {
+            gemm_rows(sizes, (&x.0[from..], x.2, 1), (&y.0[from..], 1, y.2), add, &mut tile[start * n + start..], n);
+        } else if !add {
+            tile.fill(T::zero());
+        }
+    });
+    mirror(tile, n);
+}
+
+/// Strips of the rows of a symmetric matrix of `n` rows; of a strip the columns from its first row on are wanted.
+pub(crate) fn upper_strips(n: usize, mut each: impl FnMut(std::ops::Range<usize>)) {
+    let strip = if n >= 4 * STRIP { 2 * STRIP } else { STRIP };
+    (0..n).step_by(strip).for_each(|start| each(start..(start + strip).min(n)));
+}
+
+/// Copies the upper triangle of a square onto the lower one, in pieces that stay in the first-level cache.
+pub(crate) fn mirror<T: Copy>(tile: &mut [T], n: usize) {
+    const PIECE: usize = 32;
+    for row_piece in (0..n).step_by(PIECE) {
+        for column_piece in (0..=row_piece).step_by(PIECE) {
+            for row in row_piece..(row_piece + PIECE).min(n) {
+                for column in column_piece..(column_piece + PIECE).min(row) {
+                    tile[row * n + column] = tile[column * n + row];
+                }
+            }
+        }
+    }
+}
+
+/// The squared length of every row of `rows` equal rows.
+pub(crate) fn squares<T: Scalar>(data: &[T], rows: usize) -> Vec<T> {
+    let width = data.len() / rows.max(1);
+    if width == 0 {
+        return vec![T::zero(); rows];
+    }
+    data.chunks_exact(width).map(square).collect()
+}
+
+/// The squared length of a vector, with several running sums: exact enough for a million terms, and fast.
+pub(crate) fn square<T: Scalar>(row: &[T]) -> T {
+    const LANES: usize = 32;
+    mercer_linalg::simd::dispatch(
+        #[inline(always)]
+        || {
+            let mut sums = [T::zero(); LANES];
+            let chunks = row.chunks_exact(LANES);
+            let rest: T = chunks.remainder().iter().map(|&x| x * x).sum();
+            for chunk in chunks {
+                sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x * x);
+            }
+            sums.iter().fold(rest, |total, &sum| total + sum)
+        },
+    )
+}
+
+/// Whether all numbers are finite, without a branch per number: `x − x` is zero or it is not a number.
+pub(crate) fn all_finite<T: Scalar>(data: &[T]) -> bool {
+    const LANES: usize = 32;
+    mercer_linalg::simd::dispatch(
+        #[inline(always)]
+        || {
+            let mut sums = [T::zero(); LANES];
+            let chunks = data.chunks_exact(LANES);
+            let rest = chunks.remainder().iter().all(|x| x.is_finite());
+            for chunk in chunks {
+                sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x - x);
+            }
+            rest && sums.iter().all(|&sum| sum == T::zero())
+        },
+    )
+}
