@@ -14,6 +14,8 @@ mod describe;
 pub mod digits;
 mod element;
 mod error;
+
+mod fingerprint;
 mod format;
 mod labels;
 mod preprocess;
@@ -28,6 +30,7 @@ pub use dataset::Dataset;
 pub use describe::{Description, Entry, Summary, describe, summarise};
 pub use element::{DType, Element, Storable};
 pub use error::{Error, Result};
+pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use labels::{Classes, Labels, open_labelled};
 pub use preprocess::{Preprocess, Step};
