@@ -4,5 +4,6 @@
 //! *contract* once per pair of blocks (matrix products).
 
 pub mod empirical;
+pub mod store;
 
 pub use empirical::{Block, Form, Kind, Ntk};
