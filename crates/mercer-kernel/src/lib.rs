@@ -8,6 +8,7 @@ mod error;
 mod feature;
 mod kernel;
 mod products;
+pub mod store;
 
 pub use empirical::{Form, Kind, Ntk, Selection};
 pub use error::{KernelError, Result};
