@@ -35,4 +35,4 @@ pub use format::Format;
 pub use labels::{Classes, Labels, open_labelled};
 pub use preprocess::{Preprocess, Step};
 pub use source::Source;
-pub use write::{Existing, NpyWriter, write_atomic, write_npy};
+pub use write::{Existing, NpyGrid, NpyWriter, write_atomic, write_npy};

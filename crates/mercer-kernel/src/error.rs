@@ -1,7 +1,5 @@
 //! What can go wrong with a kernel.
 
-use std::path::PathBuf;
-
 /// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,14 +29,9 @@ pub enum KernelError {
         /// The least that would do.
         needed: usize,
     },
-    /// A file or folder could not be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// A store could not be read or written, or belongs to other inputs.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// A long computation was called off.
     #[error("cancelled")]
     Cancelled,

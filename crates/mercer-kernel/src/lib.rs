@@ -6,6 +6,7 @@
 pub mod empirical;
 mod error;
 mod feature;
+pub mod gram;
 mod kernel;
 mod products;
 pub mod store;

@@ -23,3 +23,9 @@ pub(crate) fn arch() -> pulp::Arch {
 pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
     arch().dispatch(body)
 }
+
+/// The name of the instruction set this process runs on: results may differ in their last bits between two of them.
+pub fn instruction_set() -> String {
+    let name = format!("{:?}", arch());
+    name.split(['(', ' ', '{']).next().unwrap_or_default().to_lowercase()
+}

@@ -249,7 +249,7 @@ impl Layout {
 
     /// The folders of the arrays, in their order: their names with everything but letters, digits, `.`, `-` and `_`
     /// replaced, and a number where two would be the same.
-    pub(super) fn folders(&self) -> Vec<String> {
+    pub fn folders(&self) -> Vec<String> {
         const LONGEST: usize = 100;
         let safe = |letter: char| if letter.is_ascii_alphanumeric() || ".-_".contains(letter) { letter } else { '_' };
         let mut taken = std::collections::HashSet::new();
