@@ -6,6 +6,7 @@ mod exports;
 mod golden;
 mod onnx_suite;
 mod python;
+mod scale;
 mod test;
 
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ cargo xtask COMMAND
   exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
   golden --dir PATH          runs the reference networks of a folder and prints their errors
+  scale [--sizes N,N] [--threads N]
+                             how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
+        Some("scale") => scale::run_all(&rest),
         Some("test") => test::all(&rest),
         _ => {
             eprintln!("{USAGE}");
