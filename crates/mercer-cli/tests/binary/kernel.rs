@@ -78,12 +78,12 @@ fn layers_sum_to_the_whole_and_are_named() {
 fn parameters_are_chosen_by_name_or_layer() {
     let folder = mlp();
     let whole = matrix(&folder, "--kind pseudo");
-    let first = matrix(&folder, "--kind pseudo --params features.*");
-    let last = matrix(&folder, "--kind pseudo --params logits.weight,logits.bias");
+    let first = matrix(&folder, "--kind pseudo --params fc1.*");
+    let last = matrix(&folder, "--kind pseudo --params fc2.weight,fc2");
     assert!(difference(&(&first + &last), &whole) < DOUBLE);
     folder.refuse(
-        "kernel --net mlp.onnx --data mlp.x.npy --kind pseudo --params feature.* -o no.npy",
-        &["feature.*", "near matches", "features"],
+        "kernel --net mlp.onnx --data mlp.x.npy --kind pseudo --params fc3.* -o no.npy",
+        &["fc3.*", "near matches", "fc2"],
     );
 }
 
@@ -112,7 +112,7 @@ fn several_inputs_and_tokens() {
 
 /// 700 samples: three blocks, six tiles.
 fn many(folder: &Folder) -> &'static str {
-    let x = Array2::from_shape_fn((700, 5), |(i, j)| ((i * 31 + j * 17) % 101) as f32 / 50.0 - 1.0);
+    let x = Array2::from_shape_fn((700, 4), |(i, j)| ((i * 31 + j * 17) % 101) as f32 / 50.0 - 1.0);
     folder.write_array("many.npy", x.view());
     "kernel --net mlp.onnx --data many.npy --kind trace"
 }
