@@ -5,4 +5,5 @@ mod folder;
 mod info;
 mod predict;
 mod refusals;
+mod store;
 mod train;
