@@ -7,4 +7,5 @@ mod kernel;
 mod kill;
 mod predict;
 mod refusals;
+mod store;
 mod train;
