@@ -40,9 +40,9 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
         Cost {
             sample_bytes: width * size_of::<T>(),
             prepare_bytes: effort.bytes,
-            contract_bytes: 0,
             prepare_flops: effort.flops,
             pair_flops: 2.0 * width as f64,
+            ..Cost::default()
         }
     }
 

@@ -204,7 +204,7 @@ impl<T: Real> Gradients<T> {
     }
 
     /// Finite numbers at the output; if not, the first value that is to blame is named.
-    fn check(&self, workspace: &Workspace<T>) -> Result<()> {
+    pub(crate) fn check(&self, workspace: &Workspace<T>) -> Result<()> {
         if workspace.check_finite(&self.weights, self.output).is_ok() {
             return Ok(());
         }

@@ -18,6 +18,18 @@ pub enum Kind {
     Logit(usize),
 }
 
+impl Kind {
+    /// The name that a user writes: `full`, `trace`, `pseudo`, `logit:3`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Full => "full".to_owned(),
+            Self::Trace => "trace".to_owned(),
+            Self::Pseudo => "pseudo".to_owned(),
+            Self::Logit(index) => format!("logit:{index}"),
+        }
+    }
+}
+
 /// Which part of a network a tangent kernel is of. The default is the first output and all parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
