@@ -8,8 +8,10 @@ mod error;
 mod feature;
 mod kernel;
 mod products;
+pub mod sketch;
 
 pub use empirical::{Form, Kind, Ntk, Selection};
 pub use error::{KernelError, Result};
 pub use feature::{Effort, FeatureMap, Features};
 pub use kernel::{Block, Cost, Kernel, Real};
+pub use sketch::Sketch;
