@@ -15,6 +15,7 @@ pub mod operator;
 mod products;
 pub mod store;
 mod shards;
+pub mod sketch;
 
 pub use activation::{Activations, Conjugate};
 pub use algebra::{Normalised, Product, Scaled, Sum};
@@ -24,3 +25,4 @@ pub use error::{KernelError, Result};
 pub use feature::{Effort, FeatureMap, Features};
 pub use kernel::{Block, Cost, Kernel, Real};
 pub use operator::NtkOperator;
+pub use sketch::Sketch;

@@ -4,9 +4,11 @@ use super::layers::layer_names;
 use crate::error::{KernelError, Result};
 use mercer_net::graph::{Graph, ValueId};
 use mercer_net::{Element, NetError, names};
+use serde::{Deserialize, Serialize};
 
 /// Which kernel of the outputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// All pairs of outputs: `N·C × M·C`.
     Full,
@@ -31,7 +33,8 @@ impl Kind {
 }
 
 /// Which part of a network a tangent kernel is of. The default is the first output and all parameters.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Selection {
     /// The output, or any other value of the network.
     pub output: Option<String>,

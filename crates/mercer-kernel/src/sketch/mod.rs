@@ -1,0 +1,248 @@
+//! Sketched tangent kernels: gradients projected at random to K features, so that `κ(x, x') ≈ φ(x)·φ(x')`.
+//!
+//! ```text
+//! pseudo   φ(x) = P Σ_c g^c(x) / √C                  K features
+//! trace    φ(x) = (P g¹(x), …, P g^C(x))             C·K features, the same P for every output
+//! total    φ(x) = Σ_c P_c g^c(x)                     K features, P_c independent
+//! ```
+//!
+//! Engel et al. 2023 (arXiv 2305.14585), equations 5 and 6, without the normalisation; `P` contains the factor 1/√K that
+//! these leave out, so that `E[φ(x)·φ(x')] = κ(x, x')`, the trace or pseudo kernel itself. (6) prints a sum of roots in the
+//! denominator where the root of a sum is meant; cosine normalisation happens elsewhere.
+//!
+//! A sketch is described completely by its [`Spec`] and the network: features of new data can be computed later, without
+//! the old data, and compared with stored ones. Numbers depend on the seed and on the place in the gradient only, not on
+//! threads.
+
+mod dense;
+mod hadamard;
+mod layers;
+mod method;
+mod signs;
+mod sparse;
+
+pub use method::{Method, parse};
+
+use crate::empirical::{Gradients, Kind, Selection};
+use crate::error::{KernelError, Result};
+use crate::feature::{Effort, FeatureMap};
+use crate::kernel::Real;
+use dense::Dense;
+use layers::Layers;
+use mercer_net::Network;
+use mercer_net::run::{Factor, Factors};
+use serde::{Deserialize, Serialize};
+use sparse::Sparse;
+
+/// All that a sketch is, beside its network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// How gradients are projected.
+    pub method: Method,
+    /// The number of features, for every output or in total.
+    pub k: usize,
+    /// Whether K counts the features of all outputs together instead of each one's.
+    #[serde(default)]
+    pub total: bool,
+    /// Where the random numbers come from.
+    #[serde(default)]
+    pub seed: u64,
+    /// The kernel that is approximated.
+    pub kind: Kind,
+    /// The part of the network it is of.
+    #[serde(default)]
+    pub selection: Selection,
+}
+
+impl Spec {
+    /// A sketch of all parameters, with K features for every output.
+    pub fn new(method: Method, k: usize, kind: Kind) -> Self {
+        Self { method, k, total: false, seed: 0, kind, selection: Selection::default() }
+    }
+}
+
+/// The sketch of a network's tangent kernel, a feature map.
+#[derive(Debug)]
+pub struct Sketch<T> {
+    gradients: Gradients<T>,
+    spec: Spec,
+    rows: Rows,
+    engine: Engine<T>,
+}
+
+/// The gradients of a sample as rows to project: one for every output, or all of them in a single one.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    per_sample: usize,
+    /// Gradients that make up a row.
+    copies: usize,
+}
+
+#[derive(Debug)]
+enum Engine<T> {
+    Dense(Dense<T>),
+    Sparse(Sparse<T>),
+    Layers(Layers<T>),
+}
+
+impl<T: Real> Sketch<T> {
+    /// The sketch that a description asks for, for samples of these shapes (one per input).
+    pub fn from_spec(network: &Network, samples: &[Vec<usize>], spec: &Spec) -> Result<Self> {
+        let Spec { method, k, total, seed, kind, ref selection } = *spec;
+        method.check(k)?;
+        if kind == Kind::Full {
+            return Err(KernelError::Setting(
+                "the full kernel has no sketch: take the trace or pseudo kernel, or that of one output".to_owned(),
+            ));
+        }
+        let gradients = Gradients::new(network, samples, kind, selection)?;
+        let seeds = gradients.n_seeds();
+        let rows = if total { Rows { per_sample: 1, copies: seeds } } else { Rows { per_sample: seeds, copies: 1 } };
+        let engine = match method {
+            Method::Gaussian | Method::Rademacher => {
+                let width = rows.copies * width(&gradients);
+                Engine::Dense(Dense::new(k, width, method == Method::Gaussian, seed))
+            }
+            Method::SparseJl { nonzeros } => Engine::Sparse(Sparse::new(&gradients, rows, (k, nonzeros), seed)),
+            _ => Engine::Layers(Layers::new(&gradients, rows, method, k, seed)),
+        };
+        Ok(Self { gradients, spec: spec.clone(), rows, engine })
+    }
+
+    /// The description that gives this map again.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Samples that are run at once.
+    pub fn grain(&self) -> usize {
+        self.gradients.grain()
+    }
+
+    /// For each parameter whether the reverse pass makes factors of its gradient.
+    fn outer(&self) -> Vec<bool> {
+        match &self.engine {
+            Engine::Layers(layers) => layers.outer(),
+            _ => vec![false; self.gradients.chosen().len()],
+        }
+    }
+
+    /// What all features are multiplied by in the end.
+    fn scale(&self) -> T {
+        let variance = match self.spec.method {
+            Method::SparseJl { nonzeros } => nonzeros,
+            _ => self.spec.k,
+        };
+        T::of(1.0 / (variance as f64).sqrt())
+    }
+
+    /// The features of one shard.
+    fn shard(&self, factors: &Factors<T>, out: &mut [T]) -> Result<()> {
+        out.fill(T::zero());
+        for (parameter, factor) in factors.parameters.iter().enumerate() {
+            let Some(factor) = factor else { continue };
+            let (Factor::Explicit(data) | Factor::Outer { right: data, .. }) = factor;
+            self.gradients.check_gradient(parameter, data, factors.samples)?;
+            match (&self.engine, factor) {
+                (Engine::Sparse(sparse), Factor::Explicit(gradient)) if !gradient.is_empty() => {
+                    sparse.add(parameter, gradient, factors.samples * self.rows.per_sample, out);
+                }
+                (Engine::Layers(layers), factor) => layers.add(parameter, factor, factors.samples, out),
+                _ => {}
+            }
+        }
+        self.finish(out);
+        Ok(())
+    }
+
+    fn finish(&self, out: &mut [T]) {
+        let scale = self.scale();
+        mercer_linalg::simd::dispatch(
+            #[inline(always)]
+            || out.iter_mut().for_each(|x| *x *= scale),
+        );
+    }
+
+    /// The features of a dense sketch: gradients are gathered, then multiplied.
+    fn gathered(&self, dense: &Dense<T>, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        let width = width(&self.gradients);
+        let sample = self.gradients.n_seeds() * width;
+        let group = dense.group(self.gradients.n_seeds(), self.gradients.grain());
+        let mut buffer = vec![T::zero(); group.min(samples) * sample];
+        for start in (0..samples).step_by(group) {
+            let count = group.min(samples - start);
+            let buffer = &mut buffer[..count * sample];
+            let own: Vec<&[T]> = inputs
+                .iter()
+                .map(|data| &data[start * data.len() / samples..(start + count) * data.len() / samples])
+                .collect();
+            let places: Vec<&mut [T]> = buffer.chunks_mut(self.gradients.grain() * sample.max(1)).collect();
+            let places = if sample == 0 { self.gradients.shards(count).map(|_| &mut [][..]).collect() } else { places };
+            let gather = |place: &mut [T], factors: &Factors<T>| {
+                let mut offset = 0;
+                for (parameter, factor) in factors.parameters.iter().enumerate() {
+                    let Some(Factor::Explicit(gradient)) = factor else { continue };
+                    self.gradients.check_gradient(parameter, gradient, factors.samples)?;
+                    let size = self.gradients.numel(parameter);
+                    let rows = place.chunks_exact_mut(width.max(1)).zip(gradient.chunks_exact(size.max(1)));
+                    rows.for_each(|(row, gradient)| row[offset..offset + size].copy_from_slice(gradient));
+                    offset += size;
+                }
+                Ok(())
+            };
+            let swept = self.gradients.sweep(&own, count, &self.outer(), places, gather);
+            swept.map_err(|error| error.shifted(start))?;
+            let out = &mut out[start * self.n_features()..(start + count) * self.n_features()];
+            dense.multiply(buffer, count * self.rows.per_sample, out);
+            self.finish(out);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Real> FeatureMap<T> for Sketch<T> {
+    fn n_features(&self) -> usize {
+        self.rows.per_sample * self.spec.k
+    }
+
+    fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        assert_eq!(out.len(), samples * self.n_features(), "the place of the features");
+        mercer_net::network::check_inputs(self.gradients.graph(), inputs, samples)?;
+        match &self.engine {
+            Engine::Dense(dense) => self.gathered(dense, inputs, samples, out),
+            _ => {
+                let places = out.chunks_mut(self.gradients.grain() * self.n_features()).collect();
+                let each = |place: &mut [T], factors: &Factors<T>| self.shard(factors, place);
+                self.gradients.sweep(inputs, samples, &self.outer(), places, each)
+            }
+        }
+    }
+
+    fn effort(&self) -> Effort {
+        let rows = self.rows.per_sample;
+        let numbers = (self.gradients.n_seeds() * width(&self.gradients)) as f64;
+        let (bytes, flops) = match &self.engine {
+            Engine::Dense(dense) => {
+                let group = dense.group(self.gradients.n_seeds(), self.gradients.grain());
+                let gathered = group * self.gradients.n_seeds() * width(&self.gradients) * size_of::<T>();
+                (gathered + dense.bytes(group * rows), 2.0 * numbers * self.spec.k as f64)
+            }
+            Engine::Sparse(sparse) => {
+                let Method::SparseJl { nonzeros } = self.spec.method else { unreachable!("a sparse sketch") };
+                (sparse.bytes(), 2.0 * numbers * nonzeros as f64)
+            }
+            Engine::Layers(layers) => (layers.bytes(), layers.flops()),
+        };
+        Effort { bytes: self.gradients.bytes(&self.outer()) + bytes, flops: self.gradients.flops() + flops }
+    }
+
+    fn identity(&self) -> serde_json::Value {
+        serde_json::json!({ "kernel": "sketch", "spec": self.spec, "of": self.gradients.identity() })
+    }
+}
+
+/// Numbers in one gradient.
+fn width<T: Real>(gradients: &Gradients<T>) -> usize {
+    let chosen = gradients.chosen();
+    (0..chosen.len()).filter(|&at| chosen[at]).map(|at| gradients.numel(at)).sum()
+}

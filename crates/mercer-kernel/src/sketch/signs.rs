@@ -1,0 +1,64 @@
+//! Random signs, eight to a byte, and loops that multiply by them.
+
+use mercer_data::random::ChaCha8Rng;
+use mercer_linalg::Scalar;
+use rand::Rng;
+
+/// The eight signs of every byte, so that a loop multiplies by a row of this table instead of taking bits apart.
+#[derive(Debug)]
+pub(super) struct SignTable<T>(Vec<[T; 8]>);
+
+impl<T: Scalar> SignTable<T> {
+    pub(super) fn new() -> Self {
+        let sign = |byte: usize, bit: usize| if byte >> bit & 1 == 0 { T::one() } else { -T::one() };
+        Self((0..256).map(|byte| std::array::from_fn(|bit| sign(byte, bit))).collect())
+    }
+
+    /// `to = signs ∘ from`; there are as many signs as numbers, or more.
+    #[inline(always)]
+    pub(super) fn copy(&self, signs: &[u8], from: &[T], to: &mut [T]) {
+        self.each(signs, from, to, |to, from, sign| *to = from * sign);
+    }
+
+    /// `to += signs ∘ from`.
+    #[inline(always)]
+    pub(super) fn add(&self, signs: &[u8], from: &[T], to: &mut [T]) {
+        self.each(signs, from, to, |to, from, sign| *to += from * sign);
+    }
+
+    /// `to = signs`.
+    #[inline(always)]
+    pub(super) fn expand(&self, signs: &[u8], to: &mut [T]) {
+        for (to, &byte) in to.chunks_mut(8).zip(signs) {
+            to.copy_from_slice(&self.0[byte as usize][..to.len()]);
+        }
+    }
+
+    #[inline(always)]
+    fn each(&self, signs: &[u8], from: &[T], to: &mut [T], body: impl Fn(&mut T, T, T)) {
+        let table: &[[T; 8]; 256] = self.0.as_slice().try_into().expect("256 bytes");
+        let whole = from.len() / 8;
+        let (from, from_rest) = from.as_chunks::<8>();
+        let (to, to_rest) = to[..8 * whole + from_rest.len()].as_chunks_mut::<8>();
+        for ((to, from), &byte) in to.iter_mut().zip(from).zip(signs) {
+            let row = &table[byte as usize];
+            (0..8).for_each(|i| body(&mut to[i], from[i], row[i]));
+        }
+        if let Some(&byte) = signs.get(whole) {
+            let row = &table[byte as usize];
+            (0..to_rest.len()).for_each(|i| body(&mut to_rest[i], from_rest[i], row[i]));
+        }
+    }
+}
+
+/// Bytes that hold this many signs.
+pub(super) fn bytes_for(signs: usize) -> usize {
+    signs.div_ceil(8)
+}
+
+/// Fair coins.
+pub(super) fn coins(stream: &mut ChaCha8Rng, bytes: usize) -> Vec<u8> {
+    let mut coins = vec![0; bytes];
+    stream.fill_bytes(&mut coins);
+    coins
+}
