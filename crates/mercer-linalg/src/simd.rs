@@ -23,3 +23,9 @@ pub(crate) fn arch() -> pulp::Arch {
 pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
     arch().dispatch(body)
 }
+
+/// Whether this machine multiplies and adds in one instruction: where it does not, `mul_add` is a slow call.
+#[inline]
+pub fn is_fused() -> bool {
+    !matches!(arch(), pulp::Arch::Scalar)
+}

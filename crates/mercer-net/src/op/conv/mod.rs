@@ -3,6 +3,7 @@
 
 mod geometry;
 mod patches;
+mod winograd;
 
 pub use geometry::Window;
 
@@ -12,6 +13,7 @@ use crate::graph::Meta;
 use geometry::Geometry;
 use mercer_linalg::{gemm, gemm_rows};
 use patches::{add_transposed, from_patches, to_patches, transpose};
+use winograd::Plan;
 
 /// `y = w ∗ x (+ bias)`: `x` is `[n, channels, …space]`, `w` is `[out, channels / groups, …kernel]`, one to three axes of
 /// space.
@@ -107,6 +109,9 @@ impl<T: Element> Kernel<T> for Conv {
         let (x, w) = (call.arg(0), call.arg(1));
         let size = g.images * g.out * g.positions();
         let bias = (call.n_args() > 2).then(|| call.arg(2));
+        if let Some(plan) = Plan::new(&g) {
+            return plan.convolve(x.data, w.data, false, bias.map(|bias| bias.data), y, false, scratch);
+        }
         for sample in 0..call.n_results() {
             let y = &mut y[sample * size..(sample + 1) * size];
             if let Some(bias) = bias {
@@ -129,6 +134,11 @@ impl<T: Element> Kernel<T> for Conv {
         let g = self.of(call);
         let (x, w) = (call.arg(0), call.arg(1));
         let (size, own) = (g.images * g.out * g.positions(), call.arg(which).numel());
+        if which == 0
+            && let Some(plan) = Plan::new(&g).and_then(|plan| plan.turned())
+        {
+            return plan.convolve(dy, w.data, true, None, dx, add, scratch);
+        }
         if !add {
             dx.fill(T::zero());
         }
@@ -235,10 +245,13 @@ fn backward_input<T: Element>(g: &Geometry, dy: &[T], w: &[T], dx: &mut [T], scr
 fn backward_weight<T: Element>(g: &Geometry, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
     let (patch, positions) = (g.patch(), g.positions());
     let (out, image_in, image_out) = (g.out / g.groups, g.input_size(), g.out * positions);
-    let [patches, product] = scratch.take([g.strip_elements(), patch * out]);
     if x.is_empty() {
         return;
     }
+    if let Some(plan) = Plan::new(g) {
+        return plan.weight(dy, x, dw, scratch);
+    }
+    let [patches, product] = scratch.take([g.strip_elements(), patch * out]);
     for group in 0..g.groups {
         let mut fresh = true;
         for image in 0..x.len() / image_in.max(1) {
