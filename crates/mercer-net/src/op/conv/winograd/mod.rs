@@ -42,6 +42,11 @@ pub(super) struct Plan {
 impl Plan {
     /// The plan of a convolution, if it can be done in this way and gains by it.
     pub(super) fn new(g: &Geometry) -> Option<Self> {
+        Self::fitting(g).filter(|plan| mercer_linalg::simd::is_fused() && plan.gains())
+    }
+
+    /// The plan of a convolution, if it can be done in this way.
+    pub(super) fn fitting(g: &Geometry) -> Option<Self> {
         let taps = g.kernel[1];
         let plain = g.groups == 1 && g.strides == [1; 3] && g.dilations == [1; 3] && g.input[0] == 1;
         if !plain || g.before[0] != 0 || g.kernel != [1, taps, taps] || !matches!(taps, 3 | 5) {
@@ -56,7 +61,7 @@ impl Plan {
             output: two(g.output),
             before: two(g.before),
         };
-        (mercer_linalg::simd::is_fused() && plan.gains()).then_some(plan)
+        plan.is_wide().then_some(plan)
     }
 
     /// The plan of the cotangent of the image: a convolution of `dy`.
@@ -65,17 +70,22 @@ impl Plan {
         let before = [(self.taps - 1).checked_sub(top)?, (self.taps - 1).checked_sub(left)?];
         let (channels, out) = (self.out, self.channels);
         let plan = Self { channels, out, input: self.output, output: self.input, before, ..*self };
-        plan.gains().then_some(plan)
+        plan.is_wide().then_some(plan)
     }
 
     /// Whether enough is saved: what hangs over the edges of blocks is computed for nothing.
-    fn gains(&self) -> bool {
+    pub(super) fn gains(&self) -> bool {
         let [rows, columns] = self.output;
         let useful = (rows * columns * self.out * self.taps) as f64;
         let done = (POINTS * self.tiles() * self.pieces() * LANES * self.out.next_multiple_of(OUT)) as f64;
         // The transforms of the image and of the result cost as much as this many products.
         let overhead = 1.0 + 6.0 / (self.channels * self.taps) as f64 + 2.0 / self.out as f64;
-        self.input[1] >= LANES && useful > 1.2 * done * overhead
+        useful > 1.2 * done * overhead
+    }
+
+    /// Whether a row of the image fills a vector.
+    fn is_wide(&self) -> bool {
+        self.input[1] >= LANES && !self.output.contains(&0)
     }
 
     /// Rows of the result that six points give.
@@ -178,5 +188,31 @@ impl Plan {
             }
         }
         points::lower_weights(self, sums, dw);
+    }
+
+    /// Whether sums over one image are long enough to be worth a vector each.
+    pub(super) fn is_long(&self) -> bool {
+        self.tiles() * self.pieces() >= 8
+    }
+
+    /// The same for the seeds of one image, each on its own: `dw[seed] += dy[seed] · xᵀ`.
+    pub(super) fn weights<T: Element>(&self, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
+        let size = self.out * self.channels * self.taps * self.taps;
+        let (row_in, row_out) = (POINTS * self.channels * self.pitch(), POINTS * self.out * self.pitch_out());
+        let strip = (2 * CACHED / (row_in + row_out)).clamp(1, self.tiles());
+        let sizes = [row_in * strip, row_out * strip, self.weight_size()];
+        let [lifted, slopes, sums] = scratch.take(sizes);
+        lifted.fill(T::zero());
+        for first in (0..self.tiles()).step_by(strip) {
+            let tiles = first..(first + strip).min(self.tiles());
+            let place = points::Place { rows: strip, first: 0 };
+            points::lift_image(self, x, tiles.clone(), place, lifted);
+            for (dy, dw) in dy.chunks_exact(self.image_out()).zip(dw.chunks_exact_mut(size)) {
+                points::lift_slopes(self, dy, tiles.clone(), place, slopes);
+                sums.fill(T::zero());
+                kernel::correlate(self, lifted, slopes, [strip, tiles.len()], sums);
+                points::lower_weights(self, sums, dw);
+            }
+        }
     }
 }
