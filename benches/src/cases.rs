@@ -22,6 +22,26 @@ pub(super) fn all() -> Vec<fn() -> Case> {
         || step("step_cnn_conv5x32-conv5x64_28x28_b128", &cnn(32, 64, 2).expect("builds"), 128, false),
         || step("step_conv3x3_64-64_32x32_b32", &conv().expect("builds"), 32, true),
         || step("step_resnet20_32x32_b32", &resnet20(), 32, false),
+        || prepare("prepare_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, Kind::Trace),
+        || prepare("prepare_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, Kind::Pseudo),
+        || {
+            prepare(
+                "prepare_trace_cnn_conv5x16-conv5x32_28x28_n200",
+                &cnn(16, 32, 0).expect("builds"),
+                200,
+                Kind::Trace,
+            )
+        },
+        || {
+            prepare(
+                "prepare_pseudo_cnn_conv5x16-conv5x32_28x28_n500",
+                &cnn(16, 32, 0).expect("builds"),
+                500,
+                Kind::Pseudo,
+            )
+        },
+        || prepare("prepare_trace_resnet20_32x32_n16", &resnet20(), 16, Kind::Trace),
+        || prepare("prepare_pseudo_resnet20_32x32_n64", &resnet20(), 64, Kind::Pseudo),
         || ntk("ntk_full_mlp_784-512-512-10_n100", &mlp().expect("builds"), 100, Kind::Full),
         || ntk("ntk_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, Kind::Trace),
         || ntk("ntk_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, Kind::Pseudo),
@@ -153,6 +173,19 @@ fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
     let flops = (n as u64 * graph.flops() * (1 + seeds)) as f64;
     let run = move || {
         std::hint::black_box(kernel.gram(&[&x], n).expect("runs"));
+    };
+    Case { name, flops, run: Box::new(run) }
+}
+
+/// The passes of `n` samples without their contraction: forward once, and for each seed both cotangents.
+fn prepare(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
+    let kernel = Ntk::<f32>::new(network, &[sample(network)], kind).expect("a kernel");
+    let graph = network.graph(&[sample(network)]).expect("declared sizes");
+    let x = numbers(n * sample(network).iter().product::<usize>(), 1.0);
+    let seeds = if kind == Kind::Pseudo { 1 } else { kernel.n_outputs() as u64 };
+    let flops = (n as u64 * graph.flops() * (1 + 2 * seeds)) as f64;
+    let run = move || {
+        std::hint::black_box(kernel.prepare(&[&x], n).expect("runs"));
     };
     Case { name, flops, run: Box::new(run) }
 }

@@ -28,4 +28,8 @@ pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
 pub fn instruction_set() -> String {
     let name = format!("{:?}", arch());
     name.split(['(', ' ', '{']).next().unwrap_or_default().to_lowercase()
+/// Whether this machine multiplies and adds in one instruction: where it does not, `mul_add` is a slow call.
+#[inline]
+pub fn is_fused() -> bool {
+    !matches!(arch(), pulp::Arch::Scalar)
 }
