@@ -1,6 +1,6 @@
 //! What is measured. Sizes are in the names; numbers come from a fixed sequence.
 
-use mercer_kernel::{Kind, Ntk};
+use mercer_kernel::{Kernel, Kind, Ntk};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};

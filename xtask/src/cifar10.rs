@@ -44,7 +44,10 @@ pub(crate) fn accuracy(_: &[String]) -> Outcome {
     let mut good = true;
     for threads in 1..=2 {
         let mut command = cargo();
-        command.args(["run", "--quiet", "--release", "--package", "mercer-cli", "--"]).args(PREDICT).args(PREPROCESSING);
+        command
+            .args(["run", "--quiet", "--release", "--package", "mercer-cli", "--"])
+            .args(PREDICT)
+            .args(PREPROCESSING);
         let output = command.arg(format!("--threads={threads}")).stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
             return Err(format!("{command:?} failed: {}", output.status).into());

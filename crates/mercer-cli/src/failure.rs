@@ -94,13 +94,13 @@ impl From<StoreError> for Failure {
             StoreError::Cancelled => return Self::interrupted("stopped"),
             StoreError::Data(error) => return error.into(),
             StoreError::Io { ref source, .. } => hint_for_io(source.kind()),
-            StoreError::Exists { .. } => Some("--resume goes on with it; or choose another name".to_owned()),
+            StoreError::Exists { .. } => Some("--resume goes on with it; --force replaces it".to_owned()),
             StoreError::OtherInputs { .. } => {
                 Some("--resume with the inputs of the first time, or choose another name".to_owned())
             }
             StoreError::Incomplete { .. } => Some("--resume computes what is missing".to_owned()),
             StoreError::Damaged { .. } => {
-                Some("`mercer info` names all damaged tiles; remove their files and use --resume".to_owned())
+                Some("`mercer info` names all damaged tiles; --resume computes them again".to_owned())
             }
             _ => None,
         };

@@ -39,7 +39,7 @@ impl Progress {
     /// So much of so much is done; the text says more.
     pub(crate) fn report(&self, done: u64, total: u64, text: &str) {
         self.bar.set_length(total);
-        self.bar.set_message(format!(" ({text})"));
+        self.bar.set_message(if text.is_empty() { String::new() } else { format!(" ({text})") });
         self.at(done);
     }
 

@@ -21,6 +21,14 @@ pub enum KernelError {
         /// The row of the data.
         sample: usize,
     },
+    /// An entry of the kernel that is not a finite number, although the gradients are.
+    #[error("the kernel between samples {row} and {column} is not finite")]
+    Overflow {
+        /// The row of the data.
+        row: usize,
+        /// The row of the data that it is compared with.
+        column: usize,
+    },
     /// The memory allowed does not suffice for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::{products, squares};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A map of samples into a Euclidean space.
 pub trait FeatureMap<T: Real>: Debug + Send + Sync {
@@ -67,7 +68,7 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
     }
 }
 
-impl<T: Real, F: FeatureMap<T> + ?Sized> FeatureMap<T> for Box<F> {
+impl<T: Real, F: FeatureMap<T> + ?Sized> FeatureMap<T> for Arc<F> {
     fn n_features(&self) -> usize {
         (**self).n_features()
     }

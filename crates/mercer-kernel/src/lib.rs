@@ -13,9 +13,9 @@ pub mod gram;
 mod kernel;
 pub mod operator;
 mod products;
-pub mod store;
 mod shards;
 pub mod sketch;
+pub mod store;
 
 pub use activation::{Activations, Conjugate};
 pub use algebra::{Normalised, Product, Scaled, Sum};

@@ -21,7 +21,7 @@ const WIDTH: usize = 3;
 impl Kernel<f64> for Counting {
     fn cost(&self) -> Cost {
         // Sixteen samples to a tile: a sample claims a twentieth of the largest block.
-        Cost { sample_bytes: 20 << 20, prepare_bytes: 1 << 20, contract_bytes: 0, prepare_flops: 1e6, pair_flops: 1e6 }
+        Cost { sample_bytes: 20 << 20, prepare_bytes: 1 << 20, prepare_flops: 1e6, pair_flops: 1e6, ..Cost::default() }
     }
 
     fn identity(&self) -> serde_json::Value {

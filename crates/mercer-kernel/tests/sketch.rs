@@ -213,7 +213,8 @@ fn what_makes_no_sense_is_refused() {
     let sketch = fixture.sketch(&Spec::new(Method::Hadamard, 8, Kind::Trace));
     let mut features = vec![0.0; N * sketch.n_features()];
     let mut x = fixture.x.clone();
-    x[3 * x.len() / N] = f32::NAN;
+    let at = 3 * x.len() / N;
+    x[at] = f32::NAN;
     let error = sketch.features(&[&x], N, &mut features).expect_err("not finite").to_string();
     assert!(error.contains('3'), "{error}");
 }

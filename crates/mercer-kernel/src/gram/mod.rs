@@ -277,9 +277,11 @@ impl<T: Real> Run<'_, T> {
             let start = Instant::now();
             let matrices: Vec<&[T]> = buffer.chunks_exact(size.max(1)).collect();
             if let Some(at) = buffer.iter().position(|x| !x.is_finite()) {
-                let row = at % size / width / self.layout.per_sample;
-                let place_of = format!("the kernel ({} in single precision overflows)", self.layout.arrays[at / size]);
-                return Err(KernelError::NotFinite { place: place_of, sample: place.rows.start + row });
+                let (row, column) = (at % size / width / self.layout.per_sample, at % width / self.layout.per_sample);
+                return Err(KernelError::Overflow {
+                    row: place.rows.start + row,
+                    column: place.columns.start + column,
+                });
             }
             self.sink.write(index, &place, &matrices)?;
             self.writing.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);

@@ -84,7 +84,7 @@ impl Sizes {
         let rows = side * layout.per_sample;
         let columns = rows.min(layout.n_columns().saturating_mul(layout.per_sample));
         // A tile is written from a copy: padded, and for its mirror image transposed.
-        let tile = 3 * rows * columns * element * layout.arrays.len();
+        let tile = (3 + cost.contract_tiles) * rows * columns * element * layout.arrays.len();
         let contract = tile + cost.contract_bytes * side;
         let reading = 3 * side * input_bytes;
         Self { base, block: side * cost.sample_bytes, working: threads * cost.prepare_bytes.max(contract) + reading }

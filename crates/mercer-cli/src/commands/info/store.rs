@@ -57,7 +57,7 @@ pub(super) fn show(path: &Path, console: &Console) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("{}: {} damaged", path.display(), count(tiles.len(), "tile"));
-    Err(Failure::check(message).hint("remove the files of the damaged tiles and compute them again with --resume"))
+    Err(Failure::check(message).hint("the command that made it computes them again with --resume"))
 }
 
 impl<'a> StoreReport<'a> {

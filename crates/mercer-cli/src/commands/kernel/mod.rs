@@ -10,6 +10,7 @@ use crate::failure::{AboutNetwork, Failure};
 use crate::format::{bytes, count};
 use crate::interrupt;
 use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network, parse_bytes};
+use crate::progress::Bar;
 use build::Built;
 use kind::KernelKind;
 use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
@@ -186,11 +187,9 @@ impl KernelArguments {
         let opened = destination.open::<T>(&layout, manifest, console)?;
         let tiles: Vec<usize> = opened.missing()?.into_iter().filter(|tile| wanted.contains(tile)).collect();
         let plan = work.plan(&tiles).map_err(|error| self.failure(error))?;
-        let bar = console.progress((plan.gflop * 1e3) as u64, work.unit());
-        let handle = Handle(&bar);
-        let outcome = work.run(&tiles, opened.sink(), &handle).map_err(|error| self.stopped(error, &destination));
+        let bar = Bar(console.progress((plan.gflop * 1e3) as u64, work.unit()));
+        let outcome = work.run(&tiles, opened.sink(), &bar).map_err(|error| self.stopped(error, &destination))?;
         drop(bar);
-        let outcome = outcome?;
         report.finish(outcome, plan, resident_memory().1);
         destination.close(opened, &layout, &mut report)?;
         Ok(report)
@@ -239,9 +238,11 @@ impl KernelArguments {
                 let text = format!("--memory {} is too little for one tile", bytes(allowed));
                 Failure::new(text).hint(format!("--memory {}, the smallest that would do", report::rounded_up(needed)))
             }
-            KernelError::NotFinite { .. } => Failure::new(format!("{}: {error}", self.net.display()))
-                .hint("the numbers overflow: --precision f64, or --scale for data that are too large"),
-            KernelError::Store(error) => target::store_failure(error),
+            KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
+                Failure::new(format!("{}: {error}", self.net.display()))
+                    .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
+            }
+            KernelError::Store(error) => error.into(),
             KernelError::Cancelled => Failure::interrupted("interrupted"),
             other => Failure::new(other.to_string()),
         }
@@ -307,19 +308,6 @@ impl<'a, T: Real> Work<'a, T> {
             Self::Gram(gram) => gram.run(tiles, sink, progress),
             Self::Features(run) => run.run(tiles, sink, progress),
         }
-    }
-}
-
-/// Draws the bar and listens to Ctrl-C.
-struct Handle<'a>(&'a crate::progress::Progress);
-
-impl Progress for Handle<'_> {
-    fn report(&self, done: usize, total: usize, message: &str) {
-        self.0.report(done as u64, total as u64, message);
-    }
-
-    fn cancelled(&self) -> bool {
-        interrupt::requested()
     }
 }
 

@@ -124,7 +124,11 @@ impl KernelReport {
         }
         if let (Some(seconds), Some(gflop), Some(rate)) = (self.seconds, self.gflop, self.gflop_per_second) {
             let tiles = self.plan.as_ref().map_or(0, |plan| plan.tiles);
-            text += &format!("{} in {seconds:.2} s ({gflop:.1} GFLOP, {rate:.0} GF/s", count(tiles, "tile"));
+            text += &format!(
+                "{} in {seconds:.2} s ({gflop:.*} GFLOP, {rate:.0} GF/s",
+                count(tiles, "tile"),
+                if gflop < 10.0 { 3 } else { 0 }
+            );
             if let Some(peak) = self.peak_bytes.filter(|&peak| peak > 0) {
                 text += &format!(", {} at the peak", bytes(peak));
             }
@@ -133,7 +137,11 @@ impl KernelReport {
         let what = if self.layers.is_empty() || self.sketch.is_some() { String::new() } else { self.forms() };
         text += &what;
         if let Some(output) = &self.output {
-            text += &format!("{} of shape {} in {output}\n", self.kind, shape(&self.shape));
+            let (what, size) = (&self.kind, shape(&self.shape));
+            text += &match self.matrices.len() {
+                1 => format!("{what} of shape {size} in {output}\n"),
+                layers => format!("{what} of {layers} layers, each of shape {size}; listed in result.json\n"),
+            };
             if !self.complete {
                 let (done, all) = (grouped(self.tiles_done), grouped(self.tiles));
                 text += &format!("{done} of {all} tiles are there; --resume computes the others\n");

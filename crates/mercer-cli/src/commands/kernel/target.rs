@@ -133,7 +133,7 @@ impl Destination {
         let manifest = manifest()?;
         if self.existing == Existing::Replace && self.path.exists() {
             // Only what was a store before is removed.
-            Store::open(&self.path).map_err(store_failure)?;
+            Store::open(&self.path)?;
             std::fs::remove_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))?;
         }
         if self.resume && self.path.exists() {
@@ -142,15 +142,15 @@ impl Destination {
         match Store::create(&self.path, manifest.clone()) {
             // Another process was faster: both fill the same store.
             Err(StoreError::Exists { .. }) if self.resume => self.resumed(&manifest, console),
-            created => Ok(Opened::Store(created.map_err(store_failure)?, (0..layout.n_tiles()).collect())),
+            created => Ok(Opened::Store(created?, (0..layout.n_tiles()).collect())),
         }
     }
 
     /// A store to go on with; tiles that are damaged count as missing.
     fn resumed<T>(&self, manifest: &Manifest, console: &Console) -> Result<Opened<T>, Failure> {
-        let store = Store::resume(&self.path, manifest).map_err(store_failure)?;
-        let mut missing = store.missing().map_err(store_failure)?;
-        let checked = store.verify(&Silent::default()).map_err(store_failure)?;
+        let store = Store::resume(&self.path, manifest)?;
+        let mut missing = store.missing()?;
+        let checked = store.verify(&Silent::default())?;
         for damage in &checked.damaged {
             console.note(&format!(
                 "tile {} of {:?} is damaged ({}): computing it again",
@@ -189,7 +189,7 @@ impl Destination {
                 report.files = paths.iter().map(|path| path.display().to_string()).collect();
             }
             Opened::Store(store, _) => {
-                report.tiles_done = store.n_tiles() - store.missing().map_err(store_failure)?.len();
+                report.tiles_done = store.n_tiles() - store.missing()?.len();
                 report.files = layout.folders().iter().map(|name| self.path.join(name).display().to_string()).collect();
             }
         }
@@ -218,20 +218,5 @@ impl<T: Real> Opened<T> {
             Self::Files(files, ..) => &**files,
             Self::Store(store, _) => store,
         }
-    }
-}
-
-/// What to try when a store does not work.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    let hint = match &error {
-        StoreError::OtherInputs { .. } => Some("resume with the inputs it was made from, or write to another store"),
-        StoreError::Exists { .. } => Some("--resume goes on with it; --force replaces it"),
-        StoreError::Malformed { .. } => Some("is it a store of Mercer? --force replaces it only if it is"),
-        _ => None,
-    };
-    let failure = Failure::new(error.to_string());
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }
