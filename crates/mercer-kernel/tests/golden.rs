@@ -144,6 +144,9 @@ fn scalar_kernels<T: Real>(name: &str, tolerance: f64) {
         let gram = ntk.gram(&[&data], 6).expect("runs");
         let error = distance(&gram, &expected);
         assert!(error <= tolerance, "{name}: {kind:?} off by {error:e}");
+        if kind != Kind::Trace {
+            continue;
+        }
         let layers = ntk.by_layer().gram(&[&data], 6).expect("runs");
         let mut sum = vec![T::zero(); expected.len()];
         layers.chunks_exact(sum.len()).for_each(|part| sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x));

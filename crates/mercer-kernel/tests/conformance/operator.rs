@@ -126,8 +126,10 @@ fn errors_come_through_the_solvers() {
     let mut data = ndarray::Array2::<f32>::ones((600, 7));
     data.row_mut(500).fill(f32::MAX);
     let sets = [mercer_data::Dataset::from_array("x", data.into_dyn().view()).unwrap()];
-    let new =
-        |sets: &[mercer_data::Dataset]| NtkOperator::<f32>::new(&network, sets, Kind::Trace, &Selection::default());
+    let new = |sets: &[mercer_data::Dataset]| {
+        let made = NtkOperator::<f32>::new(&network, sets, Kind::Trace, &Selection::default());
+        made.map_err(|error| error.to_string())
+    };
     let operator = new(&sets).unwrap();
     let error = operator.top_eigen(&Lanczos::new(1)).unwrap_err().to_string();
     assert!(error.contains("layer1") && error.ends_with("not finite in sample 500"), "{error}");
