@@ -25,6 +25,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// As a [`LinearOperator`] it cannot return errors: it remembers the first one, and [`top_eigen`](Self::top_eigen) and
 /// [`solve`](Self::solve) return it.
+///
+/// ```
+/// use mercer_data::Dataset;
+/// use mercer_kernel::{Kind, NtkOperator, Selection};
+/// use mercer_linalg::Lanczos;
+///
+/// let network = mercer_net::arch::Mlp::new(2, &[16], 3).build(1)?;
+/// let x = ndarray::Array2::from_shape_fn((50, 2), |(row, column)| (row as f64 / (1 + column) as f64).sin());
+/// let data = Dataset::from_array("x", x.into_dyn().view())?;
+/// let kernel = NtkOperator::<f64>::new(&network, &[data], Kind::Full, &Selection::default())?;
+/// let largest = kernel.top_eigen(&Lanczos::new(2))?.values;
+/// assert!(largest[0] >= largest[1] && largest[1] > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct NtkOperator<T> {
     gradients: Gradients<T>,

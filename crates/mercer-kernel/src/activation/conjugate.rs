@@ -12,7 +12,7 @@ use crate::feature::{Effort, FeatureMap};
 use crate::kernel::Real;
 use mercer_linalg::simd::dispatch;
 use mercer_net::graph::{Graph, Node, Origin, ValueId};
-use mercer_net::op::{Binary, Combine, Conv, MatMul, Softmax, Transpose, Unary};
+use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Softmax, Transpose, Unary};
 use mercer_net::{NetError, Network};
 
 /// The features of the last hidden layer, and a one for the bias.
@@ -36,10 +36,10 @@ impl<T: Real> Conjugate<T> {
         let activations = Activations::of(network, graph, vec![last.features])?;
         let workspace = activations.workspace();
         let constant = |id: ValueId| workspace.get(&activations.weights, id)[0];
-        let scale = last
-            .factors
-            .iter()
-            .fold(T::one(), |scale, &(id, divide)| if divide { scale / constant(id) } else { scale * constant(id) });
+        let mut scale = T::of(last.scale);
+        for (id, divide) in last.constants {
+            scale = if divide { scale / constant(id) } else { scale * constant(id) };
+        }
         Ok(Self { activations, scale, bias: true })
     }
 
@@ -85,16 +85,17 @@ impl<T: Real> FeatureMap<T> for Conjugate<T> {
     }
 }
 
-/// What enters the last product, and the constants that its result is multiplied with or divided by.
+/// What enters the last product, and what its result is multiplied with: a number, and constants (or divided by them).
 struct LastProduct {
     features: ValueId,
-    factors: Vec<(ValueId, bool)>,
+    scale: f64,
+    constants: Vec<(ValueId, bool)>,
 }
 
 /// Walks back from an output to the last product with a parameter.
 fn last_product(graph: &Graph, output: ValueId) -> Result<LastProduct, NetError> {
     let parametrised = parametrised(graph);
-    let (mut at, mut factors) = (output, Vec::new());
+    let (mut at, mut scale, mut constants) = (output, 1.0, Vec::new());
     loop {
         let Origin::Node(index) = graph.value(at).origin else {
             let name = &graph.value(at).name;
@@ -117,18 +118,21 @@ fn last_product(graph: &Graph, output: ValueId) -> Result<LastProduct, NetError>
             } else if graph.value(x).meta.numel() != inner {
                 Err(refused(node, "multiplies several positions of a sample"))
             } else {
-                Ok(LastProduct { features: x, factors })
+                Ok(LastProduct { features: x, scale, constants })
             };
         }
         if any.is::<Conv>() {
             return Err(refused(node, "is a convolution"));
+        }
+        if let Some(Unary(Function::Affine { scale: factor, .. })) = any.downcast_ref() {
+            scale *= factor;
         }
         match (any.downcast_ref::<Binary>().map(|binary| binary.0), other) {
             (Some(Combine::Add | Combine::Sub), _) => {}
             (Some(operation @ (Combine::Mul | Combine::Div)), Some(id))
                 if is_number(graph, id) && (operation == Combine::Mul || node.inputs[0] == x) =>
             {
-                factors.push((id, operation == Combine::Div));
+                constants.push((id, operation == Combine::Div));
             }
             _ if any.is::<Softmax>() || any.is::<Unary>() || any.is::<Transpose>() || node.op.is_view() => {}
             _ => {

@@ -72,7 +72,7 @@ impl<T: Real> Activations<T> {
                     if !all_finite(value) {
                         return Err(self.not_finite(id, value, size));
                     }
-                    for (row, value) in out.chunks_exact_mut(stride).zip(value.chunks_exact(size)) {
+                    for (row, value) in out.chunks_exact_mut(stride.max(1)).zip(value.chunks_exact(size.max(1))) {
                         row[offset..offset + size].copy_from_slice(value);
                     }
                     offset += size;

@@ -82,6 +82,9 @@ impl Selection {
 
     /// The outputs as rows of weights of the value's elements.
     fn outputs(&self, size: usize) -> Result<Vec<Vec<f64>>> {
+        if size == 0 {
+            return Err(setting("the output is empty"));
+        }
         let components = match &self.components {
             Some(chosen) if chosen.is_empty() => return Err(setting("no component of the output is chosen")),
             Some(chosen) => chosen.clone(),
