@@ -5,6 +5,7 @@
 
 mod factor;
 mod forward;
+mod passes;
 mod reverse;
 mod slots;
 mod tangent;
@@ -12,6 +13,7 @@ mod tangent;
 pub use factor::{Factor, Factors};
 pub(crate) use forward::out_of_memory;
 pub use forward::{Keep, Workspace};
+pub use passes::Passes;
 pub use reverse::{Reverse, Target};
 pub use tangent::Tangent;
 
