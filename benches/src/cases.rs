@@ -4,7 +4,7 @@ use mercer_kernel::{Kernel, Kind, Ntk};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};
-use mercer_net::run::{Keep, Reverse, Target, Workspace};
+use mercer_net::run::{Keep, Passes, Reverse, Target, Workspace};
 use mercer_net::{Network, Result};
 use std::sync::Arc;
 
@@ -181,11 +181,20 @@ fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
 fn prepare(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
     let kernel = Ntk::<f32>::new(network, &[sample(network)], kind).expect("a kernel");
     let graph = network.graph(&[sample(network)]).expect("declared sizes");
+    let weights = network.weights::<f32>(&graph);
     let x = numbers(n * sample(network).iter().product::<usize>(), 1.0);
-    let seeds = if kind == Kind::Pseudo { 1 } else { kernel.n_outputs() as u64 };
-    let flops = (n as u64 * graph.flops() * (1 + 2 * seeds)) as f64;
+    let c = kernel.n_outputs();
+    let cotangent: Vec<f32> = match kind {
+        Kind::Pseudo => vec![1.0 / (c as f32).sqrt(); c],
+        _ => (0..c * c).map(|at| if at % (c + 1) == 0 { 1.0 } else { 0.0 }).collect(),
+    };
+    let flops = (n as u64 * graph.flops() * (1 + 2 * (cotangent.len() / c) as u64)) as f64;
+    let outer = kernel.forms().iter().map(|form| *form == Form::Outer).collect();
+    let mut passes = Passes::new(Arc::clone(&graph), Target::all(&graph), &cotangent, outer);
+    let mut factors = passes.factors(&weights, &[&x], n).expect("runs");
     let run = move || {
-        std::hint::black_box(kernel.prepare(&[&x], n).expect("runs"));
+        passes.factors_into(&weights, &[&x], n, &mut factors).expect("runs");
+        std::hint::black_box(&factors);
     };
     Case { name, flops, run: Box::new(run) }
 }

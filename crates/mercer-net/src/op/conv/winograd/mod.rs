@@ -126,6 +126,29 @@ impl Plan {
         self.out * self.output[0] * self.output[1]
     }
 
+    /// Tiles of a strip, and the memory that [`convolve`](Self::convolve) needs.
+    fn convolve_sizes(&self) -> (usize, [usize; 3]) {
+        let row = POINTS * self.channels * self.pitch();
+        let strip = (CACHED / row).clamp(1, self.tiles());
+        let products = POINTS * self.out.next_multiple_of(OUT) * kernel::AT_ONCE * LANES;
+        (strip, [strip * row, self.weight_size(), products])
+    }
+
+    /// Images of a group and tiles of a strip, and the memory that [`weight`](Self::weight) needs.
+    fn weight_sizes(&self, images: usize) -> ([usize; 2], [usize; 3]) {
+        let (row_in, row_out) = (POINTS * self.channels * self.pitch(), POINTS * self.out * self.pitch_out());
+        // Whole images if some fit, else strips of one.
+        let group = (2 * CACHED / ((row_in + row_out) * self.tiles())).clamp(1, images.max(1));
+        let strip = if group > 1 { self.tiles() } else { (2 * CACHED / (row_in + row_out)).clamp(1, self.tiles()) };
+        ([group, strip], [row_in * group * strip, row_out * group * strip, self.weight_size()])
+    }
+
+    /// Elements of memory for the result and for the cotangent of the image.
+    pub(super) fn scratch(&self) -> usize {
+        let turned = self.turned().filter(Self::gains).map_or(0, |turned| turned.convolve_sizes().1.iter().sum());
+        turned.max(self.convolve_sizes().1.iter().sum())
+    }
+
     /// `y = w ∗ x + bias`, or added to it, for all images there are. `w` is `[out, channels, taps, taps]`; with `turned`
     /// it is the weight of the convolution that this one is the reverse of, `[channels, out, taps, taps]`.
     pub(super) fn convolve<T: Element>(
@@ -141,10 +164,8 @@ impl Plan {
         if self.image_in() == 0 || self.image_out() == 0 {
             return;
         }
-        let row = POINTS * self.channels * self.pitch();
-        let strip = (CACHED / row).clamp(1, self.tiles());
-        let products = POINTS * self.out.next_multiple_of(OUT) * kernel::AT_ONCE * LANES;
-        let [lifted, weights, products] = scratch.take([strip * row, self.weight_size(), products]);
+        let (strip, sizes) = self.convolve_sizes();
+        let [lifted, weights, products] = scratch.take(sizes);
         points::lift_weights(self, w, turned, weights);
         lifted.fill(T::zero());
         let images = x.chunks_exact(self.image_in()).zip(y.chunks_exact_mut(self.image_out()));
@@ -164,14 +185,9 @@ impl Plan {
             return;
         }
         let images = x.len() / self.image_in();
-        let row = POINTS * (self.channels * self.pitch() + self.out * self.pitch_out());
-        // Whole images if some fit, else strips of one.
-        let group = (CACHED * 2 / (row * self.tiles())).clamp(1, images.max(1));
-        let strip = if group > 1 { self.tiles() } else { (CACHED * 2 / row).clamp(1, self.tiles()) };
+        let ([group, strip], sizes) = self.weight_sizes(images);
         let rows = group * strip;
-        let (size_in, size_out) =
-            (POINTS * self.channels * self.pitch() * rows, POINTS * self.out * self.pitch_out() * rows);
-        let [lifted, slopes, sums] = scratch.take([size_in, size_out, self.weight_size()]);
+        let [lifted, slopes, sums] = scratch.take(sizes);
         sums.fill(T::zero());
         lifted.fill(T::zero());
         for start in (0..images).step_by(group) {
@@ -188,31 +204,5 @@ impl Plan {
             }
         }
         points::lower_weights(self, sums, dw);
-    }
-
-    /// Whether sums over one image are long enough to be worth a vector each.
-    pub(super) fn is_long(&self) -> bool {
-        self.tiles() * self.pieces() >= 8
-    }
-
-    /// The same for the seeds of one image, each on its own: `dw[seed] += dy[seed] · xᵀ`.
-    pub(super) fn weights<T: Element>(&self, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
-        let size = self.out * self.channels * self.taps * self.taps;
-        let (row_in, row_out) = (POINTS * self.channels * self.pitch(), POINTS * self.out * self.pitch_out());
-        let strip = (2 * CACHED / (row_in + row_out)).clamp(1, self.tiles());
-        let sizes = [row_in * strip, row_out * strip, self.weight_size()];
-        let [lifted, slopes, sums] = scratch.take(sizes);
-        lifted.fill(T::zero());
-        for first in (0..self.tiles()).step_by(strip) {
-            let tiles = first..(first + strip).min(self.tiles());
-            let place = points::Place { rows: strip, first: 0 };
-            points::lift_image(self, x, tiles.clone(), place, lifted);
-            for (dy, dw) in dy.chunks_exact(self.image_out()).zip(dw.chunks_exact_mut(size)) {
-                points::lift_slopes(self, dy, tiles.clone(), place, slopes);
-                sums.fill(T::zero());
-                kernel::correlate(self, lifted, slopes, [strip, tiles.len()], sums);
-                points::lower_weights(self, sums, dw);
-            }
-        }
     }
 }
