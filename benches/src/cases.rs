@@ -1,6 +1,7 @@
 //! What is measured. Sizes are in the names; numbers come from a fixed sequence.
 
-use mercer_kernel::{Kind, Ntk};
+use mercer_kernel::sketch::{Sketch, Spec, parse};
+use mercer_kernel::{FeatureMap, Kind, Ntk};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};
@@ -29,6 +30,8 @@ pub(super) fn all() -> Vec<fn() -> Case> {
         || ntk("ntk_pseudo_cnn_conv5x16-conv5x32_28x28_n500", &cnn(16, 32, 0).expect("builds"), 500, Kind::Pseudo),
         || ntk("ntk_trace_resnet20_32x32_n16", &resnet20(), 16, Kind::Trace),
         || ntk("ntk_pseudo_resnet20_32x32_n64", &resnet20(), 64, Kind::Pseudo),
+        || sketch("sketch_sjlt_k2048_cnn_conv5x16-conv5x32_28x28_n200", "sjlt:2048"),
+        || sketch("sketch_khatri-rao_k2048_cnn_conv5x16-conv5x32_28x28_n200", "khatri-rao:2048"),
     ]
 }
 
@@ -155,4 +158,21 @@ fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
         std::hint::black_box(kernel.gram(&[&x], n).expect("runs"));
     };
     Case { name, flops, run: Box::new(run) }
+}
+
+/// The features of 200 samples, one gradient each. The operations counted are those of the passes.
+fn sketch(name: &'static str, method: &str) -> Case {
+    const N: usize = 200;
+    let network = cnn(16, 32, 0).expect("builds");
+    let (method, k) = parse(method).expect("a method");
+    let sketch = Sketch::<f32>::from_spec(&network, &[sample(&network)], &Spec::new(method, k, Kind::Pseudo));
+    let sketch = sketch.expect("a sketch");
+    let graph = network.graph(&[sample(&network)]).expect("declared sizes");
+    let x = numbers(N * sample(&network).iter().product::<usize>(), 1.0);
+    let mut features = vec![0.0; N * sketch.n_features()];
+    let run = move || {
+        sketch.features(&[&x], N, &mut features).expect("runs");
+        std::hint::black_box(&features);
+    };
+    Case { name, flops: (N as u64 * 3 * graph.flops()) as f64, run: Box::new(run) }
 }

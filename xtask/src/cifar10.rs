@@ -67,7 +67,7 @@ pub(crate) fn accuracy(_: &[String]) -> Outcome {
 }
 
 /// Brings `images.npy` and `labels.npy` into the folder, once.
-fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     // Written last, so that what was broken off is done again.
     let complete = folder.join("complete.txt");
     let (name, version) = DATA;

@@ -6,6 +6,7 @@ mod exports;
 mod golden;
 mod onnx_suite;
 mod python;
+mod sketches;
 mod test;
 
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ cargo xtask COMMAND
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
   exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
+  sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
+                             prints error against time of all sketches on the tangent kernel of a ResNet-20
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
+        Some("sketches") => sketches::table(&rest),
         Some("test") => test::all(&rest),
         _ => {
             eprintln!("{USAGE}");
