@@ -1,10 +1,11 @@
 //! What is measured. Sizes are in the names; numbers come from a fixed sequence.
 
-use mercer_kernel::{Kernel, Kind, Ntk};
+use mercer_kernel::sketch::{Sketch, Spec, parse};
+use mercer_kernel::{FeatureMap, Kernel, Kind, Ntk};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};
-use mercer_net::run::{Keep, Passes, Reverse, Target, Workspace};
+use mercer_net::run::{Keep, Reverse, Target, Workspace};
 use mercer_net::{Network, Result};
 use std::sync::Arc;
 
@@ -49,6 +50,8 @@ pub(super) fn all() -> Vec<fn() -> Case> {
         || ntk("ntk_pseudo_cnn_conv5x16-conv5x32_28x28_n500", &cnn(16, 32, 0).expect("builds"), 500, Kind::Pseudo),
         || ntk("ntk_trace_resnet20_32x32_n16", &resnet20(), 16, Kind::Trace),
         || ntk("ntk_pseudo_resnet20_32x32_n64", &resnet20(), 64, Kind::Pseudo),
+        || sketch("sketch_sjlt_k2048_cnn_conv5x16-conv5x32_28x28_n200", "sjlt:2048"),
+        || sketch("sketch_khatri-rao_k2048_cnn_conv5x16-conv5x32_28x28_n200", "khatri-rao:2048"),
     ]
 }
 
@@ -180,21 +183,27 @@ fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
 /// The passes of `n` samples without their contraction: forward once, and for each seed both cotangents.
 fn prepare(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
     let kernel = Ntk::<f32>::new(network, &[sample(network)], kind).expect("a kernel");
-    let graph = network.graph(&[sample(network)]).expect("declared sizes");
-    let weights = network.weights::<f32>(&graph);
     let x = numbers(n * sample(network).iter().product::<usize>(), 1.0);
-    let c = kernel.n_outputs();
-    let cotangent: Vec<f32> = match kind {
-        Kind::Pseudo => vec![1.0 / (c as f32).sqrt(); c],
-        _ => (0..c * c).map(|at| if at % (c + 1) == 0 { 1.0 } else { 0.0 }).collect(),
-    };
-    let flops = (n as u64 * graph.flops() * (1 + 2 * (cotangent.len() / c) as u64)) as f64;
-    let outer = kernel.forms().iter().map(|form| *form == Form::Outer).collect();
-    let mut passes = Passes::new(Arc::clone(&graph), Target::all(&graph), &cotangent, outer);
-    let mut factors = passes.factors(&weights, &[&x], n).expect("runs");
+    let flops = n as f64 * kernel.cost().prepare_flops;
     let run = move || {
-        passes.factors_into(&weights, &[&x], n, &mut factors).expect("runs");
-        std::hint::black_box(&factors);
+        std::hint::black_box(kernel.prepare(&[&x], n).expect("runs"));
     };
     Case { name, flops, run: Box::new(run) }
+}
+
+/// The features of 200 samples, one gradient each. The operations counted are those of the passes.
+fn sketch(name: &'static str, method: &str) -> Case {
+    const N: usize = 200;
+    let network = cnn(16, 32, 0).expect("builds");
+    let (method, k) = parse(method).expect("a method");
+    let sketch = Sketch::<f32>::from_spec(&network, &[sample(&network)], &Spec::new(method, k, Kind::Pseudo));
+    let sketch = sketch.expect("a sketch");
+    let graph = network.graph(&[sample(&network)]).expect("declared sizes");
+    let x = numbers(N * sample(&network).iter().product::<usize>(), 1.0);
+    let mut features = vec![0.0; N * sketch.n_features()];
+    let run = move || {
+        sketch.features(&[&x], N, &mut features).expect("runs");
+        std::hint::black_box(&features);
+    };
+    Case { name, flops: (N as u64 * 3 * graph.flops()) as f64, run: Box::new(run) }
 }

@@ -7,6 +7,7 @@ mod golden;
 mod onnx_suite;
 mod python;
 mod scale;
+mod sketches;
 mod test;
 
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ cargo xtask COMMAND
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
   exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
+  sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
+                             prints error against time of all sketches on the tangent kernel of a ResNet-20
   golden --dir PATH          runs the reference networks of a folder and prints their errors
   scale [--sizes N,N] [--threads N]
                              how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         Some("scale") => scale::run_all(&rest),
+        Some("sketches") => sketches::table(&rest),
         Some("test") => test::all(&rest),
         _ => {
             eprintln!("{USAGE}");

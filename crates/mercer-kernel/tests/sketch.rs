@@ -212,9 +212,8 @@ fn what_makes_no_sense_is_refused() {
     refuse(&Spec::new(Method::SparseJl { nonzeros: 9 }, 8, Kind::Trace));
     let sketch = fixture.sketch(&Spec::new(Method::Hadamard, 8, Kind::Trace));
     let mut features = vec![0.0; N * sketch.n_features()];
-    let mut x = fixture.x.clone();
-    let at = 3 * x.len() / N;
-    x[at] = f32::NAN;
+    let (mut x, third) = (fixture.x.clone(), 3 * fixture.x.len() / N);
+    x[third] = f32::NAN;
     let error = sketch.features(&[&x], N, &mut features).expect_err("not finite").to_string();
     assert!(error.contains('3'), "{error}");
 }

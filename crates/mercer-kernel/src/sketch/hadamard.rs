@@ -14,7 +14,7 @@ use mercer_linalg::Scalar;
 use rand::Rng;
 
 /// The transform of sixteen numbers is done in registers.
-const LEAST: usize = 16;
+pub(super) const LEAST: usize = 16;
 
 /// A `K × length` matrix of random signs.
 #[derive(Debug)]
@@ -66,6 +66,11 @@ impl SignMatrix {
         }
         self.order = Some(order);
         self
+    }
+
+    /// The number of rows.
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
     }
 
     /// Numbers that [`apply`](Self::apply) writes: the outputs, and what is cut off.

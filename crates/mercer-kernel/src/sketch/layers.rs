@@ -14,12 +14,14 @@
 //! convolutions, whose gradient is small against the patches of an image: there it is formed for one sample at a time. Both give the same numbers up
 //! to rounding.
 //!
-//! `u_k` and `v_k` of Khatri–Rao are rows of a [`SignMatrix`], so a projection takes `K log l` additions instead of `K l`
-//! multiplications. For a gradient of rank one, `Var⟨φ(x), φ(x)⟩ = 8/K · κ²` with independent signs, 4 to 6 with these,
-//! against 2 for a Gaussian sketch; a convolution's gradient has a higher rank and comes closer to it.
+//! `v_k` of Khatri–Rao is a row of a [`SignMatrix`], so that a projection takes `K log r` additions instead of `K r`
+//! multiplications. `u_k` too, and where there are only `n < K` rows for activations of length `l ≤ n` they are used in turn: they
+//! are orthogonal, so all of them together keep the activations' products exactly, and more of them would not help. For a gradient
+//! of rank one, `Var⟨φ(x), φ(x)⟩` is `8/K · κ²` with independent signs, 4 to 6 with these, and 2 for a Gaussian sketch; a
+//! convolution's gradient has a higher rank and comes closer to it.
 
 use super::Rows;
-use super::hadamard::{After, SignMatrix};
+use super::hadamard::{After, LEAST, SignMatrix};
 use super::method::Method;
 use super::signs::{SignTable, bytes_for, coins};
 use crate::empirical::Gradients;
@@ -187,7 +189,7 @@ impl<T: Real> Layers<T> {
     ) {
         let (l, r) = (shape.left, shape.right);
         let width = (gradient.len() / n_rows.max(1)).max(1);
-        let signs = bytes_for(self.k);
+        let (signs, period) = (bytes_for(self.k), left.outputs());
         simd::dispatch(
             #[inline(always)]
             || {
@@ -197,7 +199,9 @@ impl<T: Real> Layers<T> {
                         for (row, gradient) in gradient.chunks_exact(l).enumerate() {
                             left.apply(&self.table, gradient, scratch, features);
                             let row = &rows[(copy * r + row) * signs..][..signs];
-                            self.table.add(row, &features[..self.k], out);
+                            for (out, row) in out.chunks_mut(period).zip(row.chunks(bytes_for(period))) {
+                                self.table.add(row, &features[..out.len()], out);
+                            }
                         }
                     }
                 }
@@ -220,6 +224,7 @@ impl<T: Real> Layers<T> {
         let lefts = left.chunks_exact(positions * per_left);
         let rights = right.chunks_exact(self.rows.per_sample * copies * positions * r);
         let (stacked, scratch) = scratch.split_at_mut(copies * r);
+        let period = u.outputs();
         simd::dispatch(
             #[inline(always)]
             || {
@@ -237,8 +242,10 @@ impl<T: Real> Layers<T> {
                                 stacked.copy_from_slice(&right[(copy * positions + position) * r..][..r]);
                             }
                             v.apply(&self.table, stacked, scratch, deltas);
-                            let both = activations.iter().zip(&*deltas);
-                            out.iter_mut().zip(both).for_each(|(out, (&a, &b))| *out += a * b);
+                            for (out, deltas) in out.chunks_mut(period).zip(deltas.chunks(period)) {
+                                let both = activations.iter().zip(deltas);
+                                out.iter_mut().zip(both).for_each(|(out, (&a, &b))| *out += a * b);
+                            }
                         }
                     }
                 }
@@ -296,7 +303,8 @@ fn khatri_rao<T: Real>(
     table: &SignTable<T>,
     stream: &mut ChaCha8Rng,
 ) -> Projection<T> {
-    let left = SignMatrix::new(shape.left, k, After::IfNeeded, stream);
+    let distinct = k.min(LEAST.max(shape.left.next_power_of_two()));
+    let left = SignMatrix::new(shape.left, distinct, After::IfNeeded, stream);
     let width = rows.copies * shape.right;
     let right = SignMatrix::new(width, k, After::Always, stream).shuffled(stream);
     let [products, gradient] = khatri_rao_flops(&shape, rows, k, &left, &right);
