@@ -17,9 +17,15 @@ pub(crate) struct Member<T> {
     pub(crate) kernel: Arc<dyn Kernel<T>>,
     /// The tangent kernel that it is.
     pub(crate) tangents: Option<Tangents>,
+    /// By how much two ways to the same value may differ, relative to the largest that it can be.
+    pub(crate) close: f64,
     /// By how much single precision may differ from double, in relative Frobenius norm.
     pub(crate) single: f64,
 }
+
+/// Two ways differ by the order of some ten thousand terms: `√10⁴ ε ≈ 2·10⁻¹⁴`, more where terms cancel. This leaves a factor
+/// of a hundred.
+pub(crate) const CLOSE: f64 = 2e-12;
 
 /// Rounding of some ten thousand terms, twice.
 const SINGLE: f64 = 2e-5;
@@ -33,7 +39,7 @@ pub(crate) fn members<T: Real>(case: &Case) -> Vec<Member<T>> {
 }
 
 fn member<T: Real>(name: &str, kernel: impl Kernel<T> + 'static, tangents: Option<Tangents>) -> Member<T> {
-    Member { name: name.to_owned(), kernel: Arc::new(kernel), tangents, single: SINGLE }
+    Member { name: name.to_owned(), kernel: Arc::new(kernel), tangents, close: CLOSE, single: SINGLE }
 }
 
 fn ntk<T: Real>(case: &Case, kind: Kind) -> Ntk<T> {
@@ -61,7 +67,8 @@ fn tangent_kernels<T: Real>(case: &Case) -> Vec<Member<T>> {
         table.push(member(&format!("full {form:?}"), ntk(case, Kind::Full).with_form(form), Some(full.clone())));
         table.push(member(&format!("trace {form:?}"), ntk(case, Kind::Trace).with_form(form), Some(trace.clone())));
         let pseudo = ntk(case, Kind::Pseudo).with_form(form).by_layer();
-        table.push(member(&format!("pseudo {form:?} by layer"), pseudo, None));
+        let tangents = scalar(vec![1.0 / (c as f64).sqrt(); c]);
+        table.push(member(&format!("pseudo {form:?} by layer"), pseudo, Some(tangents)));
     }
     let chosen = vec![c - 1, 0];
     let selection = Selection { components: Some(chosen.clone()), ..Selection::default() };
@@ -102,7 +109,7 @@ fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
     };
     let all = Selection::default();
     let combine = Selection { combine: Some(vec![0.5; case.n_outputs()]), ..Selection::default() };
-    // A difference of two values loses half of the digits.
+    // A difference of two values loses half of the digits, and the order of sums shows in the others.
     let step = T::epsilon().wide().sqrt();
     let differences = directions(Kind::Trace, &all).by_differences(step).expect("a step");
     let mut table = vec![
@@ -110,7 +117,7 @@ fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
         member("directions, trace", Features(directions(Kind::Trace, &all)), None),
         member("directions, signs", Features(directions(Kind::Pseudo, &all).signs()), None),
         member("directions, combine", Features(directions(Kind::Full, &combine)), None),
-        Member { single: 0.05, ..member("differences", Features(differences), None) },
+        Member { close: 1e-6, single: 0.05, ..member("differences", Features(differences), None) },
     ];
     if let Ok(conjugate) = Conjugate::new(&case.network, &case.shapes(), None) {
         table.push(member("conjugate", Features(conjugate), None));

@@ -1,21 +1,15 @@
 //! What every kernel must do.
 //!
-//! Tolerances are relative to `√(κ(x, x) κ(x', x'))`, the largest that a value can be. Two ways to the same value differ by
-//! the order of some ten thousand terms: `√10⁴ ε ≈ 2·10⁻¹⁴` in double precision, more where terms cancel. `CLOSE` leaves a
-//! factor of a hundred.
+//! Tolerances are relative to `√(κ(x, x) κ(x', x'))`, the largest that a value can be; `members.rs` says why they are what they
+//! are.
 
 use crate::jacobian::{Jacobian, Tangents};
-use crate::members::{Member, members};
+use crate::members::{CLOSE, Member, members};
 use crate::networks::{Case, built, golden};
 use mercer_kernel::{Block, Kernel, Real};
 use mercer_linalg::symmetric_eigen;
 use mercer_net::network::Shards;
 use ndarray::ArrayView2;
-
-const CLOSE: f64 = 2e-12;
-
-/// The difference quotients of a step `ε` turn rounding into `ε_machine / step`, so the order of sums shows there.
-const CLOSE_DIFFERENCES: f64 = 1e-6;
 
 fn prepare<T: Real>(kernel: &dyn Kernel<T>, case: &Case, rows: std::ops::Range<usize>) -> Block {
     kernel.prepare(&[&case.rows::<T>(rows.clone())], rows.len()).expect("prepares")
@@ -49,7 +43,6 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 fn check(member: &Member<f64>, case: &Case) {
     let (kernel, samples) = (&*member.kernel, case.samples);
     let name = format!("{} of {}", member.name, case.name);
-    let close = if member.name.contains("differences") { CLOSE_DIFFERENCES } else { CLOSE };
     let rows = kernel.per_sample();
     let n = samples * rows;
     let block = prepare(kernel, case, 0..samples);
@@ -62,13 +55,13 @@ fn check(member: &Member<f64>, case: &Case) {
 
     let gram = whole(kernel, &block, &block);
     let trace: f64 = (0..n).map(|at| gram[at * n + at]).sum();
-    // An entry is wrong by no more than `close` of the diagonal, so an eigenvalue by no more than that of the trace.
+    // An entry is wrong by no more than `CLOSE` of the diagonal, so an eigenvalue by no more than that of the trace.
     let values = symmetric_eigen(ArrayView2::from_shape((n, n), &gram).expect("square")).expect("eigenvalues").values;
     assert!(values[n - 1] >= -CLOSE * trace, "{name}: eigenvalue {} of {trace}", values[n - 1]);
 
     let diagonal = kernel.diagonal(&block);
     assert_eq!(diagonal.len(), n, "{name}");
-    let limit = |row: usize, column: usize| close * (diagonal[row] * diagonal[column]).sqrt();
+    let limit = |row: usize, column: usize| member.close * (diagonal[row] * diagonal[column]).sqrt();
     for at in 0..n {
         let (found, expected) = (diagonal[at], gram[at * n + at]);
         assert!((found - expected).abs() <= limit(at, at), "{name}: diagonal {at} is {found}, not {expected}");
@@ -100,11 +93,12 @@ fn check(member: &Member<f64>, case: &Case) {
         let (row, column) = (at / (2 * rows), at % (2 * rows) + rows);
         assert!((found - gram[row * n + column]).abs() <= limit(row, column), "{name}: rectangle ({row}, {column})");
     }
-    threads(kernel, case, &name);
+    threads(member, case, &name);
 }
 
 /// The same bits from one thread and from two; enough samples for several shards.
-fn threads(kernel: &dyn Kernel<f64>, case: &Case, name: &str) {
+fn threads(member: &Member<f64>, case: &Case, name: &str) {
+    let kernel = &*member.kernel;
     let graph = case.network.graph(&case.shapes()).expect("a graph");
     let samples = 2 * Shards::of(&graph).grain + 1;
     let data = case.repeated::<f64>(samples);
@@ -120,8 +114,7 @@ fn threads(kernel: &dyn Kernel<f64>, case: &Case, name: &str) {
     assert!(one == two, "{name}: other bits with other threads");
     // Samples repeat, so rows do: a shard does not matter.
     let width = few.samples() * kernel.per_sample() * kernel.per_sample();
-    let close = if name.contains("differences") { CLOSE_DIFFERENCES } else { CLOSE };
-    let limit = close * one.1.iter().fold(0.0, |most: f64, &x| most.max(x));
+    let limit = member.close * one.1.iter().fold(0.0, |most: f64, &x| most.max(x));
     for sample in case.samples..samples {
         let row = |at: usize| &one.0[at * width..(at + 1) * width];
         let pairs = row(sample).iter().zip(row(sample % case.samples));
