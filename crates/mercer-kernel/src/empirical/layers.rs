@@ -3,7 +3,7 @@
 use mercer_net::graph::{Graph, Node};
 
 /// The layer of every parameter: the part of its name before the last dot (`layer1.0.conv1.weight`), or, where a file has
-/// no such names, the node that uses it first.
+/// no such names, the path of the node that uses it first (`/layer1/conv1` of `/layer1/conv1/Conv`).
 pub fn layer_names(graph: &Graph) -> Vec<String> {
     let name = |&id| {
         let own = &graph.value(id).name;
@@ -19,7 +19,11 @@ pub fn layer_names(graph: &Graph) -> Vec<String> {
 }
 
 fn node_name(node: &Node) -> String {
-    if node.name.is_empty() { node.operator.clone() } else { node.name.clone() }
+    match node.name.rsplit_once('/') {
+        Some((path, _)) if !path.is_empty() => path.to_owned(),
+        _ if node.name.is_empty() => node.operator.clone(),
+        _ => node.name.clone(),
+    }
 }
 
 /// The layers in the order of their first parameter, with the parameters of each that are chosen.
