@@ -4,7 +4,7 @@ use mercer_kernel::{Form, Kind, Ntk};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};
-use mercer_net::run::{Keep, Passes, Reverse, Target, Workspace};
+use mercer_net::run::{Factors, Keep, Passes, Reverse, Target, Workspace};
 use mercer_net::{Network, Result};
 use std::sync::Arc;
 
@@ -191,7 +191,7 @@ fn prepare(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case 
     let flops = (n as u64 * graph.flops() * (1 + 2 * (cotangent.len() / c) as u64)) as f64;
     let outer = kernel.forms().iter().map(|form| *form == Form::Outer).collect();
     let mut passes = Passes::new(Arc::clone(&graph), Target::all(&graph), &cotangent, outer);
-    let mut factors = passes.factors(&weights, &[&x], n).expect("runs");
+    let mut factors = Factors { samples: 0, seeds: 0, parameters: Vec::new() };
     let run = move || {
         passes.factors_into(&weights, &[&x], n, &mut factors).expect("runs");
         std::hint::black_box(&factors);
