@@ -1,7 +1,8 @@
-//! Factors by passes over a few samples: the same numbers as in one pass, in the memory that was promised.
+//! Factors of a block by passes over a few samples at a time: the same numbers as in one pass, in the memory that was
+//! promised.
 
 use mercer_net::arch::{Activation, Cnn, Layer, Mlp, Resnet};
-use mercer_net::run::{Factor, Keep, Passes, Reverse, Target, Workspace};
+use mercer_net::run::{Factor, Factors, Keep, Reverse, Target, Weights, Workspace};
 use mercer_net::{Element, Network};
 use std::sync::Arc;
 
@@ -19,6 +20,26 @@ fn numbers<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::of((i as f64 * 0.7).sin())).collect()
 }
 
+/// Samples of a pass.
+const GRAIN: usize = 3;
+
+/// Fills the factors of a block, a few samples at a time.
+fn passes<T: Element>(
+    (workspace, reverse): (&mut Workspace<T>, &mut Reverse<T>),
+    weights: &Weights<T>,
+    x: &[T],
+    factors: &mut Factors<T>,
+) {
+    for (pass, x) in x.chunks(GRAIN * 256).enumerate() {
+        let samples = x.len() / 256;
+        workspace.forward(weights, &[x], samples).unwrap();
+        let cotangent = one_hot::<T>(SEEDS).repeat(samples);
+        reverse.factors_into(workspace, weights, &cotangent, factors, pass * GRAIN);
+    }
+}
+
+const SEEDS: usize = 3;
+
 /// The cotangents `[seeds, outputs]` of each output on its own.
 fn one_hot<T: Element>(outputs: usize) -> Vec<T> {
     (0..outputs * outputs).map(|at| if at % (outputs + 1) == 0 { T::one() } else { T::zero() }).collect()
@@ -29,21 +50,20 @@ fn passes_over_a_few_samples_give_what_one_pass_gives() {
     for (name, network) in networks() {
         let graph = network.declared_graph().unwrap();
         let weights = network.weights::<f64>(&graph);
-        let seeds = 3;
         for use_outer in [false, true] {
             let outer = vec![use_outer; graph.parameters().len()];
             let target = Target::all(&graph);
-            let mut passes = Passes::new(Arc::clone(&graph), target.clone(), &one_hot::<f64>(seeds), outer.clone());
-            let samples = 2 * passes.grain() + 1;
+            let samples = 2 * GRAIN + 1;
             let x = numbers::<f64>(samples * 256);
-            let found = passes.factors(&weights, &[&x], samples).unwrap();
             let mut workspace = Workspace::new(Arc::clone(&graph), &Keep::All);
-            workspace.forward(&weights, &[&x], samples).unwrap();
             let mut reverse = Reverse::new(Arc::clone(&graph), target);
-            let cotangent = one_hot::<f64>(seeds).repeat(samples);
-            reverse.per_sample(&workspace, &weights, &cotangent, seeds);
+            let mut found = reverse.factors_of(samples, SEEDS, &outer);
+            passes((&mut workspace, &mut reverse), &weights, &x, &mut found);
+            workspace.forward(&weights, &[&x], samples).unwrap();
+            let cotangent = one_hot::<f64>(SEEDS).repeat(samples);
+            reverse.per_sample(&workspace, &weights, &cotangent, SEEDS);
             for (index, factor) in found.parameters.iter().enumerate() {
-                let found = factor.as_ref().expect("all are wanted").explicit(samples, seeds);
+                let found = factor.as_ref().expect("all are wanted").explicit(samples, SEEDS);
                 let expected = reverse.gradient(index);
                 assert_eq!(found.len(), expected.len());
                 let size = expected.iter().fold(0.0f64, |size, x| size.max(x.abs()));
@@ -61,16 +81,19 @@ fn memory_is_what_was_promised_and_is_used_again() {
         let graph = network.declared_graph().unwrap();
         let weights = network.weights::<f32>(&graph);
         let outer: Vec<bool> = (0..graph.parameters().len()).map(|index| index % 2 == 0).collect();
-        let mut passes = Passes::new(Arc::clone(&graph), Target::all(&graph), &one_hot::<f32>(3), outer);
-        let samples = passes.grain() + 1;
-        let (promised, promised_factors) = (passes.bytes(), passes.factors_bytes(samples));
+        let mut workspace = Workspace::new(Arc::clone(&graph), &Keep::All);
+        let mut reverse = Reverse::new(Arc::clone(&graph), Target::all(&graph));
+        let samples = GRAIN + 1;
+        let promised = workspace.bytes(GRAIN) + reverse.bytes(GRAIN, SEEDS);
+        let promised_factors = reverse.factors_bytes(samples, SEEDS, &outer);
         let x = numbers::<f32>(samples * 256);
-        let mut factors = passes.factors(&weights, &[&x], samples).unwrap();
-        let allocated = passes.allocated();
+        let mut factors = reverse.factors_of(samples, SEEDS, &outer);
+        passes((&mut workspace, &mut reverse), &weights, &x, &mut factors);
+        let allocated = workspace.allocated() + reverse.allocated();
         assert!(allocated <= promised, "{name}: {allocated} bytes, {promised} promised");
         // What a primitive takes for itself is a bound, the rest is exact.
         assert!(promised <= 2 * allocated, "{name}: {allocated} bytes, {promised} promised");
-        let places = |factors: &mercer_net::run::Factors<f32>| -> (usize, Vec<*const f32>) {
+        let places = |factors: &Factors<f32>| -> (usize, Vec<*const f32>) {
             let parts = factors.parameters.iter().flatten().flat_map(|factor| match factor {
                 Factor::Explicit(gradient) => vec![gradient],
                 Factor::Outer { left, right, .. } => vec![left, right],
@@ -80,9 +103,11 @@ fn memory_is_what_was_promised_and_is_used_again() {
         };
         let before = places(&factors);
         assert_eq!(before.0, promised_factors, "{name}");
-        passes.factors_into(&weights, &[&x[..256]], 1, &mut factors).unwrap();
-        passes.factors_into(&weights, &[&x], samples, &mut factors).unwrap();
+        for count in [1, samples] {
+            reverse.fit_factors(&mut factors, count, SEEDS, &outer);
+            passes((&mut workspace, &mut reverse), &weights, &x[..count * 256], &mut factors);
+        }
         assert_eq!(places(&factors), before, "{name}");
-        assert_eq!(passes.allocated(), allocated, "{name}");
+        assert_eq!(workspace.allocated() + reverse.allocated(), allocated, "{name}");
     }
 }

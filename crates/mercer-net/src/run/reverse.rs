@@ -1,5 +1,7 @@
 //! The reverse pass: cotangents of parameters and inputs, for several seeds at once.
 
+#![allow(clippy::too_many_arguments, reason = "a step of a pass needs what it needs")]
+
 use super::forward::scratch_elements;
 use super::slots::{Life, assign};
 use super::{Factor, Factors, NodeOperands, Weights, Workspace};
@@ -317,10 +319,9 @@ impl<T: Element> Reverse<T> {
         if let Some(rows) = rows {
             // What the output does not depend on has no gradient, and the others are not here.
             for (index, &id) in graph.parameters.iter().enumerate() {
-                if !std::mem::take(&mut self.written[id.0]) && self.positions[index] == 0 {
-                    if let Some(piece) = &mut rows.factors.parameters[index] {
-                        piece.clear(rows.first, samples, seeds, graph.value(id).meta.numel());
-                    }
+                let written = std::mem::take(&mut self.written[id.0]) || self.positions[index] > 0;
+                if let (false, Some(piece)) = (written, &mut rows.factors.parameters[index]) {
+                    piece.clear(rows.first, samples, seeds, graph.value(id).meta.numel());
                 }
             }
         }

@@ -10,6 +10,12 @@
 //! The reverse pass is the same twice: the cotangent of the image is a convolution of `dy` with the window turned, and
 //! that of the weight is `Gᵀ Σ (A dy) (Bᵀ x)`, summed over everything but the channels.
 
+#![allow(
+    clippy::needless_range_loop,
+    clippy::manual_memcpy,
+    reason = "counted loops over small arrays stay in registers, iterators and calls do not always"
+)]
+
 mod kernel;
 mod points;
 
@@ -78,9 +84,9 @@ impl Plan {
         let [rows, columns] = self.output;
         let useful = (rows * columns * self.out * self.taps) as f64;
         let done = (POINTS * self.tiles() * self.pieces() * LANES * self.out.next_multiple_of(OUT)) as f64;
-        // The transforms of the image and of the result cost as much as this many products.
+        // The transforms of the image and of the result, in products; patches cost about as much as they are made for.
         let overhead = 1.0 + 6.0 / (self.channels * self.taps) as f64 + 2.0 / self.out as f64;
-        useful > 1.2 * done * overhead
+        useful > done * overhead
     }
 
     /// Whether a row of the image fills a vector.

@@ -173,10 +173,14 @@ pub(super) fn lower_rows<T: Element>(
     for (k, values) in values.iter().enumerate().take(rows) {
         let to = &mut y[(out * height + tile * count + k) * width..][..width][column..];
         match to.first_chunk_mut::<LANES>() {
+            Some(to) if add => {
+                for lane in 0..LANES {
+                    to[lane] += values[lane] + bias;
+                }
+            }
             Some(to) => {
                 for lane in 0..LANES {
-                    let value = values[lane] + bias;
-                    to[lane] = if add { to[lane] + value } else { value };
+                    to[lane] = values[lane] + bias;
                 }
             }
             None => {
