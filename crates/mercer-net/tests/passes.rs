@@ -21,7 +21,7 @@ fn numbers<T: Element>(count: usize) -> Vec<T> {
 }
 
 /// Samples of a pass.
-const GRAIN: usize = 3;
+const GRAIN: usize = 16;
 
 /// Fills the factors of a block, a few samples at a time.
 fn passes<T: Element>(
