@@ -54,7 +54,9 @@ impl<T: Real> Layers<T> {
         let (shapes, table) = (gradients.outer_shapes(), SignTable::new());
         let projection = |parameter: usize| {
             let mut stream = stream(seed, &format!("sketch/{method}/{parameter}"));
-            match (method, shapes[parameter]) {
+            // What has no elements has no factors either.
+            let shape = shapes[parameter].filter(|shape| shape.positions * shape.left * shape.right > 0);
+            match (method, shape) {
                 (Method::KhatriRao, Some(shape)) => khatri_rao(shape, rows, k, &table, &mut stream),
                 (Method::Kronecker, Some(shape)) => kronecker(shape, rows, k, &mut stream),
                 _ => {

@@ -142,9 +142,12 @@ impl<T: Real> Sketch<T> {
         for (parameter, factor) in factors.parameters.iter().enumerate() {
             let Some(factor) = factor else { continue };
             let (Factor::Explicit(data) | Factor::Outer { right: data, .. }) = factor;
+            if data.is_empty() {
+                continue;
+            }
             self.gradients.check_gradient(parameter, data, factors.samples)?;
             match (&self.engine, factor) {
-                (Engine::Sparse(sparse), Factor::Explicit(gradient)) if !gradient.is_empty() => {
+                (Engine::Sparse(sparse), Factor::Explicit(gradient)) => {
                     sparse.add(parameter, gradient, factors.samples * self.rows.per_sample, out);
                 }
                 (Engine::Layers(layers), factor) => layers.add(parameter, factor, factors.samples, out),
