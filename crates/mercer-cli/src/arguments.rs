@@ -9,6 +9,7 @@ Examples:
   mercer demo                                       train a small network and look at it
   mercer info model.onnx                            what a network is made of
   mercer info data.npz                              what a data set holds
+  mercer info gram.zarr                             what a store of Gram matrices holds, checked
   mercer predict --net model.onnx --data data.npz:x --labels data.npz:y
   mercer train --arch cnn.toml --data images.npy --labels digits.npy -o run
 

@@ -1,6 +1,7 @@
 //! What the user sees when something goes wrong: what happened, where, and what to try.
 
 use mercer::data;
+use mercer::kernel::store::StoreError;
 use mercer::net::NetError;
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -22,6 +23,11 @@ impl Failure {
     /// An error.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: 2 }
+    }
+
+    /// A check that the user asked for has failed.
+    pub(crate) fn check(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, exit: 1 }
     }
 
     /// The user pressed Ctrl-C; what to try is how to go on.
@@ -76,6 +82,26 @@ impl From<data::Error> for Failure {
             Error::MissingKey { place, .. } => Some(format!("`mercer info {place}` shows what it holds")),
             Error::Count { .. } => Some("data and labels must be of the same samples, in the same order".to_owned()),
             Error::Inexact { .. } => Some("--precision f64 holds whole numbers up to 2^53".to_owned()),
+            _ => None,
+        };
+        Self { message: error.to_string(), hint, exit: 2 }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = match error {
+            StoreError::Cancelled => return Self::interrupted("stopped"),
+            StoreError::Data(error) => return error.into(),
+            StoreError::Io { ref source, .. } => hint_for_io(source.kind()),
+            StoreError::Exists { .. } => Some("--resume goes on with it; --force replaces it".to_owned()),
+            StoreError::OtherInputs { .. } => {
+                Some("--resume with the inputs of the first time, or choose another name".to_owned())
+            }
+            StoreError::Incomplete { .. } => Some("--resume computes what is missing".to_owned()),
+            StoreError::Damaged { .. } => {
+                Some("`mercer info` names all damaged tiles; --resume computes them again".to_owned())
+            }
             _ => None,
         };
         Self { message: error.to_string(), hint, exit: 2 }

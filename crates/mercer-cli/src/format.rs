@@ -24,6 +24,15 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
+/// 1572864 as 1.5 MiB.
+pub(crate) fn bytes(number: usize) -> String {
+    let units = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(size, _)| number as u64 >= *size) {
+        Some((size, unit)) => format!("{:.1} {unit}", number as f64 / *size as f64),
+        None => format!("{number} bytes"),
+    }
+}
+
 /// `[3, 32, 32]`.
 pub(crate) fn shape(sizes: &[usize]) -> String {
     format!("{sizes:?}")

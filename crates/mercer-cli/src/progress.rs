@@ -1,6 +1,8 @@
 //! A progress bar on standard error, with rate and time left, for work that takes a while.
 
+use crate::interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mercer::net::progress::Progress as Handle;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -37,7 +39,7 @@ impl Progress {
     /// So much of so much is done; the text says more.
     pub(crate) fn report(&self, done: u64, total: u64, text: &str) {
         self.bar.set_length(total);
-        self.bar.set_message(format!(" ({text})"));
+        self.bar.set_message(if text.is_empty() { String::new() } else { format!(" ({text})") });
         self.at(done);
     }
 
@@ -54,6 +56,20 @@ impl Progress {
     /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.start.elapsed()
+    }
+}
+
+/// The bar as the library sees it; Ctrl-C calls the work off.
+#[derive(Debug)]
+pub(crate) struct Bar(pub(crate) Progress);
+
+impl Handle for Bar {
+    fn report(&self, done: usize, total: usize, message: &str) {
+        self.0.report(done as u64, total as u64, message);
+    }
+
+    fn cancelled(&self) -> bool {
+        interrupt::requested()
     }
 }
 

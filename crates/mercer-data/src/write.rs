@@ -180,6 +180,64 @@ impl<T: Storable> NpyWriter<T> {
     }
 }
 
+/// Writes an array as `.npy` rectangle by rectangle, in any order, for matrices larger than memory.
+///
+/// Without [`finish`](Self::finish) there is no file.
+///
+/// ```
+/// use mercer_data::{Existing, NpyGrid, Source};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("matrix.npy");
+/// let mut grid = NpyGrid::<f32>::create(&path, &[2, 3], 3, Existing::Refuse)?;
+/// grid.write(0, 1, 2, &[2.0, 3.0, 5.0, 6.0])?;
+/// grid.write(0, 0, 1, &[1.0, 4.0])?;
+/// grid.finish()?;
+/// let matrix = Source::new(&path, None).open()?.read::<f32>()?;
+/// assert_eq!(matrix, ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NpyGrid<T> {
+    file: AtomicFile,
+    columns: usize,
+    header: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Storable> NpyGrid<T> {
+    /// Begins a file of this shape, seen as a row-major matrix with so many columns.
+    pub fn create(path: &Path, shape: &[usize], columns: usize, existing: Existing) -> Result<Self> {
+        let too_large = || Error::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
+        let header = header(path, T::DTYPE, shape, 0)?;
+        let size = shape.iter().try_fold(T::DTYPE.size(), |size, &length| size.checked_mul(length));
+        let size = size.and_then(|size| size.checked_add(header.len())).ok_or_else(too_large)?;
+        let mut file = AtomicFile::create(path, existing)?;
+        let begun = file.writer.write_all(&header).and_then(|()| file.writer.flush());
+        let sized = begun.and_then(|()| file.writer.get_ref().as_file().set_len(size as u64));
+        sized.map_err(io_error(path.display()))?;
+        Ok(Self { file, columns, header: header.len(), element: PhantomData })
+    }
+
+    /// Writes rows of `width` numbers, the first of them at this row and column.
+    pub fn write(&mut self, row: usize, column: usize, width: usize, rectangle: &[T]) -> Result<()> {
+        let place = self.file.path.display().to_string();
+        for (at, line) in rectangle.chunks(width.max(1)).enumerate() {
+            let element = (row + at) * self.columns + column;
+            let offset = self.header + element * T::DTYPE.size();
+            let writer = &mut self.file.writer;
+            let written =
+                writer.seek(SeekFrom::Start(offset as u64)).and_then(|_| write_elements(writer, line.iter().copied()));
+            written.map_err(io_error(&place))?;
+        }
+        Ok(())
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(self) -> Result<()> {
+        self.file.commit()
+    }
+}
+
 fn whole(n_rows: usize, sample_shape: &[usize]) -> Vec<usize> {
     std::iter::once(n_rows).chain(sample_shape.iter().copied()).collect()
 }

@@ -1,7 +1,5 @@
 //! What can go wrong with a kernel.
 
-use std::path::PathBuf;
-
 /// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -23,6 +21,14 @@ pub enum KernelError {
         /// The row of the data.
         sample: usize,
     },
+    /// An entry of the kernel that is not a finite number, although the gradients are.
+    #[error("the kernel between samples {row} and {column} is not finite")]
+    Overflow {
+        /// The row of the data.
+        row: usize,
+        /// The row of the data that it is compared with.
+        column: usize,
+    },
     /// The memory allowed does not suffice for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {
@@ -31,14 +37,9 @@ pub enum KernelError {
         /// The least that would do.
         needed: usize,
     },
-    /// A file or folder could not be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// A store could not be read or written, or belongs to other inputs.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// A long computation was called off.
     #[error("cancelled")]
     Cancelled,

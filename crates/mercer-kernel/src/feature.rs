@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::{products, squares};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A map of samples into a Euclidean space.
 pub trait FeatureMap<T: Real>: Debug + Send + Sync {
@@ -40,9 +41,9 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
         Cost {
             sample_bytes: width * size_of::<T>(),
             prepare_bytes: effort.bytes,
-            contract_bytes: 0,
             prepare_flops: effort.flops,
             pair_flops: 2.0 * width as f64,
+            ..Cost::default()
         }
     }
 
@@ -67,7 +68,7 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
     }
 }
 
-impl<T: Real, F: FeatureMap<T> + ?Sized> FeatureMap<T> for Box<F> {
+impl<T: Real, F: FeatureMap<T> + ?Sized> FeatureMap<T> for Arc<F> {
     fn n_features(&self) -> usize {
         (**self).n_features()
     }

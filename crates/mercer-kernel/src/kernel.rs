@@ -83,6 +83,8 @@ pub struct Cost {
     pub prepare_bytes: usize,
     /// Bytes beside the tile that a thread needs per sample of the second block while it contracts.
     pub contract_bytes: usize,
+    /// Tiles of the same size (all parts) that a thread needs beside the tile while it contracts.
+    pub contract_tiles: usize,
     /// Operations to prepare a sample.
     pub prepare_flops: f64,
     /// Operations to contract a pair of samples.
@@ -96,6 +98,7 @@ impl Cost {
             sample_bytes: self.sample_bytes + other.sample_bytes,
             prepare_bytes: self.prepare_bytes.max(other.prepare_bytes),
             contract_bytes: self.contract_bytes.max(other.contract_bytes),
+            contract_tiles: self.contract_tiles.max(other.contract_tiles),
             prepare_flops: self.prepare_flops + other.prepare_flops,
             pair_flops: self.pair_flops + other.pair_flops,
         }

@@ -3,15 +3,26 @@
 //! A kernel is computed in two phases: *prepare* runs once per block of samples (forward, seeded reverse, factors), and
 //! *contract* once per pair of blocks (matrix products). See [`Kernel`].
 
+pub mod activation;
+pub mod algebra;
+pub mod direction;
 pub mod empirical;
 mod error;
 mod feature;
+pub mod gram;
 mod kernel;
+pub mod operator;
 mod products;
+mod shards;
 pub mod sketch;
+pub mod store;
 
+pub use activation::{Activations, Conjugate};
+pub use algebra::{Normalised, Product, Scaled, Sum};
+pub use direction::Directions;
 pub use empirical::{Form, Kind, Ntk, Selection};
 pub use error::{KernelError, Result};
 pub use feature::{Effort, FeatureMap, Features};
 pub use kernel::{Block, Cost, Kernel, Real};
+pub use operator::NtkOperator;
 pub use sketch::Sketch;

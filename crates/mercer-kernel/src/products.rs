@@ -75,7 +75,7 @@ pub(crate) fn square<T: Scalar>(row: &[T]) -> T {
     )
 }
 
-/// Whether all numbers are finite, without a branch per number: `x − x` is zero or it is not a number.
+/// Whether all numbers are finite, without a branch per number: `0·x` is zero or it is not a number.
 pub(crate) fn all_finite<T: Scalar>(data: &[T]) -> bool {
     const LANES: usize = 32;
     mercer_linalg::simd::dispatch(
@@ -85,7 +85,7 @@ pub(crate) fn all_finite<T: Scalar>(data: &[T]) -> bool {
             let chunks = data.chunks_exact(LANES);
             let rest = chunks.remainder().iter().all(|x| x.is_finite());
             for chunk in chunks {
-                sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x - x);
+                sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x * T::zero());
             }
             rest && sums.iter().all(|&sum| sum == T::zero())
         },

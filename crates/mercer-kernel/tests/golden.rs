@@ -117,20 +117,62 @@ fn kernels_from_outer_products_only() {
     }
 }
 
+/// The kernels of fewer outputs that follow from the full one, `[samples, outputs, samples, outputs]`.
+fn derived(full: &[f64], samples: usize, outputs: usize) -> Vec<(Kind, Vec<f64>)> {
+    let at = |i: usize, p: usize, j: usize, q: usize| full[((i * outputs + p) * samples + j) * outputs + q];
+    let each = |value: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
+        (0..samples * samples).map(|ij| value(ij / samples, ij % samples)).collect()
+    };
+    let pairs = |i, j| (0..outputs * outputs).map(move |pq| at(i, pq / outputs, j, pq % outputs)).sum::<f64>();
+    let last = outputs - 1;
+    vec![
+        (Kind::Trace, each(&|i, j| (0..outputs).map(|p| at(i, p, j, p)).sum())),
+        (Kind::Pseudo, each(&|i, j| pairs(i, j) / outputs as f64)),
+        (Kind::Logit(0), each(&|i, j| at(i, 0, j, 0))),
+        (Kind::Logit(last), each(&|i, j| at(i, last, j, last))),
+    ]
+}
+
+fn scalar_kernels<T: Real>(name: &str, tolerance: f64) {
+    let network = open(name);
+    let data: Vec<T> = numbers(name, "x");
+    let shape = vec![array(name, "x").sample_shape().to_vec()];
+    let full: Vec<f64> = numbers(name, "ntk");
+    let outputs = full.len().isqrt() / 6;
+    for (kind, expected) in derived(&full, 6, outputs) {
+        let ntk = Ntk::<T>::new(&network, &shape, kind).expect("a kernel");
+        let gram = ntk.gram(&[&data], 6).expect("runs");
+        let error = distance(&gram, &expected);
+        assert!(error <= tolerance, "{name}: {kind:?} off by {error:e}");
+        if kind != Kind::Trace {
+            continue;
+        }
+        let layers = ntk.by_layer().gram(&[&data], 6).expect("runs");
+        let mut sum = vec![T::zero(); expected.len()];
+        layers.chunks_exact(sum.len()).for_each(|part| sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x));
+        let error = distance(&sum, &expected);
+        assert!(error <= tolerance, "{name}: {kind:?} as the sum of its layers off by {error:e}");
+    }
+}
+
 #[test]
-fn trace_and_pseudo_follow_from_the_full_kernel() {
+fn scalar_kernels_in_double_precision() {
+    NAMES.iter().for_each(|&(name, tolerance, _)| scalar_kernels::<f64>(name, tolerance.max(1e-9)));
+}
+
+#[test]
+fn scalar_kernels_in_single_precision() {
+    NAMES.iter().for_each(|&(name, ..)| scalar_kernels::<f32>(name, 1e-5));
+}
+
+#[test]
+fn scalar_kernels_from_outer_products() {
     for name in ["mlp_erf", "conv_zoo_legacy", "tiny_bert", "tiny_vit"] {
         let network = open(name);
         let data: Vec<f64> = numbers(name, "x");
         let shape = vec![array(name, "x").sample_shape().to_vec()];
         let full: Vec<f64> = numbers(name, "ntk");
-        let c = Ntk::<f64>::new(&network, &shape, Kind::Full).expect("a kernel").n_outputs();
-        let at = |i: usize, p: usize, j: usize, q: usize| full[((i * c + p) * 6 + j) * c + q];
-        let pairs = (0..36).map(|ij| (ij / 6, ij % 6));
-        let trace: Vec<f64> = pairs.clone().map(|(i, j)| (0..c).map(|p| at(i, p, j, p)).sum()).collect();
-        let pseudo: Vec<f64> =
-            pairs.map(|(i, j)| (0..c * c).map(|pq| at(i, pq / c, j, pq % c)).sum::<f64>() / c as f64).collect();
-        for (kind, expected) in [(Kind::Trace, trace), (Kind::Pseudo, pseudo)] {
+        for (kind, expected) in derived(&full, 6, full.len().isqrt() / 6) {
             for form in [Form::Factored, Form::Explicit] {
                 let ntk = Ntk::<f64>::new(&network, &shape, kind).expect("a kernel");
                 let gram = ntk.with_form(form).gram(&[&data], 6).expect("runs");
@@ -138,5 +180,20 @@ fn trace_and_pseudo_follow_from_the_full_kernel() {
                 assert!(error <= 1e-7, "{name}: {kind:?} from {form:?} off by {error:e}");
             }
         }
+    }
+}
+
+#[test]
+fn layers_sum_to_the_full_kernel() {
+    for &(name, tolerance, _) in NAMES {
+        let network = open(name);
+        let data: Vec<f64> = numbers(name, "x");
+        let expected: Vec<f64> = numbers(name, "ntk");
+        let ntk = Ntk::<f64>::new(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full).expect("a kernel");
+        let layers = ntk.by_layer().gram(&[&data], 6).expect("runs");
+        let mut sum = vec![0.0; expected.len()];
+        layers.chunks_exact(sum.len()).for_each(|part| sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x));
+        let error = distance(&sum, &expected);
+        assert!(error <= tolerance.max(1e-9), "{name}: sum of layers off by {error:e}");
     }
 }

@@ -85,6 +85,30 @@ pub enum Error {
         wanted: usize,
     },
 
+    /// A linear system was not solved to the tolerance asked for.
+    #[error("{routine}: the relative residual is {residual:.3e} after {iterations} products, not yet {tolerance:e}")]
+    NotSolved {
+        /// The routine that iterated.
+        routine: &'static str,
+        /// How often the operator was applied.
+        iterations: usize,
+        /// The residual relative to the right-hand side.
+        residual: f64,
+        /// What it should have become.
+        tolerance: f64,
+    },
+
+    /// An operator that should be positive definite is not.
+    #[error("{routine}: not positive definite: direction {iteration} has curvature {curvature:e}; try a larger shift")]
+    Indefinite {
+        /// The routine that met the direction.
+        routine: &'static str,
+        /// How often the operator was applied before.
+        iteration: usize,
+        /// `pᵀAp` of the direction.
+        curvature: f64,
+    },
+
     /// A decomposition was computed but does not reproduce its input, or its factors are not orthogonal.
     #[error("{routine}: the {check} of the result is {ratio:.3e} times what rounding explains, more than {limit}")]
     CheckFailed {

@@ -23,3 +23,20 @@ pub(crate) fn arch() -> pulp::Arch {
 pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
     arch().dispatch(body)
 }
+
+/// The instruction sets that this process uses, its own and those of faer's products: results may differ in their last bits
+/// between machines where these differ.
+pub fn instruction_set() -> String {
+    let own = format!("{:?}", arch()).split(['(', ' ', '{']).next().unwrap_or_default().to_lowercase();
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        return format!("{} {own} avx512f", std::env::consts::ARCH);
+    }
+    format!("{} {own}", std::env::consts::ARCH)
+}
+
+/// Whether this machine multiplies and adds in one instruction: where it does not, `mul_add` is a slow call.
+#[inline]
+pub fn is_fused() -> bool {
+    !matches!(arch(), pulp::Arch::Scalar)
+}

@@ -3,6 +3,7 @@
 mod completions;
 mod demo;
 mod info;
+mod kernel;
 mod predict;
 mod train;
 
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
     Info(info::InfoArguments),
+    Kernel(Box<kernel::KernelArguments>),
     Predict(predict::PredictArguments),
     Train(train::TrainArguments),
     Completions(completions::CompletionsArguments),
@@ -26,6 +28,7 @@ impl Command {
             Self::Demo(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
+            Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }

@@ -5,22 +5,22 @@ use mercer::data::Source;
 use mercer::net::names;
 use std::path::Path;
 
-/// Sorts what the user wrote after `--data` by the inputs of the network.
+/// Sorts what the user wrote after `flag` (`--data`) by the inputs of the network.
 ///
 /// `NAME=…` goes to the input of that name; so does the array of that name of an npz file. What has neither goes to the
 /// only input that is left. More than one left is a guess we do not make.
-pub(crate) fn assign(all: &[&str], texts: &[String]) -> Result<Vec<Source>, Failure> {
+pub(crate) fn assign(flag: &str, all: &[&str], texts: &[String]) -> Result<Vec<Source>, Failure> {
     let mut given: Vec<Option<Source>> = vec![None; all.len()];
     let mut unnamed = Vec::new();
     for text in texts {
-        let (name, source) = split(all, text)?;
+        let (name, source) = split(flag, all, text)?;
         let Some(name) = name.or_else(|| source.key().filter(|key| all.contains(key)).map(str::to_owned)) else {
             unnamed.push(source);
             continue;
         };
         match all.iter().position(|own| *own == name) {
             Some(index) if given[index].is_some() => {
-                return Err(Failure::new(format!("--data gives the input {name} twice")));
+                return Err(Failure::new(format!("{flag} gives the input {name} twice")));
             }
             Some(index) => given[index] = Some(source),
             // With a single input there is nothing to choose, and the name is only a name.
@@ -28,23 +28,28 @@ pub(crate) fn assign(all: &[&str], texts: &[String]) -> Result<Vec<Source>, Fail
             None => {
                 let near = names::near(&name, all);
                 let listed = if near.is_empty() { all.join(", ") } else { near.join(", ") };
-                return Err(Failure::new(format!("--data {text}: the network has no input named {name}"))
+                return Err(Failure::new(format!("{flag} {text}: the network has no input named {name}"))
                     .hint(format!("its inputs are near that: {listed}")));
             }
         }
     }
-    place_unnamed(all, &mut given, unnamed)?;
+    place_unnamed(flag, all, &mut given, unnamed)?;
     given
         .into_iter()
         .zip(all)
         .map(|(source, name)| {
             let missing = || Failure::new(format!("there are no data for the input {name}"));
-            source.ok_or_else(|| missing().hint(format!("--data {name}=FILE[:KEY]")))
+            source.ok_or_else(|| missing().hint(format!("{flag} {name}=FILE[:KEY]")))
         })
         .collect()
 }
 
-fn place_unnamed(all: &[&str], given: &mut [Option<Source>], mut unnamed: Vec<Source>) -> Result<(), Failure> {
+fn place_unnamed(
+    flag: &str,
+    all: &[&str],
+    given: &mut [Option<Source>],
+    mut unnamed: Vec<Source>,
+) -> Result<(), Failure> {
     let free: Vec<usize> = (0..given.len()).filter(|&index| given[index].is_none()).collect();
     match (unnamed.pop(), free[..].split_first()) {
         (None, _) => Ok(()),
@@ -56,35 +61,35 @@ fn place_unnamed(all: &[&str], given: &mut [Option<Source>], mut unnamed: Vec<So
             let (inputs, names) = (all.len(), all.join(", "));
             let plural = if inputs == 1 { "" } else { "s" };
             let text = format!(
-                "--data {source}: there are more data than inputs; the network has {inputs} input{plural}: {names}"
+                "{flag} {source}: there are more data than inputs; the network has {inputs} input{plural}: {names}"
             );
             Err(Failure::new(text).hint("give each input once"))
         }
         (Some(source), Some((&index, _))) => {
             let text = format!(
-                "--data {source}: the network has several inputs ({}), so say which one this is for",
+                "{flag} {source}: the network has several inputs ({}), so say which one this is for",
                 all.join(", ")
             );
-            Err(Failure::new(text).hint(format!("--data {}={source}", all[index])))
+            Err(Failure::new(text).hint(format!("{flag} {}={source}", all[index])))
         }
     }
 }
 
 /// The name before `=`, and the source after it. Names of inputs may hold characters that others may not (`input:0`).
-fn split(inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Failure> {
+fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Failure> {
     let rest_of = |name: &&str| text.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
     if !Path::new(text).exists()
         && let Some((name, rest)) = inputs.iter().find_map(|name| rest_of(name).map(|rest| (*name, rest)))
     {
-        return Ok((Some(name.to_owned()), parse(text, rest)?));
+        return Ok((Some(name.to_owned()), parse(flag, text, rest)?));
     }
-    let source = parse(text, text)?;
+    let source = parse(flag, text, text)?;
     let name = Some(source.name()).filter(|name| *name != source.place());
     Ok((name, source))
 }
 
-fn parse(text: &str, rest: &str) -> Result<Source, Failure> {
-    rest.parse().map_err(|error| Failure::new(format!("--data {text}: {error}")))
+fn parse(flag: &str, text: &str, rest: &str) -> Result<Source, Failure> {
+    rest.parse().map_err(|error| Failure::new(format!("{flag} {text}: {error}")))
 }
 
 #[cfg(test)]
@@ -93,7 +98,7 @@ mod tests {
 
     fn places(inputs: &[&str], texts: &[&str]) -> Result<Vec<String>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-        let sources = assign(inputs, &texts).map_err(|failure| failure.message().to_owned())?;
+        let sources = assign("--data", inputs, &texts).map_err(|failure| failure.message().to_owned())?;
         Ok(sources.iter().map(Source::place).collect())
     }
 

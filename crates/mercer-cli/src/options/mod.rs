@@ -1,11 +1,13 @@
 //! Options that several commands share, and what they open.
 
 mod assign;
+mod memory;
 mod network;
 mod precision;
 mod preprocess;
 mod samples;
 
+pub(crate) use memory::parse_bytes;
 pub(crate) use network::{ParameterOptions, open_network};
 pub(crate) use precision::{Precision, Real};
 pub(crate) use preprocess::PreprocessOptions;

@@ -12,8 +12,4 @@ pub(crate) enum Precision {
     F64,
 }
 
-/// A scalar that data are read into and networks run in.
-pub(crate) trait Real: mercer::data::Element + mercer::net::Element {}
-
-impl Real for f32 {}
-impl Real for f64 {}
+pub(crate) use mercer::kernel::Real;

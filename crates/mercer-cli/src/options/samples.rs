@@ -34,8 +34,18 @@ pub(crate) struct Samples {
 impl Samples {
     /// Opens what the options name for the inputs of this network.
     pub(crate) fn open(options: &DataOptions, network: &Network) -> Result<Self, Failure> {
+        Self::given("--data", &options.data, options, network)
+    }
+
+    /// Opens what the user wrote after another flag, with the labels and the preprocessing of the options.
+    pub(crate) fn given(
+        flag: &str,
+        texts: &[String],
+        options: &DataOptions,
+        network: &Network,
+    ) -> Result<Self, Failure> {
         let names: Vec<&str> = network.inputs().iter().map(|input| input.name.as_str()).collect();
-        let sources = assign(&names, &options.data)?;
+        let sources = assign(flag, &names, texts)?;
         let mut labels = None;
         let mut inputs = Vec::with_capacity(sources.len());
         for (source, input) in sources.iter().zip(network.inputs()) {
@@ -60,6 +70,17 @@ impl Samples {
             return Err(Failure::new(format!("{place}: there are no samples in it")));
         }
         Ok(Self { inputs, labels, n_samples })
+    }
+
+    /// A fingerprint of the samples as they are read.
+    pub(crate) fn fingerprint(&self) -> Result<String, Failure> {
+        let each: Vec<String> = self.inputs.iter().map(Dataset::fingerprint).collect::<Result<_, _>>()?;
+        Ok(each.join(" "))
+    }
+
+    /// The files.
+    pub(crate) fn places(&self) -> String {
+        self.inputs.iter().map(Dataset::place).collect::<Vec<_>>().join(", ")
     }
 
     /// The shape of one sample, per input.

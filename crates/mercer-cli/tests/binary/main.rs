@@ -3,6 +3,9 @@
 mod command_line;
 mod folder;
 mod info;
+mod kernel;
+mod kill;
 mod predict;
 mod refusals;
+mod store;
 mod train;

@@ -203,6 +203,7 @@ impl Plan {
         }
         for (outer, (left_place, right_place)) in self.outers.iter().zip(place.outers) {
             let Some(Factor::Outer { left, right, .. }) = &factors.parameters[outer.parameter] else { continue };
+            gradients.check_gradient(outer.parameter, left, place.samples)?;
             gradients.check_gradient(outer.parameter, right, place.samples)?;
             left_place.copy_from_slice(left);
             if self.full || self.seeds == 1 || outer.shape.positions == 1 {

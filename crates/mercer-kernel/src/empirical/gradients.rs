@@ -35,6 +35,7 @@ struct Passes<T> {
     workspace: Workspace<T>,
     reverse: Reverse<T>,
     cotangent: Vec<T>,
+    factors: Factors<T>,
 }
 
 impl<T: Real> Gradients<T> {
@@ -108,20 +109,9 @@ impl<T: Real> Gradients<T> {
     /// Bytes that a thread's passes need while gradients of the given forms are made.
     pub fn bytes(&self, outer: &[bool]) -> usize {
         let (workspace, reverse) = (self.workspace(), self.reverse());
-        let shapes = self.outer_shapes();
-        let factors: usize = (0..self.chosen.len())
-            .filter(|&at| self.chosen[at])
-            .map(|at| match shapes[at] {
-                Some(shape) if outer[at] => {
-                    let left = if shape.one_hot { 1 } else { shape.left };
-                    shape.positions * (left + self.n_seeds * shape.right)
-                }
-                _ => self.n_seeds * self.numel(at),
-            })
-            .sum();
-        let passes = workspace.elements_per_sample() + self.n_seeds * reverse.elements_per_seed();
-        let largest = self.graph.values().iter().map(|value| value.meta.numel()).max().unwrap_or(0);
-        (self.grain * (passes + factors) + 2 * largest) * size_of::<T>()
+        let cotangent = self.grain * self.seeds.len() * size_of::<T>();
+        let passes = workspace.bytes(self.grain) + reverse.bytes(self.grain, self.n_seeds);
+        passes + cotangent + reverse.factors_bytes(self.grain, self.n_seeds, outer)
     }
 
     /// Operations for one sample: a forward pass, and for every seed as much again per operand.
@@ -181,7 +171,8 @@ impl<T: Real> Gradients<T> {
                 let own: Vec<&[T]> =
                     inputs.iter().zip(&sizes).map(|(data, size)| &data[rows.start * size..rows.end * size]).collect();
                 let mut passes = self.take();
-                let result = self.shard(&mut passes, &own, rows.len(), outer).and_then(|factors| each(place, &factors));
+                let run = self.shard(&mut passes, &own, rows.len(), outer);
+                let result = run.and_then(|()| each(place, &passes.factors));
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(passes);
                 result.map_err(|error| error.shifted(rows.start))
             })
@@ -191,20 +182,26 @@ impl<T: Real> Gradients<T> {
 
     fn take(&self) -> Passes<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.unwrap_or_else(|| Passes { workspace: self.workspace(), reverse: self.reverse(), cotangent: Vec::new() })
+        idle.unwrap_or_else(|| {
+            let (workspace, reverse) = (self.workspace(), self.reverse());
+            let factors = Factors { samples: 0, seeds: 0, parameters: Vec::new() };
+            Passes { workspace, reverse, cotangent: Vec::new(), factors }
+        })
     }
 
-    fn shard(&self, passes: &mut Passes<T>, inputs: &[&[T]], samples: usize, outer: &[bool]) -> Result<Factors<T>> {
-        let Passes { workspace, reverse, cotangent } = passes;
+    fn shard(&self, passes: &mut Passes<T>, inputs: &[&[T]], samples: usize, outer: &[bool]) -> Result<()> {
+        let Passes { workspace, reverse, cotangent, factors } = passes;
         workspace.forward(&self.weights, inputs, samples)?;
         self.check(workspace)?;
         cotangent.clear();
         (0..samples).for_each(|_| cotangent.extend_from_slice(&self.seeds));
-        Ok(reverse.factors(workspace, &self.weights, cotangent, self.n_seeds, outer))
+        reverse.fit_factors(factors, samples, self.n_seeds, outer);
+        reverse.factors_into(workspace, &self.weights, cotangent, factors, 0);
+        Ok(())
     }
 
     /// Finite numbers at the output; if not, the first value that is to blame is named.
-    fn check(&self, workspace: &Workspace<T>) -> Result<()> {
+    pub(crate) fn check(&self, workspace: &Workspace<T>) -> Result<()> {
         if workspace.check_finite(&self.weights, self.output).is_ok() {
             return Ok(());
         }

@@ -121,21 +121,16 @@ impl<T: Real> Kernel<T> for Ntk<T> {
             sample_bytes: self.plan.elements() * size_of::<T>(),
             prepare_bytes: self.gradients.bytes(&self.plan.outer_flags()),
             contract_bytes: contract::scratch_elements(&self.plan) * size_of::<T>(),
+            contract_tiles: 0,
             prepare_flops: self.gradients.flops(),
             pair_flops: self.plan.pair_flops(),
         }
     }
 
     fn identity(&self) -> serde_json::Value {
-        let kind = match self.kind {
-            Kind::Full => "full".to_owned(),
-            Kind::Trace => "trace".to_owned(),
-            Kind::Pseudo => "pseudo".to_owned(),
-            Kind::Logit(index) => format!("logit:{index}"),
-        };
         let forms: Vec<Form> = self.plan.forms.clone();
         serde_json::json!({
-            "kernel": "ntk", "kind": kind, "by_layer": self.by_layer, "of": self.gradients.identity(), "forms": forms,
+            "kernel": "ntk", "kind": self.kind.name(), "by_layer": self.by_layer, "of": self.gradients.identity(), "forms": forms,
         })
     }
 

@@ -20,6 +20,18 @@ pub enum Kind {
     Logit(usize),
 }
 
+impl Kind {
+    /// The name that a user writes: `full`, `trace`, `pseudo`, `logit:3`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Full => "full".to_owned(),
+            Self::Trace => "trace".to_owned(),
+            Self::Pseudo => "pseudo".to_owned(),
+            Self::Logit(index) => format!("logit:{index}"),
+        }
+    }
+}
+
 /// Which part of a network a tangent kernel is of. The default is the first output and all parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -70,6 +82,9 @@ impl Selection {
 
     /// The outputs as rows of weights of the value's elements.
     fn outputs(&self, size: usize) -> Result<Vec<Vec<f64>>> {
+        if size == 0 {
+            return Err(setting("the output is empty"));
+        }
         let components = match &self.components {
             Some(chosen) if chosen.is_empty() => return Err(setting("no component of the output is chosen")),
             Some(chosen) => chosen.clone(),

@@ -1,6 +1,7 @@
 //! The crate against closed forms, other algorithms and naive loops.
 
 mod cholesky;
+mod conjugate_gradient;
 mod eigen;
 mod factors;
 mod lanczos;

@@ -99,13 +99,26 @@ pub struct Scratch<T> {
     memory: Vec<T>,
 }
 
+/// Makes memory at least this long, and not longer than that.
+pub(crate) fn grow<T: Scalar>(memory: &mut Vec<T>, length: usize) {
+    if memory.capacity() < length {
+        // Nothing of it is kept, and fresh zeros cost nothing until they are touched.
+        *memory = vec![T::zero(); length];
+    } else if memory.len() < length {
+        memory.resize(length, T::zero());
+    }
+}
+
 impl<T: Scalar> Scratch<T> {
+    /// Bytes that are allocated.
+    pub(crate) fn allocated(&self) -> usize {
+        self.memory.capacity() * size_of::<T>()
+    }
+
     /// Slices of these lengths, with whatever was left in them.
     pub fn take<const N: usize>(&mut self, lengths: [usize; N]) -> [&mut [T]; N] {
         let total: usize = lengths.iter().sum();
-        if self.memory.len() < total {
-            self.memory.resize(total, T::zero());
-        }
+        grow(&mut self.memory, total);
         let mut rest = self.memory.as_mut_slice();
         lengths.map(|length| {
             let (head, tail) = std::mem::take(&mut rest).split_at_mut(length);

@@ -198,6 +198,11 @@ impl<T: Element> Kernel<T> for MatMul {
         let pairs = [(tangents.of(call, 0), Some(b)), (Some(a), tangents.of(call, 1))];
         for (a, b) in pairs {
             let (Some(a), Some(b)) = (a, b) else { continue };
+            if self.stacked(call) {
+                let rows = dy.len() / s.n.max(1);
+                gemm([rows, s.n, s.k], (a.data, s.k, 1), (b.data, rs, cs), true, dy);
+                continue;
+            }
             for sample in 0..call.n_results() {
                 let (a_data, b_data) = (a.sample(sample), b.sample(sample));
                 let dy = &mut dy[sample * size..(sample + 1) * size];

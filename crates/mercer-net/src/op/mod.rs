@@ -45,7 +45,7 @@ mod unary;
 mod view;
 
 pub use arguments::{Arg, Call, Scratch, Tangents};
-pub(crate) use arguments::{Directions, Operands};
+pub(crate) use arguments::{Directions, Operands, grow};
 pub(crate) use loops::MAX_RANK;
 
 pub use arg_extreme::ArgExtreme;
@@ -128,6 +128,12 @@ pub trait Op: Kernel<f32> + Kernel<f64> + Debug + Send + Sync {
     /// The form of [`Kernel::outer`] for this operand, if it has one.
     fn outer_shape(&self, _which: usize, _inputs: &[&Meta], _output: &Meta) -> Option<OuterShape> {
         None
+    }
+
+    /// The most elements of [`Scratch`] that a reading takes, [`Kernel::accumulate`] apart.
+    fn scratch(&self, inputs: &[&Meta], output: &Meta) -> usize {
+        let largest = inputs.iter().map(|meta| meta.numel()).max().unwrap_or(0);
+        largest.saturating_add(output.numel().saturating_mul(3))
     }
 
     /// For importers and reports that look for a particular primitive.

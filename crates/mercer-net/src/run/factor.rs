@@ -1,7 +1,7 @@
 //! Per-sample cotangents of parameters, in the form that is cheapest to contract.
 
 use crate::element::Element;
-use crate::op::OuterShape;
+use crate::op::{OuterShape, grow};
 use mercer_linalg::gemm;
 
 /// The cotangents of one parameter, one per sample and seed.
@@ -64,25 +64,51 @@ impl<T: Element> Factor<T> {
         gradient
     }
 
-    /// Appends the positions of another use of the same parameter.
-    pub(super) fn join(&mut self, other: Self, samples: usize, seeds: usize) {
-        let Self::Outer { shape, left, right } = self else { unreachable!("only outer forms are joined") };
-        let Self::Outer { shape: shape2, left: left2, right: right2 } = other else {
-            unreachable!("only outer forms are joined")
-        };
-        let width = if shape.one_hot { 1 } else { shape.left };
-        *left = interleave(left, shape.positions * width, &left2, shape2.positions * width, samples);
-        *right =
-            interleave(right, shape.positions * shape.right, &right2, shape2.positions * shape2.right, samples * seeds);
-        shape.positions += shape2.positions;
+    /// Elements of the two parts of a factor of this form; without a form it is explicit and has one.
+    pub(super) fn lengths(shape: Option<OuterShape>, size: usize, samples: usize, seeds: usize) -> [usize; 2] {
+        match shape {
+            None => [samples * seeds * size, 0],
+            Some(shape) => {
+                let width = if shape.one_hot { 1 } else { shape.left };
+                [samples * shape.positions * width, samples * seeds * shape.positions * shape.right]
+            }
+        }
     }
-}
 
-fn interleave<T: Copy>(a: &[T], a_size: usize, b: &[T], b_size: usize, count: usize) -> Vec<T> {
-    let mut joined = Vec::with_capacity(a.len() + b.len());
-    for index in 0..count {
-        joined.extend_from_slice(&a[index * a_size..(index + 1) * a_size]);
-        joined.extend_from_slice(&b[index * b_size..(index + 1) * b_size]);
+    /// Makes a factor one of this form and size, or none, with the memory it has if that is enough.
+    pub(super) fn fit(
+        piece: &mut Option<Self>,
+        form: Option<(Option<OuterShape>, usize)>,
+        samples: usize,
+        seeds: usize,
+    ) {
+        let Some((shape, size)) = form else { return *piece = None };
+        let lengths = Self::lengths(shape, size, samples, seeds);
+        let mut parts = match piece.take() {
+            Some(Self::Explicit(gradient)) => [gradient, Vec::new()],
+            Some(Self::Outer { left, right, .. }) => [left, right],
+            None => [Vec::new(), Vec::new()],
+        };
+        for (part, length) in parts.iter_mut().zip(lengths) {
+            grow(part, length);
+            part.truncate(length);
+        }
+        let [left, right] = parts;
+        *piece = Some(match shape {
+            None => Self::Explicit(left),
+            Some(shape) => Self::Outer { shape, left, right },
+        });
     }
-    joined
+
+    /// Sets some samples to zero.
+    pub(super) fn clear(&mut self, first: usize, samples: usize, seeds: usize, size: usize) {
+        let clear = |part: &mut [T], each: usize| part[first * each..(first + samples) * each].fill(T::zero());
+        match self {
+            Self::Explicit(gradient) => clear(gradient, seeds * size),
+            Self::Outer { shape, left, right } => {
+                clear(left, shape.positions * if shape.one_hot { 1 } else { shape.left });
+                clear(right, seeds * shape.positions * shape.right);
+            }
+        }
+    }
 }

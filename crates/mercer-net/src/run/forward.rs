@@ -91,27 +91,34 @@ impl<T: Element> Workspace<T> {
         self.slot_sizes.iter().sum()
     }
 
+    /// Bytes that passes over this many samples need, known before anything is allocated: the values, and the most that
+    /// a primitive takes for itself.
+    pub fn bytes(&self, samples: usize) -> usize {
+        let shared: usize = self.shared.iter().map(Vec::len).sum();
+        let elements = self.elements_per_sample().saturating_mul(samples).saturating_add(shared);
+        elements.saturating_add(scratch_elements(&self.graph)).saturating_mul(size_of::<T>())
+    }
+
+    /// Bytes that are allocated.
+    pub fn allocated(&self) -> usize {
+        let elements: usize = self.slots.iter().chain(&self.shared).map(Vec::capacity).sum();
+        elements * size_of::<T>() + self.scratch.allocated()
+    }
+
     /// Runs the network on `samples` samples; each input is `[samples, …]`, row-major.
     pub fn forward(&mut self, weights: &Weights<T>, inputs: &[&[T]], samples: usize) -> Result<()> {
         let graph = Arc::clone(&self.graph);
-        if inputs.len() != graph.inputs.len() {
-            let reason = format!("the network has {} inputs, {} were given", graph.inputs.len(), inputs.len());
-            return Err(NetError::Setting(reason));
-        }
+        check_inputs(&graph, inputs, samples)?;
         self.samples = samples;
         for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
             let wanted = size.saturating_mul(samples);
             if slot.len() < wanted {
-                slot.try_reserve_exact(wanted - slot.len()).map_err(|_| out_of_memory::<T>(wanted))?;
+                slot.clear();
+                slot.try_reserve_exact(wanted).map_err(|_| out_of_memory::<T>(wanted))?;
                 slot.resize(wanted, T::zero());
             }
         }
         for (&id, data) in graph.inputs.iter().zip(inputs) {
-            let value = graph.value(id);
-            if data.len() != samples * value.meta.numel() {
-                let reason = format!("{} numbers for {samples} samples of shape {:?}", data.len(), value.meta.shape);
-                return Err(NetError::Input { input: value.name.clone(), reason });
-            }
             if let Some(slot) = self.slot_of[id.0] {
                 self.slots[slot][..data.len()].copy_from_slice(data);
             }
@@ -161,6 +168,28 @@ impl<T: Element> Workspace<T> {
             Some(at) => Err(NetError::NotFinite { place: value.name.clone(), sample: at / value.meta.numel().max(1) }),
         }
     }
+}
+
+/// Whether there is one array per input, of the right size.
+pub(super) fn check_inputs<T>(graph: &Graph, inputs: &[&[T]], samples: usize) -> Result<()> {
+    if inputs.len() != graph.inputs.len() {
+        let reason = format!("the network has {} inputs, {} were given", graph.inputs.len(), inputs.len());
+        return Err(NetError::Setting(reason));
+    }
+    for (&id, data) in graph.inputs.iter().zip(inputs) {
+        let value = graph.value(id);
+        if data.len() != samples * value.meta.numel() {
+            let reason = format!("{} numbers for {samples} samples of shape {:?}", data.len(), value.meta.shape);
+            return Err(NetError::Input { input: value.name.clone(), reason });
+        }
+    }
+    Ok(())
+}
+
+/// The most elements that a primitive of the graph takes for itself.
+pub(super) fn scratch_elements(graph: &Graph) -> usize {
+    let each = graph.nodes.iter().map(|node| node.op.scratch(&graph.metas(node), &graph.value(node.output).meta));
+    each.max().unwrap_or(0)
 }
 
 /// What a pass says when there is not enough memory for it.

@@ -6,6 +6,7 @@
 mod factor;
 mod fingerprint;
 mod forward;
+mod passes;
 mod reverse;
 mod slots;
 mod tangent;
@@ -13,6 +14,7 @@ mod tangent;
 pub use factor::{Factor, Factors};
 pub(crate) use forward::out_of_memory;
 pub use forward::{Keep, Workspace};
+pub use passes::Passes;
 pub use reverse::{Reverse, Target};
 pub use tangent::Tangent;
 

@@ -1,10 +1,11 @@
 //! The reverse pass: cotangents of parameters and inputs, for several seeds at once.
 
+use super::forward::scratch_elements;
 use super::slots::{Life, assign};
 use super::{Factor, Factors, NodeOperands, Weights, Workspace};
 use crate::element::Element;
 use crate::graph::{Graph, Node, Origin, ValueId};
-use crate::op::{Call, OuterShape, Scratch};
+use crate::op::{Call, OuterShape, Scratch, grow};
 use std::sync::Arc;
 
 /// What becomes of the cotangents of shared values.
@@ -18,8 +19,11 @@ enum Mode {
     PerSample,
 }
 
-/// The parameters whose factors are wanted, and where they go.
-type Chosen<'a, T> = (&'a [bool], &'a mut Vec<Option<Factor<T>>>);
+/// Where the cotangents of parameters go: to the samples of a block from `first` on.
+struct Rows<'a, T> {
+    factors: &'a mut Factors<T>,
+    first: usize,
+}
 
 /// Which parameters a reverse pass differentiates, and in which form they are wanted.
 #[derive(Clone, Debug)]
@@ -53,6 +57,8 @@ pub struct Reverse<T> {
     written: Vec<bool>,
     shared: Vec<Vec<T>>,
     temporary: Vec<T>,
+    /// Positions of each parameter's factors that are there.
+    positions: Vec<usize>,
     scratch: Scratch<T>,
     /// The sizes of the last pass.
     samples: usize,
@@ -100,6 +106,7 @@ impl<T: Element> Reverse<T> {
             shared: vec![Vec::new(); graph.values.len()],
             written: vec![false; graph.values.len()],
             temporary: Vec::new(),
+            positions: vec![0; graph.parameters.len()],
             scratch: Scratch::default(),
             samples: 0,
             seeds: 0,
@@ -165,18 +172,77 @@ impl<T: Element> Reverse<T> {
         seeds: usize,
         outer: &[bool],
     ) -> Factors<T> {
-        let n_parameters = self.graph.parameters.len();
-        let mut pieces: Vec<Option<Factor<T>>> = vec![None; n_parameters];
-        self.run(workspace, weights, cotangent, seeds, Mode::PerSample, Some((outer, &mut pieces)));
-        for (index, piece) in pieces.iter_mut().enumerate() {
-            let id = self.graph.parameters[index];
-            if piece.is_none() && self.target.parameters[index] {
-                let mut gradient = std::mem::take(&mut self.shared[id.0]);
-                gradient.resize(self.samples * seeds * self.graph.value(id).meta.numel(), T::zero());
-                *piece = Some(Factor::Explicit(gradient));
-            }
+        let mut factors = self.factors_of(workspace.samples, seeds, outer);
+        self.factors_into(workspace, weights, cotangent, &mut factors, 0);
+        factors
+    }
+
+    /// Memory for the factors of a block of samples, all zero.
+    pub fn factors_of(&self, samples: usize, seeds: usize, outer: &[bool]) -> Factors<T> {
+        let mut factors = Factors { samples: 0, seeds: 0, parameters: Vec::new() };
+        self.fit_factors(&mut factors, samples, seeds, outer);
+        factors
+    }
+
+    /// Makes factors fit another block; allocates only if it is larger than those before.
+    pub fn fit_factors(&self, factors: &mut Factors<T>, samples: usize, seeds: usize, outer: &[bool]) {
+        let count = self.graph.parameters.len();
+        (factors.samples, factors.seeds) = (samples, seeds);
+        factors.parameters.resize(count, None);
+        for (index, piece) in factors.parameters.iter_mut().enumerate() {
+            let wanted = self.target.parameters[index];
+            let shape = outer[index].then(|| self.outer_shape(index)).flatten();
+            let size = self.graph.value(self.graph.parameters[index]).meta.numel();
+            Factor::fit(piece, wanted.then_some((shape, size)), samples, seeds);
         }
-        Factors { samples: self.samples, seeds, parameters: pieces }
+    }
+
+    /// Bytes of the factors of a block of samples.
+    pub fn factors_bytes(&self, samples: usize, seeds: usize, outer: &[bool]) -> usize {
+        let each = self.target.parameters.iter().enumerate().filter(|&(_, &wanted)| wanted).map(|(index, _)| {
+            let shape = outer[index].then(|| self.outer_shape(index)).flatten();
+            let size = self.graph.value(self.graph.parameters[index]).meta.numel();
+            Factor::<T>::lengths(shape, size, samples, seeds).iter().sum::<usize>()
+        });
+        each.sum::<usize>().saturating_mul(size_of::<T>())
+    }
+
+    /// As [`factors`](Self::factors), for the samples of a larger block from `first` on. Which parameters are outer
+    /// products is what the factors were made for. Allocates nothing after the first time.
+    ///
+    /// # Panics
+    /// If the factors are of another graph, or have no room for these samples.
+    pub fn factors_into(
+        &mut self,
+        workspace: &Workspace<T>,
+        weights: &Weights<T>,
+        cotangent: &[T],
+        factors: &mut Factors<T>,
+        first: usize,
+    ) {
+        assert!(first + workspace.samples <= factors.samples, "room for the samples");
+        let seeds = factors.seeds;
+        self.positions.fill(0);
+        self.run(workspace, weights, cotangent, seeds, Mode::PerSample, Some(Rows { factors, first }));
+    }
+
+    /// Bytes that passes per sample (not summed ones) need for this many samples and seeds besides the factors, known
+    /// before anything is allocated.
+    pub fn bytes(&self, samples: usize, seeds: usize) -> usize {
+        let count = samples.saturating_mul(seeds);
+        let graph = &self.graph;
+        // Cotangents of what all samples share, parameters apart, are one per sample here.
+        let shared = graph.nodes.iter().map(|node| node.output).filter(|id| self.active[id.0]);
+        let shared: usize =
+            shared.map(|id| &graph.value(id).meta).filter(|meta| !meta.is_batched()).map(|meta| meta.numel()).sum();
+        let elements = self.elements_per_seed().saturating_add(shared).saturating_mul(count);
+        elements.saturating_add(scratch_elements(graph)).saturating_mul(size_of::<T>())
+    }
+
+    /// Bytes that are allocated.
+    pub fn allocated(&self) -> usize {
+        let elements: usize = self.slots.iter().chain(&self.shared).map(Vec::capacity).sum();
+        (elements + self.temporary.capacity()) * size_of::<T>() + self.scratch.allocated()
     }
 
     /// The gradient of a parameter after the last pass: summed, `[…]`, or `[samples, seeds, …]`. Empty if the output
@@ -204,7 +270,7 @@ impl<T: Element> Reverse<T> {
         cotangent: &[T],
         seeds: usize,
         mode: Mode,
-        mut outer: Option<Chosen<'_, T>>,
+        mut rows: Option<Rows<'_, T>>,
     ) {
         let graph = Arc::clone(&self.graph);
         let samples = workspace.samples;
@@ -213,9 +279,7 @@ impl<T: Element> Reverse<T> {
             *written &= mode == Mode::SummedOnto && matches!(value.origin, Origin::Parameter(_));
         }
         for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
-            if slot.len() < size * samples * seeds {
-                slot.resize(size * samples * seeds, T::zero());
-            }
+            grow(slot, size * samples * seeds);
         }
         let output = self.target.output;
         assert_eq!(cotangent.len(), samples * seeds * graph.value(output).meta.numel(), "cotangent of the output");
@@ -232,14 +296,32 @@ impl<T: Element> Reverse<T> {
                 if !self.active[input.0] || !node.op.differentiable(which) {
                     continue;
                 }
-                if let (Some((chosen, pieces)), Origin::Parameter(index)) = (&mut outer, graph.value(input).origin)
-                    && chosen[index]
-                {
-                    let call = Call::new(&operands, samples);
-                    self.outer(&graph, node, &call, which, &mut pieces[index]);
-                    continue;
+                let mut into = None;
+                if let (Some(rows), Origin::Parameter(index)) = (&mut rows, graph.value(input).origin) {
+                    match &mut rows.factors.parameters[index] {
+                        Some(Factor::Explicit(gradient)) => {
+                            let size = seeds * graph.value(input).meta.numel();
+                            into = Some(&mut gradient[rows.first * size..(rows.first + samples) * size]);
+                        }
+                        Some(outer) => {
+                            let call = Call::new(&operands, samples);
+                            self.outer(&graph, node, &call, which, index, outer, rows.first);
+                            continue;
+                        }
+                        None => continue,
+                    }
                 }
-                self.step(&graph, node, &operands, which, input, mode);
+                self.step(&graph, node, &operands, which, input, mode, into);
+            }
+        }
+        if let Some(rows) = rows {
+            // What the output does not depend on has no gradient, and the others are not here.
+            for (index, &id) in graph.parameters.iter().enumerate() {
+                if !std::mem::take(&mut self.written[id.0]) && self.positions[index] == 0 {
+                    if let Some(piece) = &mut rows.factors.parameters[index] {
+                        piece.clear(rows.first, samples, seeds, graph.value(id).meta.numel());
+                    }
+                }
             }
         }
     }
@@ -253,6 +335,7 @@ impl<T: Element> Reverse<T> {
         which: usize,
         input: ValueId,
         mode: Mode,
+        into: Option<&mut [T]>,
     ) {
         let output_batched = graph.value(node.output).meta.is_batched();
         let meta = &graph.value(input).meta;
@@ -274,6 +357,9 @@ impl<T: Element> Reverse<T> {
             let dy = self.cotangent(graph, node.output, samples * seeds);
             kernel.vjp(&call, dy, seeds, which, &mut dx[..samples * seeds * meta.numel()], add, &mut scratch);
             self.slots[slot] = dx;
+        } else if let Some(dx) = into {
+            let dy = self.cotangent(graph, node.output, samples * seeds);
+            kernel.vjp(&call, dy, seeds, which, dx, add, &mut scratch);
         } else {
             let size = meta.numel();
             let mut dx = std::mem::take(&mut self.shared[input.0]);
@@ -290,9 +376,7 @@ impl<T: Element> Reverse<T> {
                     dx.fill(T::zero());
                 }
                 if !kernel.accumulate(&call, dy, which, &mut dx, &mut scratch) {
-                    if temporary.len() < samples * size {
-                        temporary.resize(samples * size, T::zero());
-                    }
+                    grow(&mut temporary, samples * size);
                     let each = &mut temporary[..samples * size];
                     kernel.vjp(&call, dy, seeds, which, each, false, &mut scratch);
                     mercer_linalg::simd::dispatch(
@@ -318,22 +402,52 @@ impl<T: Element> Reverse<T> {
         }
     }
 
-    fn outer(&mut self, graph: &Graph, node: &Node, call: &Call<'_, T>, which: usize, piece: &mut Option<Factor<T>>) {
+    /// Writes the factors of one use of a parameter.
+    fn outer(
+        &mut self,
+        graph: &Graph,
+        node: &Node,
+        call: &Call<'_, T>,
+        which: usize,
+        parameter: usize,
+        factor: &mut Factor<T>,
+        first: usize,
+    ) {
         let output = &graph.value(node.output).meta;
-        let shape = node.op.outer_shape(which, &graph.metas(node), output).expect("chosen because it has one");
+        let Factor::Outer { shape: whole, left, right } = factor else { unreachable!("explicit ones go elsewhere") };
+        let shape = node.op.outer_shape(which, &graph.metas(node), output).expect("all uses have one");
         let (samples, seeds) = (self.samples, self.seeds);
+        let start = self.positions[parameter];
+        self.positions[parameter] += shape.positions;
         let width = if shape.one_hot { 1 } else { shape.left };
-        let mut left = vec![T::zero(); samples * shape.positions * width];
-        let mut right = vec![T::zero(); samples * seeds * shape.positions * shape.right];
+        let (each_left, each_right) = (whole.positions * width, seeds * whole.positions * shape.right);
+        let left = &mut left[first * each_left..(first + samples) * each_left];
+        let right = &mut right[first * each_right..(first + samples) * each_right];
         let mut scratch = std::mem::take(&mut self.scratch);
+        let mut temporary = std::mem::take(&mut self.temporary);
         let dy = self.cotangent(graph, node.output, samples * seeds);
-        T::kernel(node.op.as_ref()).outer(call, dy, seeds, which, &mut left, &mut right, &mut scratch);
-        self.scratch = scratch;
-        let new = Factor::Outer { shape, left, right };
-        match piece {
-            None => *piece = Some(new),
-            Some(known) => known.join(new, samples, seeds),
+        let kernel = T::kernel(node.op.as_ref());
+        if shape.positions == whole.positions {
+            kernel.outer(call, dy, seeds, which, left, right, &mut scratch);
+        } else {
+            // One of several uses: its positions go between those of the others.
+            let (own_left, own_right) = (shape.positions * width, shape.positions * shape.right);
+            grow(&mut temporary, samples * (own_left + seeds * own_right));
+            let (some_left, rest) = temporary.split_at_mut(samples * own_left);
+            let some_right = &mut rest[..samples * seeds * own_right];
+            kernel.outer(call, dy, seeds, which, some_left, some_right, &mut scratch);
+            spread(some_left, own_left, left, each_left, start * width);
+            spread(some_right, own_right, right, each_right / seeds.max(1), start * shape.right);
         }
+        self.temporary = temporary;
+        self.scratch = scratch;
+    }
+}
+
+/// Copies rows of `size` to `at` of longer rows.
+fn spread<T: Copy>(from: &[T], size: usize, to: &mut [T], longer: usize, at: usize) {
+    for (from, to) in from.chunks_exact(size.max(1)).zip(to.chunks_exact_mut(longer.max(1))) {
+        to[at..at + size].copy_from_slice(from);
     }
 }
 

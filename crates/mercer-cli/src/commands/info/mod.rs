@@ -1,8 +1,9 @@
-//! `mercer info FILE`: what a model or a data set holds.
+//! `mercer info FILE`: what a model, a data set or a Gram store holds.
 
 mod layers;
 mod model;
 mod sizes;
+mod store;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -20,16 +21,19 @@ Examples:
   mercer info bert.onnx --shape 32            FLOPs for 32 tokens, where the file leaves the length free
   mercer info bert.onnx --shape input_ids=32  the same for one input
   mercer info data.npz                        the arrays of a file
-  mercer info data.npz:x                      the numbers of one of them";
+  mercer info data.npz:x                      the numbers of one of them
+  mercer info gram.zarr                       what a store of Gram matrices was made from; reads and checks every tile";
 
-/// Show what a model or a data set holds
+/// Show what a model, a data set or a Gram store holds
 ///
 /// For an ONNX model: inputs, outputs, layers, parameters with the reason why each is one, constants, and the
-/// floating-point operations of one sample. For data: arrays, shapes, the range of the numbers, classes.
+/// floating-point operations of one sample. For data: arrays, shapes, the range of the numbers, classes. For a store of
+/// Gram matrices: what it was made from, how many of its tiles are there, and whether they are as they were written; a
+/// damaged tile is named, and the exit code is then 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InfoArguments {
-    /// A model (.onnx) or data (.npy, .npz, IDX, CSV)
+    /// A model (.onnx), data (.npy, .npz, IDX, CSV) or a Gram store (.zarr)
     #[arg(value_name = "FILE[:KEY]")]
     file: String,
 
@@ -55,6 +59,15 @@ impl InfoArguments {
         let path = source.path();
         if has_extension(path, "onnx") {
             return model::show(path, &self.parameters, &self.shape, console);
+        }
+        if store::is_store(path) {
+            if let Some(key) = source.key() {
+                return Err(Failure::new(format!(
+                    "{}: a store is shown as a whole, so leave out `:{key}`",
+                    path.display()
+                )));
+            }
+            return store::show(path, console);
         }
         match describe(&source) {
             Ok(description) => {

@@ -5,9 +5,8 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::options::Real;
-use crate::progress::Progress;
+use crate::progress::Bar;
 use mercer::data::{Existing, Labels, write_atomic};
-use mercer::net::progress::Progress as Handle;
 use mercer::net::train::{Epoch, Fit, FitSettings, Loss, Optimiser, Samples, Trainer};
 use mercer::net::{NetError, Network};
 use std::path::Path;
@@ -23,19 +22,6 @@ pub(crate) struct Run<'a> {
     /// Where state, checkpoints and results go.
     pub(crate) folder: &'a Path,
     pub(crate) resume: bool,
-}
-
-/// The bar as the library sees it.
-struct Bar(Progress);
-
-impl Handle for Bar {
-    fn report(&self, done: usize, total: usize, message: &str) {
-        self.0.report(done as u64, total as u64, message);
-    }
-
-    fn cancelled(&self) -> bool {
-        interrupt::requested()
-    }
 }
 
 impl Run<'_> {

@@ -1,5 +1,7 @@
 //! `mercer demo`: a small network, trained in a few seconds, to look at.
 
+mod kernel;
+
 use super::info;
 use super::train::report::TrainReport;
 use super::train::run::Run;
@@ -7,6 +9,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::count;
 use crate::output::prepare_folder;
+use kernel::Findings;
 use mercer::data::digits::{self, Digits};
 use mercer::data::{Dataset, Existing, Labels, Preprocess, write_atomic, write_npy};
 use mercer::net::arch::Architecture;
@@ -95,24 +98,35 @@ impl DemoArguments {
         };
         let again = || "`mercer demo --force` begins again".to_owned();
         let report = run.run::<f32>(console).map_err(|failure| failure.when_interrupted(again))?;
+        let findings = kernel::compare(folder, &train, &test, console)?;
         let network = info::model_text(&model, console)?;
-        console.result(&report, || self.tour(&report, &network, n_test, console))
+        console.result(&report, || self.tour(&report, &network, n_test, &findings, console))
     }
 
     /// What happened, and what to try next.
-    fn tour(&self, report: &TrainReport, network: &str, n_test: usize, console: &Console) -> String {
+    fn tour(
+        &self,
+        report: &TrainReport,
+        network: &str,
+        n_test: usize,
+        findings: &Findings,
+        console: &Console,
+    ) -> String {
         let folder = self.output.display();
         let accuracy = report.accuracy().map_or_else(String::new, |accuracy| {
             format!("It reads {:.1} % of {n_test} digits right that it has not seen before.\n", 100.0 * accuracy)
         });
         format!(
-            "{table}\n{summary}.\n{accuracy}\n{network}\n\
+            "{table}\n{summary}.\n{accuracy}\n{network}\n{kernel}\n\
              The folder {folder} holds the network (model.onnx, weights.safetensors), its description\n\
-             (cnn.toml), the digits (train-*.npy, test-*.npy) and the course of training (result.json).\n\n\
+             (cnn.toml), the digits (train-*.npy, test-*.npy), the kernel between them (ntk-test-train.npy) and the\n\
+             course of training (result.json).\n\n\
              Try next:\n  \
              mercer info {folder}/train-images.npy\n  \
              mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
              --labels {folder}/test-labels.npy -o {folder}/logits.npy\n  \
+             mercer kernel --net {folder}/model.onnx --data {folder}/train-images.npy \\\n      \
+             --kind trace --by-layer -o {folder}/layers.npy\n  \
              mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
              --at {node} -o {folder}/features.npy\n  \
              mercer train --arch {folder}/cnn.toml --data {folder}/train-images.npy \\\n      \
@@ -120,6 +134,7 @@ impl DemoArguments {
              mercer info your-own-model.onnx\n",
             table = report.table(console.verbose),
             summary = report.summary(),
+            kernel = findings.text(),
             node = self.hidden_node().unwrap_or_else(|| "NODE".to_owned()),
         )
     }

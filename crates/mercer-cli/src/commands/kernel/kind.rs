@@ -1,0 +1,64 @@
+//! `--kind`.
+
+use mercer::kernel::Kind;
+use std::fmt;
+use std::str::FromStr;
+
+/// The kernels of a network that the command knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KernelKind {
+    /// The empirical NTK.
+    Tangent(Kind),
+    /// Features of the last hidden layer.
+    Conjugate,
+    /// Features at chosen nodes.
+    Embedding,
+}
+
+impl FromStr for KernelKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "full" => Self::Tangent(Kind::Full),
+            "trace" => Self::Tangent(Kind::Trace),
+            "pseudo" => Self::Tangent(Kind::Pseudo),
+            "ck" => Self::Conjugate,
+            "embedding" => Self::Embedding,
+            "logit" => return Err("say which output, as in logit:0".to_owned()),
+            other => match other.strip_prefix("logit:").map(str::parse) {
+                Some(Ok(index)) => Self::Tangent(Kind::Logit(index)),
+                Some(Err(_)) => return Err("the output of logit:I is a number, counted from 0".to_owned()),
+                None => return Err("kinds are full, trace, pseudo, logit:I, ck and embedding".to_owned()),
+            },
+        })
+    }
+}
+
+impl fmt::Display for KernelKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tangent(Kind::Full) => formatter.write_str("full"),
+            Self::Tangent(Kind::Trace) => formatter.write_str("trace"),
+            Self::Tangent(Kind::Pseudo) => formatter.write_str("pseudo"),
+            Self::Tangent(Kind::Logit(index)) => write!(formatter, "logit:{index}"),
+            Self::Conjugate => formatter.write_str("ck"),
+            Self::Embedding => formatter.write_str("embedding"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_as_they_are_written() {
+        for text in ["full", "trace", "pseudo", "logit:7", "ck", "embedding"] {
+            assert_eq!(text.parse::<KernelKind>().unwrap().to_string(), text);
+        }
+        for text in ["", "Full", "logit", "logit:", "logit:-1", "logit:x", "nngp"] {
+            assert!(text.parse::<KernelKind>().is_err(), "{text}");
+        }
+    }
+}

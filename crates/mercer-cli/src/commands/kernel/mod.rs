@@ -1,0 +1,321 @@
+//! `mercer kernel`: the Gram matrix of a network's kernel, or its features.
+
+mod build;
+mod kind;
+mod report;
+mod target;
+
+use crate::console::Console;
+use crate::failure::{AboutNetwork, Failure};
+use crate::format::{bytes, count};
+use crate::interrupt;
+use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network, parse_bytes};
+use crate::progress::Bar;
+use build::Built;
+use kind::KernelKind;
+use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
+use mercer::kernel::store::{Layout, Manifest};
+use mercer::kernel::{KernelError, Result as KernelResult};
+use mercer::net::Network;
+use mercer::net::progress::Progress;
+use report::{KernelReport, estimate};
+use std::ops::Range;
+use std::path::PathBuf;
+use target::{Destination, Target};
+
+const EXAMPLES: &str = "\
+Examples:
+  mercer kernel --net model.onnx --data images.npy --kind trace -o gram.npy
+  mercer kernel --net model.onnx --data train.npz:x --against test.npz:x --kind pseudo -o cross.npy
+  mercer kernel --net model.onnx --data images.npy --kind trace --by-layer -o layers.npy
+  mercer kernel --net binary.onnx --data x.npy --kind pseudo --combine 1,-1 -o difference.npy
+  mercer kernel --net model.onnx --data images.npy --kind trace --sketch sjlt:4096 --features -o phi.npy
+  mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr
+  mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr --resume
+
+Kinds: the empirical NTK as full (N, C, M, C) array, trace (sum over outputs), pseudo (sum of the outputs, over C) and
+logit:I (one output); ck (conjugate kernel: features of the last hidden layer) and embedding (features at --at).
+Sketches approximate trace and pseudo by K features: khatri-rao is the fastest, sjlt the most accurate for its time.
+A .zarr store can be interrupted, resumed, filled by several processes (--tiles), checked (`mercer info`) and opened in
+Python with zarr or dask.";
+
+/// Compute the kernel of a network on data: NTKs, conjugate and embedding kernels, exact or sketched
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, next_help_heading = "Kernel")]
+pub(crate) struct KernelArguments {
+    /// The network
+    #[arg(long, value_name = "MODEL.onnx")]
+    net: PathBuf,
+
+    /// Which kernel: full, trace, pseudo, logit:I, ck or embedding
+    #[arg(long, value_name = "KIND")]
+    kind: KernelKind,
+
+    /// Compare with these samples instead of with the same ones: they become the columns
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
+    against: Vec<String>,
+
+    /// The output tensor, or any node, whose kernel it is [default: the first output]
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
+
+    /// Only these components of the output, as in 0,3,7
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    components: Option<Vec<usize>>,
+
+    /// The kernel of this combination of the outputs, as in 1,-1
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_hyphen_values = true)]
+    combine: Option<Vec<f64>>,
+
+    /// The nodes of an embedding kernel, as in /layer1/Relu,/layer2/Relu
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    at: Vec<String>,
+
+    /// Leave the bias term out of the conjugate kernel
+    #[arg(long)]
+    without_bias: bool,
+
+    /// Divide by √(κ(x,x)·κ(x',x')), so that the diagonal is 1
+    #[arg(long)]
+    normalise: bool,
+
+    /// Only parameters or layers of this name (`*` and `?` are wild; repeatable)
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    params: Vec<String>,
+
+    /// One matrix per layer; their sum is the kernel
+    #[arg(long)]
+    by_layer: bool,
+
+    /// Approximate by random features: sjlt:K, khatri-rao:K, kronecker:K, srht:K, rademacher:K or gaussian:K
+    #[arg(long, value_name = "METHOD:K")]
+    sketch: Option<String>,
+
+    /// K features in all, instead of K per output
+    #[arg(long, requires = "sketch")]
+    sketch_total: bool,
+
+    /// Write the features instead of the matrix of their products
+    #[arg(long)]
+    features: bool,
+
+    /// Seed of the random features
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Compute in single or double precision
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    precision: Precision,
+
+    #[command(flatten)]
+    data: DataOptions,
+
+    #[command(flatten)]
+    run: RunOptions,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    parameters: ParameterOptions,
+}
+
+/// How the work is done.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Run")]
+struct RunOptions {
+    /// Use no more memory than this, as in 4GiB [default: three quarters of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    memory: Option<usize>,
+
+    /// Compute only these tiles of a store, as in 0..64
+    #[arg(long, value_name = "A..B", value_parser = parse_range)]
+    tiles: Option<Range<usize>>,
+
+    /// Say what would be done and what it would take, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl KernelArguments {
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
+        let destination = self.target.check(self.run.dry_run, self.run.tiles.is_some(), self.by_layer)?;
+        let network = open_network(&self.net, &self.parameters)?;
+        interrupt::watch();
+        let report = match self.precision {
+            Precision::F32 => self.compute::<f32>(&network, destination, console)?,
+            Precision::F64 => self.compute::<f64>(&network, destination, console)?,
+        };
+        console.result(&report, || report.text())
+    }
+
+    fn compute<T: Real>(
+        &self,
+        network: &Network,
+        destination: Option<Destination>,
+        console: &Console,
+    ) -> Result<KernelReport, Failure> {
+        let rows = Samples::open(&self.data, network)?;
+        let columns = match &self.against[..] {
+            [] => None,
+            texts => Some(Samples::given("--against", texts, &self.data, network)?),
+        };
+        let shapes = rows.shapes();
+        if let Some(columns) = &columns
+            && columns.shapes() != shapes
+        {
+            let text = format!("--against has samples of shape {:?}, --data of {shapes:?}", columns.shapes());
+            return Err(Failure::new(text).hint("both must fit the network in the same way"));
+        }
+        network.graph(&shapes).about(&self.net)?;
+        let built = self.build::<T>(network, &shapes)?;
+        let work = Work::new(self, &built, &rows, columns.as_ref())?;
+        let layout = work.layout();
+        let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
+        if self.run.dry_run {
+            let all = self.chosen_tiles(&layout)?;
+            let plan = work.plan(&all).map_err(|error| self.failure(error))?;
+            report.estimate = Some(estimate::<T>(&plan));
+            report.plan = Some(plan);
+            return Ok(report);
+        }
+        let Some(destination) = destination else { return Err(Failure::new("there is no place for the result")) };
+        let wanted = self.chosen_tiles(&layout)?;
+        // Refused before anything is made: a plan that does not fit leaves no empty store behind.
+        work.plan(&wanted).map_err(|error| self.failure(error))?;
+        let manifest = || self.manifest(&layout, &built, &rows, columns.as_ref());
+        let opened = destination.open::<T>(&layout, manifest, console)?;
+        let tiles: Vec<usize> = opened.missing()?.into_iter().filter(|tile| wanted.contains(tile)).collect();
+        let plan = work.plan(&tiles).map_err(|error| self.failure(error))?;
+        let bar = Bar(console.progress((plan.gflop * 1e3) as u64, work.unit()));
+        let outcome = work.run(&tiles, opened.sink(), &bar).map_err(|error| self.stopped(error, &destination))?;
+        drop(bar);
+        report.finish(outcome, plan, resident_memory().1);
+        destination.close(opened, &layout, &mut report)?;
+        Ok(report)
+    }
+
+    fn chosen_tiles(&self, layout: &Layout) -> Result<Vec<usize>, Failure> {
+        let n_tiles = layout.n_tiles();
+        let range = self.run.tiles.clone().unwrap_or(0..n_tiles);
+        if range.start >= n_tiles {
+            return Err(Failure::new(format!(
+                "--tiles {}..{}: there are {}",
+                range.start,
+                range.end,
+                count(n_tiles, "tile")
+            ))
+            .hint("tiles are counted from 0; --dry-run says how many there are"));
+        }
+        Ok((range.start..range.end.min(n_tiles)).collect())
+    }
+
+    /// What the numbers depend on.
+    fn manifest<T: Real>(
+        &self,
+        layout: &Layout,
+        built: &Built<T>,
+        rows: &Samples,
+        columns: Option<&Samples>,
+    ) -> Result<Manifest, Failure> {
+        let mut manifest = Manifest::new(layout.clone())
+            .fact("kernel", built.identity())
+            .fact("data", rows.fingerprint()?)
+            .fact("instructions", mercer::linalg::simd::instruction_set())
+            .note("network file", self.net.display().to_string())
+            .note("data file", rows.places());
+        if let Some(columns) = columns {
+            manifest = manifest.fact("against", columns.fingerprint()?).note("against file", columns.places());
+        }
+        Ok(manifest)
+    }
+
+    fn failure(&self, error: KernelError) -> Failure {
+        match error {
+            KernelError::Network(error) => Failure::of_network(&self.net, error),
+            KernelError::Data(error) => error.into(),
+            KernelError::Memory { allowed, needed } => {
+                let text = format!("--memory {} is too little for one tile", bytes(allowed));
+                Failure::new(text).hint(format!("--memory {}, the smallest that would do", report::rounded_up(needed)))
+            }
+            KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
+                Failure::new(format!("{}: {error}", self.net.display()))
+                    .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
+            }
+            KernelError::Store(error) => error.into(),
+            KernelError::Cancelled => Failure::interrupted("interrupted"),
+            other => Failure::new(other.to_string()),
+        }
+    }
+
+    fn stopped(&self, error: KernelError, destination: &Destination) -> Failure {
+        self.failure(error).when_interrupted(|| destination.how_to_go_on())
+    }
+}
+
+/// The two things that can be computed: a matrix or features.
+enum Work<'a, T: Real> {
+    Gram(Gram<'a, T>),
+    Features(FeatureRun<'a, T>),
+}
+
+impl<'a, T: Real> Work<'a, T> {
+    fn new(
+        arguments: &KernelArguments,
+        built: &'a Built<T>,
+        rows: &'a Samples,
+        columns: Option<&'a Samples>,
+    ) -> Result<Self, Failure> {
+        let memory = arguments.run.memory;
+        if arguments.features {
+            let Some(map) = built.map() else {
+                return Err(Failure::new("--features: this kernel has no finite features")
+                    .hint("add --sketch METHOD:K, or take --kind ck or embedding"));
+            };
+            let run = FeatureRun::new(map, &rows.inputs);
+            return Ok(Self::Features(memory.map_or(run, |bytes| run.memory(bytes))));
+        }
+        let mut gram = Gram::new(built.kernel(), &rows.inputs);
+        if let Some(columns) = columns {
+            gram = gram.against(&columns.inputs);
+        }
+        Ok(Self::Gram(memory.map_or(gram, |bytes| gram.memory(bytes))))
+    }
+
+    fn layout(&self) -> Layout {
+        match self {
+            Self::Gram(gram) => gram.layout(),
+            Self::Features(run) => run.layout(),
+        }
+    }
+
+    fn plan(&self, tiles: &[usize]) -> KernelResult<Plan> {
+        match self {
+            Self::Gram(gram) => gram.plan(tiles),
+            Self::Features(run) => run.plan(tiles),
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        match self {
+            Self::Gram(_) => "MFLOP",
+            Self::Features(_) => "samples",
+        }
+    }
+
+    fn run(&self, tiles: &[usize], sink: &dyn Sink<T>, progress: &dyn Progress) -> KernelResult<Outcome> {
+        match self {
+            Self::Gram(gram) => gram.run(tiles, sink, progress),
+            Self::Features(run) => run.run(tiles, sink, progress),
+        }
+    }
+}
+
+/// `A..B`, a range of tiles.
+fn parse_range(text: &str) -> Result<Range<usize>, String> {
+    let wrong = || format!("`{text}` is not a range of tiles such as 0..64");
+    let (start, end) = text.split_once("..").ok_or_else(wrong)?;
+    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+    let range = number(start)?..number(end)?;
+    if range.is_empty() { Err(format!("`{text}` is an empty range")) } else { Ok(range) }
+}

@@ -1,0 +1,189 @@
+//! What a run says about itself.
+
+use super::KernelArguments;
+use super::build::Built;
+use crate::format::{bytes, count, grouped, shape, table};
+use crate::options::{Precision, Real, Samples};
+use mercer::kernel::empirical::{Choice, Form};
+use mercer::kernel::gram::{Outcome, Plan};
+use mercer::kernel::store::Layout;
+use mercer::linalg::gemm;
+use serde::Serialize;
+use std::time::Instant;
+
+/// What `--json` shows.
+#[derive(Debug, Serialize)]
+pub(super) struct KernelReport {
+    network: String,
+    kind: String,
+    sketch: Option<String>,
+    precision: Precision,
+    data: String,
+    against: Option<String>,
+    shape: Vec<usize>,
+    /// The names of the matrices; one, or one per layer.
+    matrices: Vec<String>,
+    tiles: usize,
+    pub(super) tiles_done: usize,
+    pub(super) complete: bool,
+    pub(super) output: Option<String>,
+    pub(super) files: Vec<String>,
+    /// Of work; reading and writing apart.
+    seconds: Option<f64>,
+    reading_seconds: Option<f64>,
+    writing_seconds: Option<f64>,
+    gflop: Option<f64>,
+    gflop_per_second: Option<f64>,
+    peak_bytes: Option<usize>,
+    pub(super) plan: Option<Plan>,
+    /// Only of a plan.
+    pub(super) estimate: Option<Estimate>,
+    /// What was chosen per parameter.
+    layers: Vec<Choice>,
+}
+
+/// How long a plan will take.
+#[derive(Debug, Serialize)]
+pub(super) struct Estimate {
+    seconds: f64,
+    gflop_per_second: f64,
+}
+
+/// Kernels reach about this part of the speed of a large product.
+const EFFICIENCY: f64 = 0.7;
+
+/// Measures a product and scales it to the plan.
+pub(super) fn estimate<T: Real>(plan: &Plan) -> Estimate {
+    const SIDE: usize = 384;
+    let (a, mut c) = (vec![T::one(); SIDE * SIDE], vec![T::zero(); SIDE * SIDE]);
+    let mut best = f64::INFINITY;
+    for _ in 0..8 {
+        let start = Instant::now();
+        gemm([SIDE, SIDE, SIDE], (&a, SIDE, 1), (&a, 1, SIDE), false, &mut c);
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let rate = 2.0 * (SIDE as f64).powi(3) / best / 1e9 * EFFICIENCY * rayon::current_num_threads() as f64;
+    Estimate { seconds: plan.gflop / rate, gflop_per_second: rate }
+}
+
+/// Bytes as a user would write them after `--memory`, rounded up to a hundredth more.
+pub(super) fn rounded_up(needed: usize) -> String {
+    let (unit, name) = if needed >= 1 << 30 { (1usize << 30, "GiB") } else { (1 << 20, "MiB") };
+    let hundredths = (needed as f64 / unit as f64 * 100.0).ceil() + 1.0;
+    format!("{:.2}{name}", hundredths / 100.0)
+}
+
+impl KernelReport {
+    pub(super) fn begin<T: Real>(
+        arguments: &KernelArguments,
+        layout: &Layout,
+        built: &Built<T>,
+        rows: &Samples,
+        columns: Option<&Samples>,
+    ) -> Self {
+        Self {
+            network: arguments.net.display().to_string(),
+            kind: arguments.kind.to_string(),
+            sketch: arguments.sketch.clone(),
+            precision: arguments.precision,
+            data: rows.places(),
+            against: columns.map(Samples::places),
+            shape: layout.shape(),
+            matrices: layout.arrays.clone(),
+            tiles: layout.n_tiles(),
+            tiles_done: 0,
+            complete: false,
+            output: None,
+            files: Vec::new(),
+            seconds: None,
+            reading_seconds: None,
+            writing_seconds: None,
+            gflop: None,
+            gflop_per_second: None,
+            peak_bytes: None,
+            plan: None,
+            estimate: None,
+            layers: built.choices(),
+        }
+    }
+
+    pub(super) fn finish(&mut self, outcome: Outcome, plan: Plan, peak_bytes: usize) {
+        self.seconds = Some(outcome.seconds);
+        self.reading_seconds = Some(outcome.reading);
+        self.writing_seconds = Some(outcome.writing);
+        self.gflop = Some(outcome.gflop);
+        self.gflop_per_second = Some(outcome.gflop / outcome.seconds.max(1e-9));
+        self.peak_bytes = Some(peak_bytes);
+        self.plan = Some(plan);
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        if let (Some(plan), Some(estimate)) = (&self.plan, &self.estimate) {
+            text += &self.plan_text(plan, estimate);
+        }
+        if let (Some(seconds), Some(gflop), Some(rate)) = (self.seconds, self.gflop, self.gflop_per_second) {
+            let tiles = self.plan.as_ref().map_or(0, |plan| plan.tiles);
+            text += &format!(
+                "{} in {seconds:.2} s ({gflop:.*} GFLOP, {rate:.0} GF/s",
+                count(tiles, "tile"),
+                if gflop < 10.0 { 3 } else { 0 }
+            );
+            if let Some(peak) = self.peak_bytes.filter(|&peak| peak > 0) {
+                text += &format!(", {} at the peak", bytes(peak));
+            }
+            text += ")\n";
+        }
+        let what = if self.layers.is_empty() || self.sketch.is_some() { String::new() } else { self.forms() };
+        text += &what;
+        if let Some(output) = &self.output {
+            let (what, size) = (&self.kind, shape(&self.shape));
+            text += &match self.matrices.len() {
+                1 => format!("{what} of shape {size} in {output}\n"),
+                layers => format!("{what} of {layers} layers, each of shape {size}; listed in result.json\n"),
+            };
+            if !self.complete {
+                let (done, all) = (grouped(self.tiles_done), grouped(self.tiles));
+                text += &format!("{done} of {all} tiles are there; --resume computes the others\n");
+            }
+        }
+        if self.matrices.len() > 1 {
+            let rows: Vec<Vec<String>> =
+                self.matrices.iter().zip(&self.files).map(|(layer, file)| vec![layer.clone(), file.clone()]).collect();
+            text += &table(&rows, &[]);
+        }
+        text
+    }
+
+    fn plan_text(&self, plan: &Plan, estimate: &Estimate) -> String {
+        let rows = [
+            ["result".to_owned(), format!("{} of shape {}, {:?}", self.kind, shape(&self.shape), self.precision)],
+            ["tiles".to_owned(), format!("{} of {} × {} samples", grouped(plan.tiles), plan.tile, plan.tile)],
+            [
+                "blocks".to_owned(),
+                format!(
+                    "{} × {}, {} each; {} stay in memory, {} prepared in all",
+                    plan.blocks[0],
+                    plan.blocks[1],
+                    bytes(plan.block_bytes),
+                    plan.resident_blocks,
+                    plan.prepared_blocks
+                ),
+            ],
+            ["memory".to_owned(), format!("{}; at least {}", bytes(plan.bytes), rounded_up(plan.least_bytes))],
+            ["work".to_owned(), format!("{:.1} GFLOP", plan.gflop)],
+            ["time".to_owned(), format!("about {:.1} s at {:.0} GF/s", estimate.seconds, estimate.gflop_per_second)],
+        ];
+        table(&rows.map(|row| row.to_vec()), &[])
+    }
+
+    /// How many parameters are kept in which form.
+    fn forms(&self) -> String {
+        let number = |form: Form| self.layers.iter().filter(|choice| choice.form == form).count();
+        let (factored, explicit) = (number(Form::Factored), number(Form::Explicit));
+        let absorbed = number(Form::Absorbed);
+        let mut text = format!("{} contracted factored", count(factored + absorbed, "parameter"));
+        text += &format!(", {explicit} as explicit gradients\n");
+        text
+    }
+}

@@ -1,0 +1,257 @@
+//! `mercer kernel`: kinds against each other, files against stores, and what is refused.
+
+use crate::folder::{Folder, difference};
+use ndarray::{Array2, ArrayD, Axis, Ix4, s};
+
+/// Rounding of single precision over a few thousand terms.
+const SINGLE: f64 = 1e-5;
+
+/// Rounding of double precision.
+const DOUBLE: f64 = 1e-12;
+
+fn mlp() -> Folder {
+    Folder::with(&["mlp.onnx", "mlp.x.npy"])
+}
+
+/// `mercer kernel` on the MLP, in double precision, with more arguments; the matrix.
+fn matrix(folder: &Folder, arguments: &str) -> ArrayD<f64> {
+    let line = format!("kernel --net mlp.onnx --data mlp.x.npy --precision f64 -o out.npy --force {arguments}");
+    folder.succeed(&line);
+    folder.read("out.npy")
+}
+
+#[test]
+fn kinds_follow_from_the_full_kernel() {
+    let folder = mlp();
+    let full = matrix(&folder, "--kind full").into_dimensionality::<Ix4>().unwrap();
+    let (n, c, ..) = full.dim();
+    let of = |weights: &[f64]| {
+        let pairs = (0..c * c).map(|pq| (pq / c, pq % c));
+        pairs.fold(Array2::zeros((n, n)), |sum: Array2<f64>, (p, q)| {
+            sum + weights[p] * weights[q] * &full.slice(s![.., p, .., q])
+        })
+    };
+    let one = |index: usize| (0..c).map(|at| if at == index { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
+    let trace = (0..c).fold(Array2::zeros((n, n)), |sum: Array2<f64>, at| sum + of(&one(at)));
+    let pseudo = of(&vec![1.0; c]) / c as f64;
+    let two = (of(&one(0)) + of(&one(2))).into_dyn();
+    for (arguments, expected) in [
+        ("--kind trace", trace.clone().into_dyn()),
+        ("--kind pseudo", pseudo.into_dyn()),
+        ("--kind logit:1", of(&one(1)).into_dyn()),
+        ("--kind pseudo --combine 1,-1,0.5", of(&[1.0, -1.0, 0.5]).into_dyn()),
+        ("--kind trace --components 2,0", two),
+        ("--kind logit:0 --components 2", of(&one(2)).into_dyn()),
+    ] {
+        let error = difference(&matrix(&folder, arguments), &expected);
+        assert!(error < DOUBLE, "{arguments}: {error}");
+    }
+    let mut cosine = matrix(&folder, "--kind trace --normalise");
+    let norm = |i: usize| trace[[i, i]].sqrt();
+    let expected = Array2::from_shape_fn((n, n), |(i, j)| trace[[i, j]] / norm(i) / norm(j)).into_dyn();
+    assert!(difference(&cosine, &expected) < DOUBLE);
+    assert!(cosine.clone().into_dimensionality::<ndarray::Ix2>().unwrap().diag().iter().all(|&x| x == 1.0));
+    cosine.swap_axes(0, 1);
+    assert!(difference(&cosine, &expected) < DOUBLE);
+}
+
+#[test]
+fn layers_sum_to_the_whole_and_are_named() {
+    let folder = mlp();
+    let whole = matrix(&folder, "--kind trace");
+    let line = "kernel --net mlp.onnx --data mlp.x.npy --precision f64 --kind trace --by-layer -o layers.npy";
+    let report = folder.json(line);
+    let written: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path("result.json")).unwrap()).unwrap();
+    assert_eq!(written["matrices"], report["matrices"]);
+    let files: Vec<&str> = report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    assert!(files.len() > 1 && files.len() == report["matrices"].as_array().unwrap().len());
+    let sum = files.iter().map(|file| folder.read(file)).reduce(|sum, layer| sum + layer).unwrap();
+    assert!(difference(&sum, &whole) < DOUBLE);
+    // Dense layers are never turned into gradients.
+    let forms: Vec<&str> = report["layers"].as_array().unwrap().iter().map(|l| l["form"].as_str().unwrap()).collect();
+    assert!(forms.iter().all(|form| ["factored", "absorbed"].contains(form)), "{forms:?}");
+    folder.refuse(line, &["result.json", "exists already", "--force"]);
+}
+
+#[test]
+fn parameters_are_chosen_by_name_or_layer() {
+    let folder = mlp();
+    let whole = matrix(&folder, "--kind pseudo");
+    let first = matrix(&folder, "--kind pseudo --params fc1.*");
+    let last = matrix(&folder, "--kind pseudo --params fc2.weight,fc2");
+    assert!(difference(&(&first + &last), &whole) < DOUBLE);
+    folder.refuse(
+        "kernel --net mlp.onnx --data mlp.x.npy --kind pseudo --params fc3.* -o no.npy",
+        &["fc3.*", "near matches", "fc2"],
+    );
+}
+
+#[test]
+fn two_data_sets() {
+    let folder = mlp();
+    let whole = matrix(&folder, "--kind trace");
+    let x = folder.read("mlp.x.npy");
+    folder.write_array("test.npy", x.slice_axis(Axis(0), (3..7).into()));
+    let cross = matrix(&folder, "--kind trace --against test.npy");
+    assert!(difference(&cross, &whole.slice_axis(Axis(1), (3..7).into()).to_owned()) < DOUBLE);
+}
+
+#[test]
+fn several_inputs_and_tokens() {
+    let folder = Folder::with(&["pair.onnx", "pair.left.npy", "pair.right.npy", "tokens.onnx", "tokens.ids.npy"]);
+    let pair = "kernel --net pair.onnx --data left=pair.left.npy --data right=pair.right.npy --kind trace -o out.npy";
+    for line in [pair, "kernel --net tokens.onnx --data tokens.ids.npy --kind trace -o out.npy"] {
+        let (single, double) = (format!("{line} --force"), format!("{line} --precision f64 --force"));
+        folder.succeed(&single);
+        let found = folder.read("out.npy");
+        folder.succeed(&double);
+        assert!(difference(&found, &folder.read("out.npy")) < SINGLE);
+    }
+}
+
+/// 700 samples: three blocks, six tiles.
+fn many(folder: &Folder) -> &'static str {
+    let x = Array2::from_shape_fn((700, 4), |(i, j)| ((i * 31 + j * 17) % 101) as f32 / 50.0 - 1.0);
+    folder.write_array("many.npy", x.view());
+    "kernel --net mlp.onnx --data many.npy --kind trace"
+}
+
+#[test]
+fn a_store_holds_what_a_file_does() {
+    let folder = Folder::with(&["mlp.onnx"]);
+    let line = many(&folder);
+    folder.succeed(&format!("{line} -o file.npy"));
+    let report = folder.json(&format!("{line} -o store.zarr"));
+    assert_eq!((&report["tiles"], &report["complete"]), (&6.into(), &true.into()));
+    let numbers = mercer::kernel::store::Store::open(&folder.path("store.zarr")).unwrap();
+    let stored = numbers.read_all::<f32>("kernel").unwrap().mapv(f64::from);
+    assert_eq!(stored, folder.read("file.npy"));
+    // Two processes with half of the tiles each, and memory for two blocks only.
+    let half = folder.json(&format!("{line} -o halves.zarr --tiles 0..3 --memory 150MiB"));
+    assert_eq!((&half["tiles_done"], &half["complete"]), (&3.into(), &false.into()));
+    assert!(half["peak_bytes"].as_f64().unwrap() < 1.05 * 150.0 * 1048576.0);
+    let other = folder.json(&format!("{line} -o halves.zarr --tiles 3..6 --resume"));
+    assert_eq!(other["complete"], true);
+    let halves = mercer::kernel::store::Store::open(&folder.path("halves.zarr")).unwrap();
+    assert_eq!(halves.read_all::<f32>("kernel").unwrap().mapv(f64::from), stored);
+    assert!(folder.succeed("info halves.zarr").contains("6 of 6 done"));
+}
+
+#[test]
+fn a_store_is_never_continued_with_other_inputs() {
+    let folder = Folder::with(&["mlp.onnx", "cnn.onnx", "cnn.image.npy"]);
+    let line = many(&folder);
+    folder.succeed(&format!("{line} -o store.zarr --tiles 0..2"));
+    let go_on = |changed: &str| format!("{changed} -o store.zarr --resume");
+    folder.refuse(&format!("{line} -o store.zarr"), &["exists already", "--resume", "--force"]);
+    folder.refuse(&go_on(&line.replace("trace", "pseudo")), &["kind", "trace", "pseudo"]);
+    folder.refuse(&go_on(&format!("{line} --precision f64")), &["precision", "f32", "f64"]);
+    folder.refuse(&go_on(&format!("{line} --scale 2")), &["data"]);
+    folder.refuse(&go_on("kernel --net cnn.onnx --data cnn.image.npy --kind trace"), &["network", "data"]);
+    folder.refuse(&go_on(&format!("{line} --params *.weight")), &["parameters"]);
+    folder.succeed(&go_on(line));
+    folder.succeed(&format!("{line} -o store.zarr --force --tiles 0..1"));
+    assert!(folder.succeed("info store.zarr").contains("1 of 6"));
+}
+
+#[test]
+fn a_damaged_tile_is_named_and_made_again() {
+    let folder = Folder::with(&["mlp.onnx"]);
+    let line = many(&folder);
+    folder.succeed(&format!("{line} -o store.zarr"));
+    let chunk = folder.path("store.zarr").join("kernel/c/0/2");
+    let good = std::fs::read(&chunk).unwrap();
+    let mut bad = good.clone();
+    bad[1234] ^= 0x10;
+    std::fs::write(&chunk, bad).unwrap();
+    let run = folder.run("info store.zarr");
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    assert!((run.out.clone() + &run.err).contains("c/0/2"), "{}{}", run.out, run.err);
+    folder.succeed(&format!("{line} -o store.zarr --resume"));
+    assert_eq!(std::fs::read(&chunk).unwrap(), good);
+    assert_eq!(folder.run("info store.zarr").code, Some(0));
+}
+
+#[test]
+fn bad_arguments_are_refused_before_work_starts() {
+    let folder = mlp();
+    let line = "kernel --net mlp.onnx --data mlp.x.npy";
+    for (arguments, words) in [
+        ("--kind trace --memory 1MiB -o no.npy", &["--memory", "smallest that would do"] as &[&str]),
+        ("--kind trace -o no.txt", &[".npy", ".zarr"]),
+        ("--kind trace", &["no place", "-o"]),
+        ("--kind logit:3 -o no.npy", &["no output 3", "0 to 2"]),
+        ("--kind trace --components 9 -o no.npy", &["no component 9"]),
+        ("--kind trace --combine 1,-1 -o no.npy", &["2 coefficients for 3 outputs"]),
+        ("--kind trace --output logit -o no.npy", &["no node named", "logits"]),
+        ("--kind trace --resume -o no.npy", &["--resume", "store"]),
+        ("--kind trace --tiles 0..1 -o no.npy", &["--tiles", "store"]),
+        ("--kind trace --tiles 5..9 -o no.zarr", &["there are 1 tile", "--dry-run"]),
+        ("--kind trace --features -o no.npy", &["--features", "--sketch"]),
+        ("--kind embedding -o no.npy", &["--at"]),
+        ("--kind embedding --at nowhere -o no.npy", &["nowhere"]),
+        ("--kind full --sketch sjlt:64 -o no.npy", &["--sketch", "trace"]),
+        ("--kind trace --sketch magic:64 -o no.npy", &["magic", "sjlt"]),
+        ("--kind trace -o missing/no.npy", &["no folder missing"]),
+    ] {
+        folder.refuse(&format!("{line} {arguments}"), words);
+    }
+    folder.refuse("kernel --net nan_weight.onnx --data mlp.x.npy --kind trace -o no.npy", &["nan_weight.onnx"]);
+}
+
+#[test]
+fn numbers_that_overflow_name_node_and_sample() {
+    let folder = mlp();
+    let mut x = folder.read("mlp.x.npy").mapv(|x| x as f32);
+    x.index_axis_mut(Axis(0), 4).fill(3e38);
+    folder.write_array("huge.npy", x.view());
+    folder.refuse("kernel --net mlp.onnx --data huge.npy --kind trace -o no.npy", &["not finite", "samples 0 and 4"]);
+    let folder = Folder::with(&["cnn.onnx", "cnn.image.npy"]);
+    let mut x = folder.read("cnn.image.npy").mapv(|x| x as f32);
+    x.index_axis_mut(Axis(0), 1).fill(3e38);
+    folder.write_array("huge.npy", x.view());
+    folder.refuse("kernel --net cnn.onnx --data huge.npy --kind trace -o no.npy", &["not finite", "sample 1", "node"]);
+}
+
+#[test]
+fn a_plan_writes_nothing() {
+    let folder = Folder::with(&["mlp.onnx"]);
+    let line = many(&folder);
+    let before = folder.files();
+    let text = folder.succeed(&format!("{line} --dry-run"));
+    assert!(["tiles", "memory", "work", "time"].iter().all(|word| text.contains(word)), "{text}");
+    let plan = folder.json(&format!("{line} --dry-run -o later.zarr"));
+    assert_eq!(plan["plan"]["tiles"], 6);
+    assert!(plan["estimate"]["seconds"].is_number());
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
+fn features_and_sketches() {
+    let folder = mlp();
+    for arguments in ["--kind ck", "--kind ck --without-bias", "--kind embedding --at features"] {
+        let phi = matrix(&folder, &format!("{arguments} --features"));
+        let phi = phi.into_dimensionality::<ndarray::Ix2>().unwrap();
+        assert!(difference(&phi.dot(&phi.t()).into_dyn(), &matrix(&folder, arguments)) < DOUBLE, "{arguments}");
+    }
+    for method in ["sjlt", "gaussian", "rademacher", "srht", "khatri-rao", "kronecker"] {
+        for total in ["", "--sketch-total"] {
+            let arguments = format!("--kind trace --sketch {method}:64 {total}");
+            let phi = matrix(&folder, &format!("{arguments} --features"));
+            let phi = phi.into_dimensionality::<ndarray::Ix2>().unwrap();
+            assert_eq!(phi.ncols(), if total.is_empty() { 3 * 64 } else { 64 }, "{arguments}");
+            assert!(difference(&phi.dot(&phi.t()).into_dyn(), &matrix(&folder, &arguments)) < DOUBLE, "{arguments}");
+            // The same seed gives the same features for other data, another one others.
+            let x = folder.read("mlp.x.npy");
+            let _ = std::fs::remove_file(folder.path("some.npy"));
+            folder.write_array("some.npy", x.slice_axis(Axis(0), (2..5).into()));
+            let line = "kernel --net mlp.onnx --data some.npy --precision f64 -o some.out.npy --force --features";
+            folder.succeed(&format!("{line} {arguments}"));
+            let some = phi.slice(s![2..5, ..]).to_owned().into_dyn();
+            assert!(difference(&folder.read("some.out.npy"), &some) < DOUBLE, "{arguments}");
+            folder.succeed(&format!("{line} {arguments} --seed 1"));
+            assert!(difference(&folder.read("some.out.npy"), &some) > 0.1, "{arguments}");
+        }
+    }
+}

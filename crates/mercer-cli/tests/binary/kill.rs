@@ -1,0 +1,60 @@
+//! A run that is killed at any moment goes on where it was, and ends with the same bits.
+
+use crate::folder::Folder;
+use ndarray::Array2;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// All chunks of a store, by name.
+fn chunks(folder: &Folder, store: &str) -> Vec<(String, Vec<u8>)> {
+    let root = folder.path(store).join("kernel/c");
+    let mut found = Vec::new();
+    for row in std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap()) {
+        for chunk in std::fs::read_dir(row.path()).unwrap().map(|entry| entry.unwrap()) {
+            let name = format!("{}/{}", row.file_name().display(), chunk.file_name().display());
+            found.push((name, std::fs::read(chunk.path()).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn killed_twenty_times() {
+    const KILLS: u32 = 20;
+    let folder = Folder::with(&["mlp.onnx"]);
+    let x = Array2::from_shape_fn((2600, 4), |(i, j)| ((i * 37 + j * 11) % 211) as f32 / 100.0 - 1.0);
+    folder.write_array("many.npy", x.view());
+    let line = "kernel --net mlp.onnx --data many.npy --kind trace --precision f64";
+    let start = Instant::now();
+    folder.succeed(&format!("{line} -o whole.zarr"));
+    let whole_time = start.elapsed();
+    let expected = chunks(&folder, "whole.zarr");
+
+    let arguments = format!("{line} -o killed.zarr --resume -q");
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let (mut killed, mut finished) = (0, 0);
+    // Moments spread over the whole run by the golden section, so that the test is the same every time.
+    for kill in 1..=KILLS {
+        let moment = whole_time.mul_f64((f64::from(kill) * 0.618_033_988_75).fract() * 0.9);
+        let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(moment.max(Duration::from_millis(1)));
+        // SIGKILL on Unix.
+        let _ = child.kill();
+        if child.wait().unwrap().success() {
+            // It was faster: begin again.
+            assert_eq!(chunks(&folder, "killed.zarr"), expected);
+            std::fs::remove_dir_all(folder.path("killed.zarr")).unwrap();
+            finished += 1;
+        } else {
+            killed += 1;
+        }
+    }
+    assert!(killed >= KILLS / 2, "killed {killed} times, finished {finished} times");
+    folder.succeed(&arguments.join(" "));
+    assert_eq!(chunks(&folder, "killed.zarr"), expected);
+    // What the killed processes left behind is gone.
+    let leftovers = folder.files().into_iter().filter(|name| name.contains("part")).count();
+    assert_eq!(leftovers, 0, "{:?}", folder.files());
+    assert_eq!(folder.run("info killed.zarr").code, Some(0));
+}

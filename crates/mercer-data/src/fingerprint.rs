@@ -1,0 +1,142 @@
+//! Fingerprints: whether two things are the same, told by 128 bits.
+//!
+//! The hash is XXH3-128. It runs at the speed of memory and guards against mistakes (the wrong file, other
+//! preprocessing, one row more), not against someone who builds a collision on purpose.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::dataset::Dataset;
+use crate::error::Result;
+
+/// About so many numbers are in memory at a time.
+const BLOCK: usize = 1 << 18;
+
+/// A fingerprint in the making.
+///
+/// It depends on the bytes and their order only, not on how they were cut into calls.
+///
+/// ```
+/// use mercer_data::Fingerprint;
+///
+/// let mut parts = Fingerprint::new();
+/// parts.update(b"ker");
+/// parts.update(b"nel");
+/// let mut whole = Fingerprint::new();
+/// whole.update(b"kernel");
+/// assert_eq!(parts.finish(), whole.finish());
+/// ```
+#[derive(Clone, Default)]
+pub struct Fingerprint(Xxh3);
+
+impl Fingerprint {
+    /// The fingerprint of nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Takes in a whole number, with its end: `1, 23` and `12, 3` differ.
+    pub fn update_count(&mut self, count: usize) {
+        self.update(&(count as u64).to_le_bytes());
+    }
+
+    /// The 32 hexadecimal digits of everything taken in so far.
+    pub fn finish(&self) -> String {
+        format!("{:032x}", self.0.digest128())
+    }
+}
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Fingerprint({})", self.finish())
+    }
+}
+
+impl Dataset {
+    /// The fingerprint of the samples as they are read, after preprocessing: of their number, their shape, and their
+    /// values as `f64`, in order.
+    ///
+    /// The same samples in another file, format or element type have the same fingerprint. Reads everything once,
+    /// block by block.
+    pub fn fingerprint(&self) -> Result<String> {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.update_count(self.shape().len());
+        self.shape().iter().for_each(|&length| fingerprint.update_count(length));
+        let sample_len = self.sample_shape().iter().product::<usize>().max(1);
+        let mut bytes = Vec::new();
+        for batch in self.batches::<f64>((BLOCK / sample_len).max(1))? {
+            bytes.clear();
+            batch?.rows.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+            fingerprint.update(&bytes);
+        }
+        Ok(fingerprint.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Existing, Preprocess, Source, write_npy};
+    use ndarray::{Array2, ArrayD, array};
+
+    fn dataset(values: &ArrayD<f64>) -> Dataset {
+        Dataset::from_array("values", values.view()).unwrap()
+    }
+
+    /// Stores refer to these numbers: they must never change. XXH3-128 of nothing is published with the algorithm.
+    #[test]
+    fn fingerprints_are_pinned() {
+        assert_eq!(Fingerprint::new().finish(), "99aa06d3014798d86001c324468d497f");
+        let data = dataset(&array![[1.0, -2.5], [0.0, 3.0]].into_dyn());
+        assert_eq!(data.fingerprint().unwrap(), PINNED);
+    }
+
+    // Computed with the Python package xxhash over struct.pack("<3Q4d", 2, 2, 2, 1.0, -2.5, 0.0, 3.0).
+    const PINNED: &str = "7e3d4db146e3f328d5109f5ade1aedff";
+
+    #[test]
+    fn the_same_samples_wherever_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let values = array![[0.0, 51.0], [102.0, 255.0], [7.0, 8.0]].into_dyn();
+        let expected = dataset(&values).fingerprint().unwrap();
+        write_npy(&folder.path().join("wide.npy"), &values, Existing::Refuse).unwrap();
+        write_npy(&folder.path().join("small.npy"), &values.mapv(|value| value as f32), Existing::Refuse).unwrap();
+        write_npy(&folder.path().join("bytes.npy"), &values.mapv(|value| value as u8), Existing::Refuse).unwrap();
+        std::fs::write(folder.path().join("text.csv"), "a,b\n0,51\n102,255\n7,8\n").unwrap();
+        for name in ["wide.npy", "small.npy", "bytes.npy", "text.csv"] {
+            let data = Source::new(folder.path().join(name), None).open().unwrap();
+            assert_eq!(data.fingerprint().unwrap(), expected, "{name}");
+        }
+        let halves = dataset(&(&values * 2.0)).with_preprocess(Preprocess::new().scale(0.5)).unwrap();
+        assert_eq!(halves.fingerprint().unwrap(), expected);
+    }
+
+    #[test]
+    fn other_samples_differ() {
+        let values = Array2::from_shape_fn((6, 4), |(row, column)| (4 * row + column) as f64).into_dyn();
+        let own = dataset(&values).fingerprint().unwrap();
+        let other_shape = values.clone().into_shape_with_order((6, 2, 2)).unwrap().into_dyn();
+        let fewer = values.slice(ndarray::s![..5, ..]).to_owned().into_dyn();
+        let mut one = values.clone();
+        one[[3, 2]] += 1e-12;
+        let mut swapped = values.clone();
+        swapped.swap([0, 0], [1, 0]);
+        for (what, other) in [("shape", other_shape), ("rows", fewer), ("value", one), ("order", swapped)] {
+            assert_ne!(dataset(&other).fingerprint().unwrap(), own, "{what}");
+        }
+    }
+
+    /// More than a block: how the samples are cut does not show.
+    #[test]
+    fn blocks_do_not_show() {
+        let values = Array2::from_shape_fn((3, BLOCK / 2), |(row, column)| (row * column) as f64).into_dyn();
+        let mut expected = Fingerprint::new();
+        [2, 3, BLOCK / 2].iter().for_each(|&count| expected.update_count(count));
+        values.iter().for_each(|value| expected.update(&value.to_le_bytes()));
+        assert_eq!(dataset(&values).fingerprint().unwrap(), expected.finish());
+    }
+}

@@ -1,0 +1,117 @@
+//! Kernels of what a network computes on the way: embedding and conjugate kernels.
+
+mod conjugate;
+
+pub use conjugate::Conjugate;
+
+use crate::error::{KernelError, Result};
+use crate::feature::{Effort, FeatureMap};
+use crate::kernel::Real;
+use crate::products::all_finite;
+use crate::shards::Shards;
+use mercer_net::graph::{Graph, Origin, ValueId};
+use mercer_net::network::find;
+use mercer_net::run::{Keep, Weights, Workspace};
+use mercer_net::{NetError, Network};
+use std::sync::Arc;
+
+/// The values at some nodes of a network, flattened and put one after the other.
+///
+/// Their kernel is the sum of the Gram matrices of these layers: the embedding kernel of Engel et al. 2023 (arXiv
+/// 2305.14585, section 1; Akyürek et al. 2023), without centring.
+#[derive(Debug)]
+pub struct Activations<T> {
+    graph: Arc<Graph>,
+    weights: Weights<T>,
+    values: Vec<ValueId>,
+    shards: Shards<Workspace<T>>,
+}
+
+impl<T: Real> Activations<T> {
+    /// The values of these names (of nodes, values, outputs or inputs), for samples of these shapes (one per input).
+    pub fn new(network: &Network, samples: &[Vec<usize>], nodes: &[&str]) -> Result<Self> {
+        let graph = network.graph(samples)?;
+        let values: Result<Vec<ValueId>, NetError> = nodes.iter().map(|name| find(&graph, name)).collect();
+        Self::of(network, graph, values?)
+    }
+
+    fn of(network: &Network, graph: Arc<Graph>, values: Vec<ValueId>) -> Result<Self> {
+        if values.is_empty() {
+            return Err(KernelError::Setting("no node is chosen whose values are the features".to_owned()));
+        }
+        if let Some(&id) = values.iter().find(|&&id| !graph.value(id).meta.is_batched()) {
+            let name = &graph.value(id).name;
+            return Err(KernelError::Setting(format!("{name:?} does not depend on the input: it has no kernel")));
+        }
+        let weights = network.weights(&graph);
+        let shards = Shards::of(&graph);
+        Ok(Self { graph, weights, values, shards })
+    }
+
+    fn width(&self) -> usize {
+        self.values.iter().map(|&id| self.graph.value(id).meta.numel()).sum()
+    }
+
+    fn workspace(&self) -> Workspace<T> {
+        Workspace::new(Arc::clone(&self.graph), &Keep::Only(self.values.clone()))
+    }
+
+    /// Writes the features at the beginning of rows that are `stride` long.
+    fn write(&self, inputs: &[&[T]], samples: usize, stride: usize, out: &mut [T]) -> Result<()> {
+        let places = out.chunks_mut((self.shards.grain() * stride).max(1));
+        let sweep = (&*self.graph, inputs, samples);
+        self.shards.sweep(
+            sweep,
+            places,
+            || self.workspace(),
+            |workspace, inputs, samples, out| {
+                workspace.forward(&self.weights, inputs, samples)?;
+                let mut offset = 0;
+                for &id in &self.values {
+                    let (value, size) = (workspace.get(&self.weights, id), self.graph.value(id).meta.numel());
+                    if !all_finite(value) {
+                        return Err(self.not_finite(id, value, size));
+                    }
+                    for (row, value) in out.chunks_exact_mut(stride.max(1)).zip(value.chunks_exact(size.max(1))) {
+                        row[offset..offset + size].copy_from_slice(value);
+                    }
+                    offset += size;
+                }
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+
+    fn not_finite(&self, id: ValueId, value: &[T], size: usize) -> KernelError {
+        let place = match self.graph.value(id).origin {
+            Origin::Node(at) => format!("the result of node {}", self.graph.nodes()[at].label()),
+            _ => format!("value {:?}", self.graph.value(id).name),
+        };
+        let sample = value.iter().position(|x| !x.is_finite()).unwrap_or(0) / size.max(1);
+        NetError::NotFinite { place, sample }.into()
+    }
+}
+
+impl<T: Real> FeatureMap<T> for Activations<T> {
+    fn n_features(&self) -> usize {
+        self.width()
+    }
+
+    fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        self.write(inputs, samples, self.width(), out)
+    }
+
+    fn effort(&self) -> Effort {
+        let elements = self.shards.grain() * self.workspace().elements_per_sample();
+        Effort { bytes: elements * size_of::<T>(), flops: self.graph.flops() as f64 }
+    }
+
+    fn identity(&self) -> serde_json::Value {
+        let indices: Vec<usize> = self.values.iter().map(|id| id.index()).collect();
+        let names: Vec<&str> = self.values.iter().map(|&id| self.graph.value(id).name.as_str()).collect();
+        serde_json::json!({
+            "kernel": "embedding", "network": self.weights.fingerprint(&self.graph), "values": indices, "nodes": names,
+        })
+    }
+}

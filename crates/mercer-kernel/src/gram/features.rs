@@ -1,0 +1,107 @@
+//! Features of many samples, block by block.
+
+use super::plan::{Plan, Sizes, default_memory, feature_side, resident_memory};
+use super::sink::Sink;
+use super::{Outcome, mapped_bytes, precision, read};
+use crate::error::{KernelError, Result};
+use crate::feature::FeatureMap;
+use crate::kernel::{Cost, Real};
+use crate::store::{Columns, Layout};
+use mercer_data::Dataset;
+use mercer_net::progress::Progress;
+use std::time::Instant;
+
+/// The features of a data set, to be computed.
+#[derive(Clone, Copy)]
+pub struct FeatureRun<'a, T: Real> {
+    map: &'a dyn FeatureMap<T>,
+    data: &'a [Dataset],
+    memory: Option<usize>,
+}
+
+impl<'a, T: Real> FeatureRun<'a, T> {
+    /// The features of a data set (one [`Dataset`] per input of the map).
+    pub fn new(map: &'a dyn FeatureMap<T>, data: &'a [Dataset]) -> Self {
+        Self { map, data, memory: None }
+    }
+
+    /// Keeps within so many bytes, all that the process holds included.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Shape and blocks of the result.
+    pub fn layout(&self) -> Layout {
+        let n_features = self.map.n_features();
+        Layout {
+            arrays: vec!["features".to_owned()],
+            rows: self.data.first().map_or(0, Dataset::n_samples),
+            columns: Columns::Features(n_features),
+            per_sample: 1,
+            tile: feature_side(n_features, size_of::<T>()),
+            precision: precision::<T>(),
+        }
+    }
+
+    /// What computing these blocks will do and need. An error if the memory does not suffice.
+    pub fn plan(&self, blocks: &[usize]) -> Result<Plan> {
+        let layout = self.layout();
+        let effort = self.map.effort();
+        let row = self.map.n_features() * size_of::<T>();
+        let cost = Cost { sample_bytes: row, prepare_bytes: effort.bytes, ..Cost::default() };
+        let (now, _) = resident_memory();
+        let mapped: usize = self.data.iter().map(mapped_bytes).sum();
+        let input: usize = self.data.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
+        let sizes = Sizes::of(&layout, &cost, input * size_of::<T>(), rayon::current_num_threads(), now + mapped);
+        // The block itself, and the copy of it that is written.
+        let bytes = sizes.peak(1, true);
+        let memory = self.memory.unwrap_or_else(default_memory);
+        if bytes > memory {
+            return Err(KernelError::Memory { allowed: memory, needed: bytes });
+        }
+        let samples: usize = blocks.iter().filter_map(|&block| layout.tile(block)).map(|place| place.rows.len()).sum();
+        Ok(Plan {
+            tile: layout.tile,
+            tiles: blocks.len(),
+            blocks: [layout.row_blocks(), 1],
+            resident_blocks: 1,
+            prepared_blocks: blocks.len(),
+            block_bytes: sizes.block,
+            bytes,
+            least_bytes: bytes,
+            gflop: samples as f64 * effort.flops / 1e9,
+        })
+    }
+
+    /// Computes the given blocks and hands each to `sink`.
+    pub fn run(&self, blocks: &[usize], sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
+        let plan = self.plan(blocks)?;
+        let layout = self.layout();
+        let mut outcome = Outcome { tiles: blocks.len(), gflop: plan.gflop, ..Outcome::default() };
+        let mut features = Vec::new();
+        let total = blocks.iter().filter_map(|&block| layout.tile(block)).map(|place| place.rows.len()).sum();
+        let mut done = 0;
+        for &block in blocks {
+            if progress.cancelled() {
+                return Err(KernelError::Cancelled);
+            }
+            let Some(place) = layout.tile(block) else { continue };
+            let start = Instant::now();
+            let inputs = read::<T>(self.data, place.rows.clone())?;
+            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            let read = start.elapsed().as_secs_f64();
+            features.resize(place.rows.len() * self.map.n_features(), T::zero());
+            let computed = self.map.features(&slices, place.rows.len(), &mut features);
+            computed.map_err(|error| error.shifted(place.rows.start))?;
+            let worked = start.elapsed().as_secs_f64();
+            sink.write(block, &place, &[&features])?;
+            outcome.reading += read;
+            outcome.seconds += worked - read;
+            outcome.writing += start.elapsed().as_secs_f64() - worked;
+            done += place.rows.len();
+            progress.report(done, total, "");
+        }
+        Ok(outcome)
+    }
+}

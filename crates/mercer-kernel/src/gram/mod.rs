@@ -1,0 +1,315 @@
+//! The Gram engine: a kernel and data become a matrix, tile by tile, within a memory budget.
+//!
+//! The upper triangle is computed when the matrix is symmetric. Blocks are prepared one after the other, parallel inside;
+//! tiles of blocks that are in memory are contracted in parallel, each on one thread. The tile size depends on the kernel
+//! alone, so the same bits come out for any memory and any number of threads.
+
+mod features;
+mod plan;
+mod sink;
+
+pub use features::FeatureRun;
+pub use plan::{Plan, default_memory, resident_memory};
+pub use sink::{InMemory, NpyFiles, Sink};
+
+use crate::error::{KernelError, Result};
+use crate::kernel::{Block, Kernel, Real};
+use crate::store::{Columns, Layout, TilePlace};
+use mercer_data::{DType, Dataset};
+use mercer_net::progress::Progress;
+use ndarray::ArrayD;
+use plan::{Sizes, tile_side};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// A Gram matrix to be computed.
+#[derive(Clone, Copy)]
+pub struct Gram<'a, T: Real> {
+    kernel: &'a dyn Kernel<T>,
+    rows: &'a [Dataset],
+    columns: Option<&'a [Dataset]>,
+    memory: Option<usize>,
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Tiles that were computed.
+    pub tiles: usize,
+    /// Seconds of work, without reading and writing.
+    pub seconds: f64,
+    /// Seconds of reading data.
+    pub reading: f64,
+    /// Seconds of writing results, as far as the work had to wait for it.
+    pub writing: f64,
+    /// Work in 10⁹ operations.
+    pub gflop: f64,
+}
+
+impl<'a, T: Real> Gram<'a, T> {
+    /// The matrix of a data set (one [`Dataset`] per input of the kernel) with itself.
+    pub fn new(kernel: &'a dyn Kernel<T>, rows: &'a [Dataset]) -> Self {
+        Self { kernel, rows, columns: None, memory: None }
+    }
+
+    /// Compares with these samples instead: they become the columns.
+    pub fn against(mut self, columns: &'a [Dataset]) -> Self {
+        self.columns = Some(columns);
+        self
+    }
+
+    /// Keeps within so many bytes, all that the process holds included.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Shape and tiles of the result.
+    pub fn layout(&self) -> Layout {
+        let count = |data: &[Dataset]| data.first().map_or(0, Dataset::n_samples);
+        let columns = match self.columns {
+            Some(columns) => Columns::Samples { count: count(columns), symmetric: false },
+            None => Columns::Samples { count: count(self.rows), symmetric: true },
+        };
+        let (arrays, per_sample) = (self.kernel.parts(), self.kernel.per_sample());
+        let tile = tile_side(&self.kernel.cost(), per_sample, arrays.len(), size_of::<T>());
+        Layout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
+    }
+
+    fn sizes(&self, layout: &Layout) -> Sizes {
+        let (now, _) = resident_memory();
+        let mapped: usize = self.rows.iter().chain(self.columns.unwrap_or(&[])).map(mapped_bytes).sum();
+        let input: usize = self.rows.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
+        let threads = rayon::current_num_threads();
+        Sizes::of(layout, &self.kernel.cost(), input * size_of::<T>(), threads, now + mapped)
+    }
+
+    /// What computing these tiles will do and need. An error if the memory does not suffice.
+    pub fn plan(&self, tiles: &[usize]) -> Result<Plan> {
+        let layout = self.layout();
+        let sizes = self.sizes(&layout);
+        let symmetric = layout.is_symmetric();
+        let memory = self.memory.unwrap_or_else(default_memory);
+        let resident = sizes.resident(layout.row_blocks(), symmetric, memory)?;
+        let cost = self.kernel.cost();
+        let (mut prepared, mut gflop) = (0, 0.0);
+        for panel in Panels::new(&layout, tiles, resident) {
+            let resident = panel.resident.iter().map(|&block| samples_of(&layout, block, layout.rows).len());
+            let streamed =
+                panel.streamed.iter().map(|(block, _)| samples_of(&layout, *block, layout.n_columns()).len());
+            prepared += panel.resident.len() + panel.streamed.len();
+            gflop += resident.chain(streamed).sum::<usize>() as f64 * cost.prepare_flops / 1e9;
+        }
+        for &tile in tiles {
+            gflop += layout.tile(tile).map_or(0.0, |place| pair_gflop(&cost, &place));
+        }
+        let used = resident.min(layout.row_blocks());
+        Ok(Plan {
+            tile: layout.tile,
+            tiles: tiles.len(),
+            blocks: [layout.row_blocks(), layout.column_blocks()],
+            resident_blocks: used,
+            prepared_blocks: prepared,
+            block_bytes: sizes.block,
+            bytes: sizes.peak(used, !(symmetric && used == layout.row_blocks())),
+            least_bytes: sizes.least(layout.row_blocks(), symmetric),
+            gflop,
+        })
+    }
+
+    /// Computes the given tiles and hands each to `sink`.
+    pub fn run(&self, tiles: &[usize], sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
+        let plan = self.plan(tiles)?;
+        let layout = self.layout();
+        let run = Run {
+            gram: self,
+            layout: &layout,
+            sink,
+            progress,
+            total: (plan.gflop * 1e3) as usize,
+            done: AtomicU64::new(0),
+            writing: AtomicU64::new(0),
+            reading: AtomicU64::new(0),
+        };
+        let start = Instant::now();
+        for panel in Panels::new(&layout, tiles, plan.resident_blocks) {
+            run.panel(&panel)?;
+        }
+        let seconds = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64 / 1e9;
+        let (reading, writing) = (seconds(&run.reading), seconds(&run.writing) / rayon::current_num_threads() as f64);
+        let total = start.elapsed().as_secs_f64();
+        Ok(Outcome {
+            tiles: tiles.len(),
+            seconds: (total - reading - writing).max(0.0),
+            reading,
+            writing,
+            gflop: plan.gflop,
+        })
+    }
+
+    /// The whole matrix in memory: one array per part of the kernel.
+    pub fn to_arrays(&self, progress: &dyn Progress) -> Result<Vec<ArrayD<T>>> {
+        let layout = self.layout();
+        let tiles: Vec<usize> = (0..layout.n_tiles()).collect();
+        let sink = InMemory::new(layout);
+        self.run(&tiles, &sink, progress)?;
+        Ok(sink.into_arrays())
+    }
+}
+
+/// The samples of a block, of so many.
+fn samples_of(layout: &Layout, block: usize, samples: usize) -> Range<usize> {
+    block * layout.tile..((block + 1) * layout.tile).min(samples)
+}
+
+/// The name of a scalar in stores.
+pub(crate) fn precision<T: Real>() -> DType {
+    if size_of::<T>() == 4 { DType::F32 } else { DType::F64 }
+}
+
+/// The pages of a mapped file count as resident once they have been read.
+fn mapped_bytes(data: &Dataset) -> usize {
+    data.stored_shape().iter().product::<usize>().saturating_mul(data.dtype().size())
+}
+
+fn pair_gflop(cost: &crate::kernel::Cost, place: &TilePlace) -> f64 {
+    let diagonal = place.rows == place.columns;
+    let pairs = place.rows.len() as f64 * place.columns.len() as f64;
+    cost.pair_flops * pairs * if diagonal { 0.5 } else { 1.0 } / 1e9
+}
+
+/// Blocks of rows that stay in memory, and the blocks of columns that pass by.
+struct Panel {
+    resident: Vec<usize>,
+    /// Tiles between resident blocks.
+    inside: Vec<usize>,
+    /// Other blocks of columns, with the tiles to compute.
+    streamed: Vec<(usize, Vec<usize>)>,
+}
+
+/// The panels that cover a set of tiles.
+struct Panels;
+
+impl Panels {
+    fn new(layout: &Layout, tiles: &[usize], resident: usize) -> Vec<Panel> {
+        let mut by_panel: Vec<Vec<(usize, TilePlace)>> =
+            (0..layout.row_blocks().div_ceil(resident.max(1))).map(|_| Vec::new()).collect();
+        for &tile in tiles {
+            if let Some(place) = layout.tile(tile) {
+                by_panel[place.row_block / resident.max(1)].push((tile, place));
+            }
+        }
+        by_panel.into_iter().filter(|tiles| !tiles.is_empty()).map(|tiles| Self::panel(layout, &tiles)).collect()
+    }
+
+    fn panel(layout: &Layout, tiles: &[(usize, TilePlace)]) -> Panel {
+        let mut resident: Vec<usize> = tiles.iter().map(|(_, place)| place.row_block).collect();
+        resident.sort_unstable();
+        resident.dedup();
+        let mut panel = Panel { resident, inside: Vec::new(), streamed: Vec::new() };
+        let mut passing: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (tile, place) in tiles {
+            if layout.is_symmetric() && panel.resident.binary_search(&place.column_block).is_ok() {
+                panel.inside.push(*tile);
+            } else {
+                passing.entry(place.column_block).or_default().push(*tile);
+            }
+        }
+        panel.streamed = passing.into_iter().collect();
+        panel.streamed.sort_unstable_by_key(|(block, _)| *block);
+        panel
+    }
+}
+
+/// A run under way.
+struct Run<'a, T: Real> {
+    gram: &'a Gram<'a, T>,
+    layout: &'a Layout,
+    sink: &'a dyn Sink<T>,
+    progress: &'a dyn Progress,
+    /// Work in millions of operations.
+    total: usize,
+    done: AtomicU64,
+    /// Nanoseconds.
+    writing: AtomicU64,
+    reading: AtomicU64,
+}
+
+impl<T: Real> Run<'_, T> {
+    fn panel(&self, panel: &Panel) -> Result<()> {
+        let mut blocks = HashMap::new();
+        for &block in &panel.resident {
+            blocks.insert(block, self.prepare(self.gram.rows, samples_of(self.layout, block, self.layout.rows))?);
+        }
+        self.tiles(&panel.inside, |place| (&blocks[&place.row_block], &blocks[&place.column_block]))?;
+        for (column, tiles) in &panel.streamed {
+            let data = self.gram.columns.unwrap_or(self.gram.rows);
+            let passing = self.prepare(data, samples_of(self.layout, *column, self.layout.n_columns()))?;
+            self.tiles(tiles, |place| (&blocks[&place.row_block], &passing))?;
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, data: &[Dataset], rows: Range<usize>) -> Result<Block> {
+        self.check_cancelled()?;
+        let start = Instant::now();
+        let inputs = read::<T>(data, rows.clone())?;
+        self.reading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+        let block = self.gram.kernel.prepare(&slices, rows.len()).map_err(|error| error.shifted(rows.start))?;
+        self.advance(self.gram.kernel.cost().prepare_flops * rows.len() as f64 / 1e9);
+        Ok(block)
+    }
+
+    fn tiles<'b>(&self, tiles: &[usize], pair: impl Fn(&TilePlace) -> (&'b Block, &'b Block) + Sync) -> Result<()> {
+        let n_parts = self.layout.arrays.len();
+        tiles.par_iter().try_for_each_init(Vec::new, |buffer: &mut Vec<T>, &index| {
+            self.check_cancelled()?;
+            let Some(place) = self.layout.tile(index) else { return Ok(()) };
+            let (a, b) = pair(&place);
+            let (height, width) = self.layout.tile_shape(&place);
+            let size = height * width;
+            buffer.resize(n_parts * size, T::zero());
+            self.gram.kernel.contract(a, b, buffer);
+            let start = Instant::now();
+            let matrices: Vec<&[T]> = buffer.chunks_exact(size.max(1)).collect();
+            if let Some(at) = buffer.iter().position(|x| !x.is_finite()) {
+                let (row, column) = (at % size / width / self.layout.per_sample, at % width / self.layout.per_sample);
+                return Err(KernelError::Overflow {
+                    row: place.rows.start + row,
+                    column: place.columns.start + column,
+                });
+            }
+            self.sink.write(index, &place, &matrices)?;
+            self.writing.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            self.advance(pair_gflop(&self.gram.kernel.cost(), &place));
+            Ok(())
+        })
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        if self.progress.cancelled() { Err(KernelError::Cancelled) } else { Ok(()) }
+    }
+
+    fn advance(&self, gflop: f64) {
+        let done = (gflop * 1e3) as u64 + self.done.fetch_add((gflop * 1e3) as u64, Ordering::Relaxed);
+        self.progress.report((done as usize).min(self.total), self.total, "");
+    }
+}
+
+/// Some samples, per input.
+pub(crate) fn read<T: Real>(data: &[Dataset], rows: Range<usize>) -> Result<Vec<Vec<T>>> {
+    data.iter()
+        .map(|dataset| {
+            let array = dataset.rows::<T>(rows.clone())?;
+            Ok(if array.is_standard_layout() {
+                array.into_raw_vec_and_offset().0
+            } else {
+                array.iter().copied().collect()
+            })
+        })
+        .collect()
+}

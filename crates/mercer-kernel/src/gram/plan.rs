@@ -1,0 +1,135 @@
+//! What a run will do and need, before it begins.
+//!
+//! A panel of blocks of rows stays resident while the blocks of the columns pass by, so that with `R` resident of `B` blocks
+//! a symmetric matrix takes about `B·(B/R + 1)/2` prepares instead of `B`.
+
+use crate::error::{KernelError, Result};
+use crate::kernel::Cost;
+use crate::store::Layout;
+use serde::Serialize;
+
+/// Samples of a tile: more bring nothing, and progress would be seldom saved.
+const LARGEST_TILE: usize = 256;
+
+/// A prepared block should not be larger than this, as long as it has sixteen samples.
+const BLOCK_BYTES: usize = 320 << 20;
+
+/// A prepared block should not be larger than this, as long as it has two.
+const LARGE_BLOCK_BYTES: usize = 1 << 30;
+
+/// A tile should not be larger than this.
+const TILE_BYTES: usize = 64 << 20;
+
+/// The samples of a tile: a power of two that depends on the kernel alone, never on memory or threads, so that results do
+/// not depend on those either.
+pub(crate) fn tile_side(cost: &Cost, per_sample: usize, parts: usize, element: usize) -> usize {
+    let mut side = LARGEST_TILE;
+    while side > 1 {
+        let block = side.saturating_mul(cost.sample_bytes);
+        let rows = side.saturating_mul(per_sample);
+        let tile = rows.saturating_mul(rows).saturating_mul(element).saturating_mul(parts);
+        let block_fits = block <= if side > 16 { BLOCK_BYTES } else { LARGE_BLOCK_BYTES };
+        if block_fits && tile <= TILE_BYTES {
+            break;
+        }
+        side /= 2;
+    }
+    side
+}
+
+/// The samples of a block of features: large, for the sketches that make their projection once per block.
+pub(crate) fn feature_side(n_features: usize, element: usize) -> usize {
+    let row = n_features.saturating_mul(element).max(1);
+    (TILE_BYTES / row).clamp(16, 2048).next_power_of_two() / 2 * 2
+}
+
+/// What a run will do and need.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Samples per side of a tile.
+    pub tile: usize,
+    /// Tiles to compute.
+    pub tiles: usize,
+    /// Blocks of rows, and of columns.
+    pub blocks: [usize; 2],
+    /// Blocks that stay in memory while others pass by.
+    pub resident_blocks: usize,
+    /// Blocks that are prepared, again or for the first time.
+    pub prepared_blocks: usize,
+    /// Bytes of one prepared block.
+    pub block_bytes: usize,
+    /// Bytes at the peak, with what the process holds already.
+    pub bytes: usize,
+    /// The least memory with which the run can be done.
+    pub least_bytes: usize,
+    /// Work in 10⁹ operations.
+    pub gflop: f64,
+}
+
+/// The sizes that memory is planned from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// What the process holds already, and what data it maps.
+    pub(crate) base: usize,
+    /// A prepared block with the samples that it is made from.
+    pub(crate) block: usize,
+    /// What the threads need at the same time.
+    pub(crate) working: usize,
+}
+
+impl Sizes {
+    pub(crate) fn of(layout: &Layout, cost: &Cost, input_bytes: usize, threads: usize, base: usize) -> Self {
+        let element = layout.precision.size();
+        let side = layout.tile.min(layout.rows.max(layout.n_columns()));
+        let rows = side * layout.per_sample;
+        let columns = rows.min(layout.n_columns().saturating_mul(layout.per_sample));
+        // A tile is written from a copy: padded, and for its mirror image transposed.
+        let tile = (3 + cost.contract_tiles) * rows * columns * element * layout.arrays.len();
+        let contract = tile + cost.contract_bytes * side;
+        let reading = 3 * side * input_bytes;
+        Self { base, block: side * cost.sample_bytes, working: threads * cost.prepare_bytes.max(contract) + reading }
+    }
+
+    /// The peak with so many blocks resident and one passing by.
+    pub(crate) fn peak(&self, resident: usize, streams: bool) -> usize {
+        let blocks = resident.saturating_add(usize::from(streams));
+        self.base.saturating_add(self.working).saturating_add(blocks.saturating_mul(self.block))
+    }
+
+    /// The blocks that can stay, out of those there are; an error if not even one can, with one passing by.
+    pub(crate) fn resident(&self, blocks: usize, one_side: bool, memory: usize) -> Result<usize> {
+        if one_side && self.peak(blocks, false) <= memory {
+            return Ok(blocks);
+        }
+        let needed = self.least(blocks, one_side);
+        if needed > memory {
+            return Err(KernelError::Memory { allowed: memory, needed });
+        }
+        let room = memory - self.base - self.working;
+        Ok((room / self.block.max(1)).saturating_sub(1).clamp(1, blocks))
+    }
+
+    /// The least memory that would do.
+    pub(crate) fn least(&self, blocks: usize, one_side: bool) -> usize {
+        self.peak(1, !(one_side && blocks == 1))
+    }
+}
+
+/// The memory that the process holds now, and its peak so far, in bytes; zero where the system does not tell.
+pub fn resident_memory() -> (usize, usize) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        let kibibytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kibibytes * 1024)
+    };
+    (field("VmRSS:").unwrap_or(0), field("VmHWM:").unwrap_or(0))
+}
+
+/// The memory to use if nothing is said: three quarters of what is free, or four gigabytes where the system does not tell.
+pub fn default_memory() -> usize {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("MemAvailable:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok());
+    kibibytes.map_or(4 << 30, |kibibytes| kibibytes / 4 * 3 * 1024)
+}

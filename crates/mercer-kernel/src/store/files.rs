@@ -1,0 +1,153 @@
+//! Files of a store: atomic, durable, and nowhere but in its folder.
+//!
+//! A chunk is written to a temporary file in `ARRAY/.parts`, flushed to the disk, renamed to its place, and the folder
+//! is flushed after that. Temporaries are kept in one folder, so that those of killed processes are found without
+//! looking through all chunks; a writer holds a lock on its own, which the system drops when the process ends, so that a
+//! live one is never taken for stale.
+
+use super::error::{Result, StoreError, io_error};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// The folder of temporaries in the folder of an array.
+const PARTS: &str = ".parts";
+
+/// Between the creation of a temporary and its lock there is a moment; this is far longer.
+const GRACE: Duration = Duration::from_secs(600);
+
+/// A builder of temporaries with the permissions of ordinary files and folders.
+pub(super) fn temporary<'a>(mode: u32) -> tempfile::Builder<'a, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".mercer-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder
+}
+
+/// Writes the file `array/folders[0]/…/name`, replacing one that is there, and making the folders that are not.
+pub(super) fn write(array: &Path, folders: &[String], name: &str, parts: &[&[u8]]) -> Result<()> {
+    let temporaries = make_folder(array, PARTS)?;
+    let mut folder = array.to_owned();
+    for own in folders {
+        folder = make_folder(&folder, own)?;
+    }
+    let path = folder.join(name);
+    let mut file = temporary(0o666).tempfile_in(&temporaries).map_err(io_error(&path))?;
+    // Where the file system has no locks, temporaries are never taken for stale.
+    let _ = file.as_file().try_lock();
+    let written = parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| file.as_file().sync_all());
+    written.map_err(io_error(&path))?;
+    file.persist(&path).map_err(|error| io_error(&path)(error.error))?;
+    sync_folder(&folder)
+}
+
+/// Opens the file `array/folders[0]/…/name`, if it is there.
+pub(super) fn open(array: &Path, folders: &[String], name: &str) -> Result<Option<File>> {
+    let mut folder = array.to_owned();
+    for own in folders {
+        folder.push(own);
+        if !is_folder(&folder)? {
+            return Ok(None);
+        }
+    }
+    let path = folder.join(name);
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_file() => File::open(&path).map(Some).map_err(io_error(&path)),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error(&path)(error)),
+    }
+}
+
+/// The folder of this name in another; made if it is not there, refused if it is something else.
+fn make_folder(parent: &Path, name: &str) -> Result<std::path::PathBuf> {
+    let path = parent.join(name);
+    if !is_folder(&path)? {
+        match fs::create_dir(&path) {
+            // Another writer was faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => made.map_err(io_error(&path))?,
+        }
+        sync_folder(parent)?;
+        is_folder(&path)?;
+    }
+    Ok(path)
+}
+
+/// Whether there is a folder. Anything else of that name is an error: a link might lead out of the store.
+pub(super) fn is_folder(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Ok(true),
+        Ok(_) => Err(StoreError::Malformed {
+            place: path.display().to_string(),
+            reason: "a folder is expected here".to_owned(),
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io_error(path)(error)),
+    }
+}
+
+/// Makes what was created or renamed in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<()> {
+    if cfg!(unix) { File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error(folder)) } else { Ok(()) }
+}
+
+/// Removes temporaries in an array's folder that nobody writes to any more. They never hurt, so failure does not either.
+pub(super) fn remove_stale(array: &Path) {
+    let Ok(entries) = fs::read_dir(array.join(PARTS)) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_ours =
+            entry.file_name().to_str().is_some_and(|name| name.starts_with(".mercer-") && name.ends_with(".part"));
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) && is_stale(&path).unwrap_or(false) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn is_stale(path: &Path) -> io::Result<bool> {
+    let file = File::open(path)?;
+    let age = SystemTime::now().duration_since(file.metadata()?.modified()?).unwrap_or_default();
+    Ok(age > GRACE && file.try_lock().is_ok())
+}
+
+/// Calls `found` with every chunk of the grid that is there, by listing folders.
+///
+/// Names that are no chunk's, and entries of another kind, are passed over.
+pub(super) fn list(folder: &Path, grid: &[usize], found: &mut impl FnMut(&[usize])) -> Result<()> {
+    fn descend(folder: &Path, grid: &[usize], key: &mut Vec<usize>, found: &mut impl FnMut(&[usize])) -> Result<()> {
+        let Some((&length, rest)) = grid.split_first() else { return Ok(()) };
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(io_error(folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(io_error(folder))?;
+            let Some(index) = entry.file_name().to_str().and_then(decimal).filter(|&index| index < length) else {
+                continue;
+            };
+            let kind = entry.file_type().map_err(io_error(folder))?;
+            key.push(index);
+            if rest.is_empty() && kind.is_file() {
+                found(key);
+            } else if !rest.is_empty() && kind.is_dir() {
+                descend(&entry.path(), rest, key, found)?;
+            }
+            key.pop();
+        }
+        Ok(())
+    }
+    descend(folder, grid, &mut Vec::with_capacity(grid.len()), found)
+}
+
+/// A number as keys are written: `01` and `+1` are none.
+fn decimal(name: &str) -> Option<usize> {
+    name.parse().ok().filter(|number: &usize| number.to_string() == name)
+}

@@ -1,0 +1,187 @@
+//! Tiles: which are there, writing one, reading one.
+
+use super::error::{Result, StoreError, io_error};
+use super::layout::TilePlace;
+use super::{Store, chunk, files};
+use mercer_data::Element;
+use std::io::Read;
+use std::path::PathBuf;
+
+impl Store {
+    /// The number of tiles to compute.
+    pub fn n_tiles(&self) -> usize {
+        self.layout().n_tiles()
+    }
+
+    /// Where a tile is. They are counted row by row; of a symmetric matrix only those of the upper triangle.
+    pub fn tile(&self, index: usize) -> Result<TilePlace> {
+        let (place, n_tiles) = (self.place(), self.n_tiles());
+        self.layout().tile(index).ok_or(StoreError::UnknownTile { place, tile: index, n_tiles })
+    }
+
+    /// Whether a tile is there, with its mirror image, in all arrays.
+    pub fn is_done(&self, index: usize) -> Result<bool> {
+        for (row, column) in self.chunks_of(&self.tile(index)?) {
+            for array in 0..self.folders.len() {
+                let (folders, name) = self.key(row, column);
+                if files::open(&self.folders[array], &folders, &name)?.is_none() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The tiles that are not done, in order. Folders are listed, not files asked for one by one.
+    ///
+    /// Other processes may finish some of them the moment after.
+    pub fn missing(&self) -> Result<Vec<usize>> {
+        let layout = self.layout();
+        let mut done = vec![true; self.n_tiles()];
+        for folder in &self.folders {
+            // Per tile, whether it is there, and whether its mirror image is; one on the diagonal is its own.
+            let mut seen = vec![[false, !layout.is_symmetric()]; self.n_tiles()];
+            files::list(&folder.join("c"), &layout.grid(), &mut |key| {
+                let (row, column) = layout.blocks(key);
+                let seen = &mut seen[layout.tile_of(row, column)];
+                match layout.is_symmetric() {
+                    true => {
+                        seen[0] |= row <= column;
+                        seen[1] |= row >= column;
+                    }
+                    false => seen[0] = true,
+                }
+            })?;
+            done.iter_mut().zip(seen).for_each(|(done, seen)| *done &= seen == [true; 2]);
+        }
+        Ok((0..self.n_tiles()).filter(|&tile| !done[tile]).collect())
+    }
+
+    /// Writes a tile: per array its entries as a row-major matrix of [`Layout::tile_shape`](super::Layout::tile_shape).
+    ///
+    /// Of a symmetric matrix the mirror image is written too; a tile on the diagonal is stored as it is given. Threads and
+    /// processes may write at the same time, even the same tile.
+    pub fn write<T: Element>(&self, index: usize, matrices: &[&[T]]) -> Result<()> {
+        let (layout, tile) = (self.layout(), self.tile(index)?);
+        let misfit = |reason: String| Err(StoreError::Misfit { place: self.place(), tile: index, reason });
+        if T::DTYPE != layout.precision {
+            return misfit(format!("the store holds {}, not {}", layout.precision, T::DTYPE));
+        }
+        if matrices.len() != layout.arrays.len() {
+            return misfit(format!("{} matrices are given for {} arrays", matrices.len(), layout.arrays.len()));
+        }
+        let (rows, columns) = layout.tile_shape(&tile);
+        for (values, name) in matrices.iter().zip(&layout.arrays) {
+            if values.len() != rows * columns {
+                let expected = format!("{} entries are given for {rows} × {columns}", values.len());
+                return misfit(format!("array {name:?}: {expected}"));
+            }
+            if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+                let (row, column) = (at / columns, at % columns);
+                return misfit(format!("array {name:?} is {} at row {row}, column {column} of the tile", values[at]));
+            }
+        }
+        for (values, folder) in matrices.iter().zip(&self.folders) {
+            let chunk_shape = layout.chunk_matrix();
+            for (row, column) in self.chunks_of(&tile) {
+                let (bytes, checksum) = if row == tile.row_block {
+                    chunk::encode(values, (rows, columns), chunk_shape)
+                } else {
+                    chunk::encode(&chunk::transpose(values, (rows, columns)), (columns, rows), chunk_shape)
+                };
+                let (folders, name) = self.key(row, column);
+                files::write(folder, &folders, &name, &[&bytes, &checksum])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a tile of an array, as it was written. `T` may be wider than what is stored.
+    pub fn read<T: Element>(&self, array: &str, index: usize) -> Result<Vec<T>> {
+        let (array, place) = (self.array(array)?, self.tile(index)?);
+        self.check_width::<T>()?;
+        self.read_chunk(array, &place)
+    }
+
+    /// The numbers of a chunk that belong to the array.
+    pub(super) fn read_chunk<T: Element>(&self, array: usize, place: &TilePlace) -> Result<Vec<T>> {
+        let layout = self.layout();
+        let bytes = self.load(array, place.row_block, place.column_block)?;
+        Ok(chunk::decode(&bytes, layout.precision, layout.tile_shape(place), layout.chunk_matrix()))
+    }
+
+    /// The bytes of a whole chunk, checked and without their checksum.
+    pub(super) fn load(&self, array: usize, row_block: usize, column_block: usize) -> Result<Vec<u8>> {
+        let layout = self.layout();
+        let tile = layout.tile_of(row_block, column_block);
+        let name = || layout.arrays[array].clone();
+        let path = self.chunk_path(array, row_block, column_block);
+        let damaged = |why: String| StoreError::Damaged { array: name(), tile, file: path.display().to_string(), why };
+        let (folders, file_name) = self.key(row_block, column_block);
+        let Some(file) = files::open(&self.folders[array], &folders, &file_name)? else {
+            return Err(StoreError::Missing { place: self.place(), array: name(), tile });
+        };
+        let (expected, found) = (self.chunk_bytes(), file.metadata().map_err(io_error(&path))?.len());
+        if found != expected as u64 {
+            return Err(damaged(format!("it has {found} bytes instead of {expected}")));
+        }
+        let mut bytes = self.reserve(expected)?;
+        file.take(expected as u64).read_to_end(&mut bytes).map_err(io_error(&path))?;
+        chunk::check(bytes).map_err(damaged)
+    }
+
+    /// The bytes of the file of a chunk.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        let (rows, columns) = self.layout().chunk_matrix();
+        rows * columns * self.layout().precision.size() + chunk::CHECKSUM
+    }
+
+    /// Room for so many numbers, or an error.
+    pub(super) fn reserve<T>(&self, count: usize) -> Result<Vec<T>> {
+        let mut values = Vec::new();
+        let bytes = count.saturating_mul(size_of::<T>());
+        values.try_reserve_exact(count).map_err(|_| StoreError::Memory { place: self.place(), bytes })?;
+        Ok(values)
+    }
+
+    /// The chunks of a tile: itself, and its mirror image if it has one.
+    pub(super) fn chunks_of(&self, place: &TilePlace) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (row, column) = (place.row_block, place.column_block);
+        let mirror = (self.layout().is_symmetric() && row != column).then_some((column, row));
+        std::iter::once((row, column)).chain(mirror)
+    }
+
+    /// The file of a chunk.
+    pub(super) fn chunk_path(&self, array: usize, row_block: usize, column_block: usize) -> PathBuf {
+        let (folders, name) = self.key(row_block, column_block);
+        self.folders[array].join(folders.iter().collect::<PathBuf>()).join(name)
+    }
+
+    /// The folders and the name of a chunk's file in the folder of its array: `c/3/5`.
+    fn key(&self, row_block: usize, column_block: usize) -> (Vec<String>, String) {
+        let mut parts: Vec<String> = self.layout().key(row_block, column_block).iter().map(usize::to_string).collect();
+        let name = parts.pop().unwrap_or_default();
+        parts.insert(0, "c".to_owned());
+        (parts, name)
+    }
+
+    /// The number of an array.
+    pub(super) fn array(&self, name: &str) -> Result<usize> {
+        let available = &self.layout().arrays;
+        available.iter().position(|own| own == name).ok_or_else(|| StoreError::UnknownArray {
+            place: self.place(),
+            name: name.to_owned(),
+            available: available.clone(),
+        })
+    }
+
+    /// Refuses to read into a narrower type.
+    pub(super) fn check_width<T: Element>(&self) -> Result<()> {
+        let stored = self.layout().precision;
+        if T::DTYPE.size() < stored.size() {
+            let (stored, asked) = (stored.to_string(), T::DTYPE.to_string());
+            return Err(StoreError::Narrower { place: self.place(), stored, asked });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether a store is what was written.
+
+use super::error::{Result, StoreError};
+use super::{Store, chunk};
+use mercer_net::progress::Progress;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a store was found to be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// All tiles.
+    pub n_tiles: usize,
+    /// The tiles that are there, damaged or not.
+    pub done: usize,
+    /// The tiles that are not.
+    pub missing: Vec<usize>,
+    /// What is not as it was written, tile by tile.
+    pub damaged: Vec<Damage>,
+    /// The bytes of the tiles that are there, in all arrays.
+    pub bytes: u64,
+}
+
+/// A tile of an array that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// The array.
+    pub array: String,
+    /// The tile.
+    pub tile: usize,
+    /// The file: of the tile or of its mirror image.
+    pub file: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Report {
+    /// Whether all tiles are there.
+    pub fn is_complete(&self) -> bool {
+        self.missing.is_empty()
+    }
+}
+
+impl Store {
+    /// Reads all tiles that are done and checks sizes, checksums, and that mirror images are such.
+    pub fn verify(&self, progress: &dyn Progress) -> Result<Report> {
+        let (n_tiles, missing) = (self.n_tiles(), self.missing()?);
+        let mut waiting = missing.iter().copied().peekable();
+        let done: Vec<usize> = (0..n_tiles).filter(|tile| waiting.next_if_eq(tile).is_none()).collect();
+        let checked = AtomicUsize::new(0);
+        let check = |&tile: &usize| -> Result<(Vec<Damage>, u64)> {
+            if progress.cancelled() {
+                return Err(StoreError::Cancelled);
+            }
+            let mut damaged = Vec::new();
+            for array in 0..self.folders.len() {
+                self.check_tile(array, tile, &mut damaged)?;
+            }
+            progress.report(1 + checked.fetch_add(1, Ordering::Relaxed), done.len(), "tiles");
+            let n_files = self.chunks_of(&self.tile(tile)?).count() * self.folders.len();
+            Ok((damaged, (n_files * self.chunk_bytes()) as u64))
+        };
+        let found: Vec<_> = done.par_iter().map(check).collect::<Result<_>>()?;
+        let bytes = found.iter().map(|(_, bytes)| bytes).sum();
+        let damaged = found.into_iter().flat_map(|(damaged, _)| damaged).collect();
+        Ok(Report { n_tiles, done: done.len(), missing, damaged, bytes })
+    }
+
+    fn check_tile(&self, array: usize, tile: usize, damaged: &mut Vec<Damage>) -> Result<()> {
+        let layout = self.layout();
+        let name = || layout.arrays[array].clone();
+        let mut sound = Vec::new();
+        let mut last = String::new();
+        for (row, column) in self.chunks_of(&self.tile(tile)?) {
+            let file = self.chunk_path(array, row, column).display().to_string();
+            match self.load(array, row, column) {
+                Ok(bytes) => sound.push(bytes),
+                Err(StoreError::Damaged { why, .. }) => {
+                    damaged.push(Damage { array: name(), tile, file: file.clone(), why })
+                }
+                // What the system cannot read is lost too, and is no reason not to look at the rest.
+                Err(StoreError::Io { source, .. }) => {
+                    damaged.push(Damage { array: name(), tile, file: file.clone(), why: source.to_string() });
+                }
+                Err(other) => return Err(other),
+            }
+            last = file;
+        }
+        if let [tile_bytes, mirror] = &sound[..]
+            && !chunk::are_mirrored(tile_bytes, mirror, layout.precision, layout.chunk_matrix().0)
+        {
+            let why = "it is not the mirror image of the other half".to_owned();
+            damaged.push(Damage { array: name(), tile, file: last, why });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! The table of kernels. To test another one, add it here: it inherits all checks of `suite.rs`.
+
+use crate::jacobian::Tangents;
+use crate::networks::Case;
+use mercer_kernel::empirical::layer_names;
+use mercer_kernel::{
+    Activations, Conjugate, Directions, Features, Form, Kernel, Kind, Normalised, Ntk, Product, Real, Scaled,
+    Selection, Sum,
+};
+use mercer_net::graph::Origin;
+use mercer_net::network::find;
+use std::sync::Arc;
+
+/// A kernel of a network, and what is known of it.
+pub(crate) struct Member<T> {
+    pub(crate) name: String,
+    pub(crate) kernel: Arc<dyn Kernel<T>>,
+    /// The tangent kernel that it is.
+    pub(crate) tangents: Option<Tangents>,
+    /// By how much single precision may differ from double, in relative Frobenius norm.
+    pub(crate) single: f64,
+}
+
+/// Rounding of some ten thousand terms, twice.
+const SINGLE: f64 = 2e-5;
+
+/// All kernels of a network.
+pub(crate) fn members<T: Real>(case: &Case) -> Vec<Member<T>> {
+    let mut table = tangent_kernels(case);
+    table.extend(feature_maps(case));
+    table.extend(combinations(case));
+    table
+}
+
+fn member<T: Real>(name: &str, kernel: impl Kernel<T> + 'static, tangents: Option<Tangents>) -> Member<T> {
+    Member { name: name.to_owned(), kernel: Arc::new(kernel), tangents, single: SINGLE }
+}
+
+fn ntk<T: Real>(case: &Case, kind: Kind) -> Ntk<T> {
+    Ntk::new(&case.network, &case.shapes(), kind).expect("a kernel")
+}
+
+fn tangent_kernels<T: Real>(case: &Case) -> Vec<Member<T>> {
+    let c = case.n_outputs();
+    let unit = |at: usize| Tangents::all(c, false).rows[at].clone();
+    let (full, trace) = (Tangents::all(c, true), Tangents::all(c, false));
+    let scalar = |row: Vec<f64>| Tangents { rows: vec![row], ..Tangents::all(c, false) };
+    let of = |kind, selection: &Selection| Ntk::of(&case.network, &case.shapes(), kind, selection).expect("a kernel");
+    let mut table = vec![
+        member("full", ntk(case, Kind::Full), Some(full.clone())),
+        member("trace", ntk(case, Kind::Trace), Some(trace.clone())),
+        member("pseudo", ntk(case, Kind::Pseudo), Some(scalar(vec![1.0 / (c as f64).sqrt(); c]))),
+        member("logit", ntk(case, Kind::Logit(c - 1)), Some(scalar(unit(c - 1)))),
+        member("trace by layer", ntk(case, Kind::Trace).by_layer(), Some(trace.clone())),
+        member("full by layer", ntk(case, Kind::Full).by_layer(), Some(full.clone())),
+    ];
+    // All pairs of hundreds of positions take minutes and show nothing that dozens do not.
+    let positions = ntk::<T>(case, Kind::Trace).choices().iter().map(|choice| choice.positions).max();
+    let forms = if positions > Some(100) { &[Form::Explicit][..] } else { &[Form::Explicit, Form::Factored] };
+    for &form in forms {
+        table.push(member(&format!("full {form:?}"), ntk(case, Kind::Full).with_form(form), Some(full.clone())));
+        table.push(member(&format!("trace {form:?}"), ntk(case, Kind::Trace).with_form(form), Some(trace.clone())));
+        let pseudo = ntk(case, Kind::Pseudo).with_form(form).by_layer();
+        table.push(member(&format!("pseudo {form:?} by layer"), pseudo, None));
+    }
+    let chosen = vec![c - 1, 0];
+    let selection = Selection { components: Some(chosen.clone()), ..Selection::default() };
+    let rows = vec![unit(c - 1), unit(0)];
+    table.push(member("components", of(Kind::Full, &selection), Some(Tangents { rows, ..full.clone() })));
+    let signs: Vec<f64> = (0..c).map(|at| if at % 2 == 0 { 1.0 } else { -0.5 }).collect();
+    let selection = Selection { combine: Some(signs.clone()), ..Selection::default() };
+    table.push(member("combine", of(Kind::Trace, &selection), Some(scalar(signs))));
+    let layers = layer_names(&case.network.graph(&case.shapes()).expect("a graph"));
+    for (name, layer) in [("first layer", layers.first()), ("last layer", layers.last())] {
+        let layer = layer.expect("a layer").clone();
+        let selection = Selection { parameters: vec![layer.clone()], ..Selection::default() };
+        table.push(member(name, of(Kind::Trace, &selection), Some(Tangents { layer: Some(layer), ..trace.clone() })));
+    }
+    table
+}
+
+/// Names of two values on the way to the output.
+pub(crate) fn two_nodes(case: &Case) -> Vec<String> {
+    let graph = case.network.graph(&case.shapes()).expect("a graph");
+    let named = |value: &&mercer_net::graph::Value| {
+        let found = find(&graph, &value.name).is_ok_and(|id| std::ptr::eq(graph.value(id), *value));
+        found && value.meta.is_batched() && matches!(value.origin, Origin::Node(_))
+    };
+    let names: Vec<&str> = graph.values().iter().filter(named).map(|value| value.name.as_str()).collect();
+    vec![names[names.len() / 3].to_owned(), names[names.len() * 2 / 3].to_owned()]
+}
+
+fn activations<T: Real>(case: &Case) -> Features<Activations<T>> {
+    let nodes = two_nodes(case);
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    Features(Activations::new(&case.network, &case.shapes(), &nodes).expect("features"))
+}
+
+fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
+    let directions = |kind, selection: &Selection| {
+        Directions::new(&case.network, &case.shapes(), kind, selection, 5, 7).expect("directions")
+    };
+    let all = Selection::default();
+    let combine = Selection { combine: Some(vec![0.5; case.n_outputs()]), ..Selection::default() };
+    // A difference of two values loses half of the digits.
+    let step = T::epsilon().wide().sqrt();
+    let differences = directions(Kind::Trace, &all).by_differences(step).expect("a step");
+    let mut table = vec![
+        member("activations", activations(case), None),
+        member("directions, trace", Features(directions(Kind::Trace, &all)), None),
+        member("directions, signs", Features(directions(Kind::Pseudo, &all).signs()), None),
+        member("directions, combine", Features(directions(Kind::Full, &combine)), None),
+        Member { single: 0.05, ..member("differences", Features(differences), None) },
+    ];
+    if let Ok(conjugate) = Conjugate::new(&case.network, &case.shapes(), None) {
+        table.push(member("conjugate", Features(conjugate), None));
+    }
+    table
+}
+
+fn combinations<T: Real>(case: &Case) -> Vec<Member<T>> {
+    let c = case.n_outputs();
+    let trace = || Arc::new(ntk(case, Kind::Trace)) as Arc<dyn Kernel<T>>;
+    let full = || Arc::new(ntk(case, Kind::Full)) as Arc<dyn Kernel<T>>;
+    let layers = Arc::new(ntk(case, Kind::Trace).by_layer());
+    let normalised = |full| Some(Tangents { normalised: true, ..Tangents::all(c, full) });
+    let embedding = || Arc::new(activations(case)) as Arc<dyn Kernel<T>>;
+    // Half of the kernel twice.
+    let half = |kernel| Arc::new(Scaled::new(kernel, T::of(0.5)).expect("a factor")) as Arc<dyn Kernel<T>>;
+    let twice = Sum::new(vec![half(full()), half(full())]).expect("a sum");
+    let both = Sum::new(vec![trace(), embedding()]).expect("a sum");
+    let nested = Product::new(vec![Arc::new(both.clone()), Arc::new(Normalised::new(trace()))]).expect("a product");
+    vec![
+        member("sum", twice, Some(Tangents::all(c, true))),
+        member("sum of two", both, None),
+        member("product", Product::new(vec![trace(), embedding()]).expect("a product"), None),
+        member("product of a sum", nested, None),
+        member("scaled by layer", Scaled::new(layers.clone(), T::of(3.0)).expect("a factor"), None),
+        member("normalised trace", Normalised::new(trace()), normalised(false)),
+        Member {
+            single: SINGLE * spread(&*full(), case),
+            ..member("normalised full", Normalised::new(full()), normalised(true))
+        },
+        member("normalised by layer", Normalised::new(layers), None),
+        member("normalised embedding", Normalised::new(embedding()), None),
+    ]
+}
+
+/// How much longer the longest gradient is than the shortest: rounding is relative to the former, normalisation to the latter.
+fn spread<T: Real>(kernel: &dyn Kernel<T>, case: &Case) -> f64 {
+    let block = kernel.prepare(&[&case.rows::<T>(0..case.samples)], case.samples).expect("prepares");
+    let diagonal = kernel.diagonal(&block);
+    let (most, least) = diagonal
+        .iter()
+        .fold((0.0, f64::INFINITY), |(most, least): (f64, f64), x| (most.max(x.wide()), least.min(x.wide())));
+    (most / least).sqrt()
+}

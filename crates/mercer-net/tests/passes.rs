@@ -1,0 +1,88 @@
+//! Factors by passes over a few samples: the same numbers as in one pass, in the memory that was promised.
+
+use mercer_net::arch::{Activation, Cnn, Layer, Mlp, Resnet};
+use mercer_net::run::{Factor, Keep, Passes, Reverse, Target, Workspace};
+use mercer_net::{Element, Network};
+use std::sync::Arc;
+
+fn networks() -> Vec<(&'static str, Network)> {
+    let layers = [Layer::conv(8, 3), Layer::max_pool(2), Layer::conv(8, 3), Layer::average_pool(2), Layer::dense(8)];
+    let resnet = Resnet { inputs: vec![1, 16, 16], width: 8, ..Resnet::new(8, 3) };
+    vec![
+        ("mlp", Mlp::new(256, &[20, 20], 3).activation(Activation::Gelu).build(0).unwrap()),
+        ("cnn", Cnn::new(&[1, 16, 16], &layers, 3).build(0).unwrap()),
+        ("resnet", resnet.build(0).unwrap()),
+    ]
+}
+
+fn numbers<T: Element>(count: usize) -> Vec<T> {
+    (0..count).map(|i| T::of((i as f64 * 0.7).sin())).collect()
+}
+
+/// The cotangents `[seeds, outputs]` of each output on its own.
+fn one_hot<T: Element>(outputs: usize) -> Vec<T> {
+    (0..outputs * outputs).map(|at| if at % (outputs + 1) == 0 { T::one() } else { T::zero() }).collect()
+}
+
+#[test]
+fn passes_over_a_few_samples_give_what_one_pass_gives() {
+    for (name, network) in networks() {
+        let graph = network.declared_graph().unwrap();
+        let weights = network.weights::<f64>(&graph);
+        let seeds = 3;
+        for use_outer in [false, true] {
+            let outer = vec![use_outer; graph.parameters().len()];
+            let target = Target::all(&graph);
+            let mut passes = Passes::new(Arc::clone(&graph), target.clone(), &one_hot::<f64>(seeds), outer.clone());
+            let samples = 2 * passes.grain() + 1;
+            let x = numbers::<f64>(samples * 256);
+            let found = passes.factors(&weights, &[&x], samples).unwrap();
+            let mut workspace = Workspace::new(Arc::clone(&graph), &Keep::All);
+            workspace.forward(&weights, &[&x], samples).unwrap();
+            let mut reverse = Reverse::new(Arc::clone(&graph), target);
+            let cotangent = one_hot::<f64>(seeds).repeat(samples);
+            reverse.per_sample(&workspace, &weights, &cotangent, seeds);
+            for (index, factor) in found.parameters.iter().enumerate() {
+                let found = factor.as_ref().expect("all are wanted").explicit(samples, seeds);
+                let expected = reverse.gradient(index);
+                assert_eq!(found.len(), expected.len());
+                let size = expected.iter().fold(0.0f64, |size, x| size.max(x.abs()));
+                let error = found.iter().zip(expected).fold(0.0f64, |error, (a, b)| error.max((a - b).abs()));
+                // Products of other sizes add in another order.
+                assert!(error <= 1e-13 * size, "{name}, parameter {index}: {error} of {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_is_what_was_promised_and_is_used_again() {
+    for (name, network) in networks() {
+        let graph = network.declared_graph().unwrap();
+        let weights = network.weights::<f32>(&graph);
+        let outer: Vec<bool> = (0..graph.parameters().len()).map(|index| index % 2 == 0).collect();
+        let mut passes = Passes::new(Arc::clone(&graph), Target::all(&graph), &one_hot::<f32>(3), outer);
+        let samples = passes.grain() + 1;
+        let (promised, promised_factors) = (passes.bytes(), passes.factors_bytes(samples));
+        let x = numbers::<f32>(samples * 256);
+        let mut factors = passes.factors(&weights, &[&x], samples).unwrap();
+        let allocated = passes.allocated();
+        assert!(allocated <= promised, "{name}: {allocated} bytes, {promised} promised");
+        // What a primitive takes for itself is a bound, the rest is exact.
+        assert!(promised <= 2 * allocated, "{name}: {allocated} bytes, {promised} promised");
+        let places = |factors: &mercer_net::run::Factors<f32>| -> (usize, Vec<*const f32>) {
+            let parts = factors.parameters.iter().flatten().flat_map(|factor| match factor {
+                Factor::Explicit(gradient) => vec![gradient],
+                Factor::Outer { left, right, .. } => vec![left, right],
+            });
+            let parts: Vec<&Vec<f32>> = parts.collect();
+            (parts.iter().map(|part| part.capacity() * 4).sum(), parts.iter().map(|part| part.as_ptr()).collect())
+        };
+        let before = places(&factors);
+        assert_eq!(before.0, promised_factors, "{name}");
+        passes.factors_into(&weights, &[&x[..256]], 1, &mut factors).unwrap();
+        passes.factors_into(&weights, &[&x], samples, &mut factors).unwrap();
+        assert_eq!(places(&factors), before, "{name}");
+        assert_eq!(passes.allocated(), allocated, "{name}");
+    }
+}
