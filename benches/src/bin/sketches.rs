@@ -5,7 +5,7 @@
 
 use mercer_data::{Preprocess, Source};
 use mercer_kernel::sketch::{Sketch, Spec, parse};
-use mercer_kernel::{Features, Kernel, Kind, Ntk};
+use mercer_kernel::{Block, Features, Kernel, Kind, Ntk};
 use mercer_net::Network;
 use std::error::Error;
 use std::time::Instant;
@@ -52,9 +52,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 (squares, seconds) = (squares + error * error, seconds.min(time));
             }
             let error = (squares / seeds as f64).sqrt();
-            let base = *gaussian.get_or_insert(error);
-            let (each, ratio) = (1e3 * seconds / n as f64, error / base);
-            println!("| {k} | {name} | {seconds:.1} | {each:.2} | {error:.4} | {ratio:.2} |");
+            if *name == "gaussian" {
+                gaussian = Some(error);
+            }
+            let ratio = gaussian.map_or("–".to_owned(), |base| format!("{:.2}", error / base));
+            let each = 1e3 * seconds / n as f64;
+            println!("| {k} | {name} | {seconds:.1} | {each:.2} | {error:.4} | {ratio} |");
         }
     }
     Ok(())
@@ -64,8 +67,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn gram(kernel: &Ntk<f32>, x: &[f32], n: usize) -> Result<Vec<f64>, Box<dyn Error>> {
     let size = x.len() / n;
     let starts: Vec<usize> = (0..n).step_by(BLOCK).collect();
-    let prepare =
-        |start: usize| kernel.prepare(&[&x[start * size..(start + BLOCK).min(n) * size]], BLOCK.min(n - start));
+    let prepare = |start: usize| -> Result<Block, Box<dyn Error>> {
+        let end = (start + BLOCK).min(n);
+        Ok(kernel.prepare(&[&x[start * size..end * size]], end - start)?)
+    };
     let mut gram = vec![0.0; n * n];
     for (at, &top) in starts.iter().enumerate() {
         let a = prepare(top)?;

@@ -54,7 +54,9 @@ impl<T: Real> Layers<T> {
         let (shapes, table) = (gradients.outer_shapes(), SignTable::new());
         let projection = |parameter: usize| {
             let mut stream = stream(seed, &format!("sketch/{method}/{parameter}"));
-            match (method, shapes[parameter]) {
+            // What has no elements has no factors either.
+            let shape = shapes[parameter].filter(|shape| shape.positions * shape.left * shape.right > 0);
+            match (method, shape) {
                 (Method::KhatriRao, Some(shape)) => khatri_rao(shape, rows, k, &table, &mut stream),
                 (Method::Kronecker, Some(shape)) => kronecker(shape, rows, k, &mut stream),
                 _ => {
@@ -110,7 +112,11 @@ impl<T: Real> Layers<T> {
             Projection::Plain(matrix) => [matrix.padded(), 0, matrix.scratch()],
             Projection::KhatriRao { shape, left, right, .. } => {
                 let stacked = (self.rows.copies * shape.right).max(shape.left * shape.right);
-                [left.padded(), right.padded().max(stacked), left.scratch().max(right.scratch()) + stacked]
+                [
+                    shape.right * left.padded(),
+                    right.padded().max(stacked),
+                    left.scratch().max(right.scratch()) + stacked,
+                ]
             }
             Projection::Kronecker { shape, sizes: (first, second), .. } => {
                 let rows = shape.positions.max(self.rows.copies * shape.right);
@@ -189,20 +195,17 @@ impl<T: Real> Layers<T> {
     ) {
         let (l, r) = (shape.left, shape.right);
         let width = (gradient.len() / n_rows.max(1)).max(1);
-        let (signs, period) = (bytes_for(self.k), left.outputs());
+        let (signs, period, padded) = (bytes_for(self.k), left.outputs(), left.padded());
         simd::dispatch(
             #[inline(always)]
             || {
                 for (gradient, out) in gradient.chunks_exact(width).zip(out.chunks_exact_mut(self.k)) {
                     for (copy, gradient) in gradient.chunks_exact(l * r).enumerate() {
                         let gradient = if shape.right_major { gradient } else { transposed(gradient, l, r, turned) };
-                        for (row, gradient) in gradient.chunks_exact(l).enumerate() {
+                        for (gradient, features) in gradient.chunks_exact(l).zip(features.chunks_exact_mut(padded)) {
                             left.apply(&self.table, gradient, scratch, features);
-                            let row = &rows[(copy * r + row) * signs..][..signs];
-                            for (out, row) in out.chunks_mut(period).zip(row.chunks(bytes_for(period))) {
-                                self.table.add(row, &features[..out.len()], out);
-                            }
                         }
+                        self.table.add_rows(&rows[copy * r * signs..][..r * signs], features, padded, period, out);
                     }
                 }
             },
@@ -309,16 +312,20 @@ fn khatri_rao<T: Real>(
     let right = SignMatrix::new(width, k, After::Always, stream).shuffled(stream);
     let [products, gradient] = khatri_rao_flops(&shape, rows, k, &left, &right);
     let factored = products <= gradient;
-    let mut signs = Vec::new();
-    if !factored {
-        let mut column = vec![T::zero(); right.padded()];
-        for at in 0..width {
-            right.column(table, at, &mut column);
-            let negative = |bits: &[T]| bits.iter().rev().fold(0u8, |byte, &x| byte << 1 | u8::from(x < T::zero()));
-            signs.extend(column[..k].chunks(8).map(negative));
-        }
+    let rows = if factored { Vec::new() } else { columns(&right, width, table) };
+    Projection::KhatriRao { shape, factored, left, right, rows }
+}
+
+/// The signs of a matrix column by column.
+fn columns<T: Real>(matrix: &SignMatrix, width: usize, table: &SignTable<T>) -> Vec<u8> {
+    let mut column = vec![T::zero(); matrix.padded()];
+    let mut signs = Vec::with_capacity(width * bytes_for(matrix.outputs()));
+    for at in 0..width {
+        matrix.column(table, at, &mut column);
+        let byte = |signs: &[T]| signs.iter().rev().fold(0u8, |byte, &x| byte << 1 | u8::from(x < T::zero()));
+        signs.extend(column[..matrix.outputs()].chunks(8).map(byte));
     }
-    Projection::KhatriRao { shape, factored, left, right, rows: signs }
+    signs
 }
 
 /// Operations per sample: of the products of projections, and of the gradient's projection.
@@ -366,4 +373,71 @@ fn transposed<'a, T: Copy>(from: &[T], l: usize, r: usize, to: &'a mut [T]) -> &
         row.iter_mut().zip(from[column..].iter().step_by(r)).for_each(|(to, &from)| *to = from);
     }
     &to[..l * r]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::empirical::{Kind, Selection};
+    use mercer_data::Source;
+    use mercer_net::Network;
+    use std::path::PathBuf;
+
+    /// Convolutions, embeddings, weights of both orders and with many positions: products of projections against the
+    /// projection of gradients.
+    #[test]
+    fn both_ways_give_the_same_features() {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/nets");
+        for name in ["conv_zoo_legacy", "tiny_bert"] {
+            let network = Network::from_onnx(folder.join(format!("{name}.onnx"))).expect("a fixture");
+            let x = Source::new(folder.join(format!("{name}.npz")), Some("x")).open().expect("a fixture");
+            let shape = vec![x.sample_shape().to_vec()];
+            let x: Vec<f64> = x.read::<f64>().expect("a fixture").into_iter().collect();
+            let gradients =
+                Gradients::<f64>::new(&network, &shape, Kind::Trace, &Selection::default()).expect("gradients");
+            let seeds = gradients.n_seeds();
+            for rows in [Rows { per_sample: seeds, copies: 1 }, Rows { per_sample: 1, copies: seeds }] {
+                for (method, k) in [(Method::KhatriRao, 100), (Method::KhatriRao, 20), (Method::Kronecker, 70)] {
+                    let [products, projected] = [true, false].map(|way| {
+                        let layers = forced(Layers::new(&gradients, rows, method, k, 4), way);
+                        features(&gradients, &layers, &x, k * rows.per_sample)
+                    });
+                    let size = products.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+                    assert!(size > 0.0, "{name}");
+                    for (a, b) in products.iter().zip(&projected) {
+                        // Sums of some thousand terms in another order.
+                        assert!((a - b).abs() <= 1e-11 * size, "{name}, {method}: {a} and {b}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn forced(mut layers: Layers<f64>, way: bool) -> Layers<f64> {
+        let copies = layers.rows.copies;
+        for projection in layers.parameters.iter_mut().flatten() {
+            match projection {
+                Projection::Plain(_) => {}
+                Projection::KhatriRao { shape, factored, right, rows, .. } => {
+                    *factored = way;
+                    *rows = columns(right, copies * shape.right, &layers.table);
+                }
+                Projection::Kronecker { factored, .. } => *factored = way,
+            }
+        }
+        layers
+    }
+
+    fn features(gradients: &Gradients<f64>, layers: &Layers<f64>, x: &[f64], width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; 6 * width];
+        let places = out.chunks_mut(gradients.grain() * width).collect();
+        let each = |place: &mut [f64], factors: &mercer_net::run::Factors<f64>| {
+            for (parameter, factor) in factors.parameters.iter().enumerate() {
+                layers.add(parameter, factor.as_ref().expect("all are chosen"), factors.samples, place);
+            }
+            Ok(())
+        };
+        gradients.sweep(&[x], 6, &layers.outer(), places, each).expect("runs");
+        out
+    }
 }

@@ -10,6 +10,27 @@
 //! these leave out, so that `E[φ(x)·φ(x')] = κ(x, x')`, the trace or pseudo kernel itself. (6) prints a sum of roots in the
 //! denominator where the root of a sum is meant; cosine normalisation happens elsewhere.
 //!
+//! # Which one
+//!
+//! Take [`Method::SparseJl`], `sjlt:4096`: it costs next to nothing beside the gradients, and its error has at most the second moment of a Gaussian
+//! sketch's. [`Method::Hadamard`] is as accurate, and exact inside of a parameter with no more than K elements. [`Method::KhatriRao`]
+//! forms no gradient of a dense layer, so it is the one for wide layers whose gradients do not fit; it needs two to three times
+//! the features for the same error (four at worst). [`Method::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian
+//! and Rademacher are the paper's, and fifty to a hundred times slower; all errors but Kronecker's fall as `1/√K`.
+//!
+//! Trace-NTK of a ResNet-20 on test images of CIFAR-10, relative Frobenius error against that of a Gaussian sketch, and 200 gradients of a CNN
+//! with 80,202 parameters on one thread at K = 2048 (`cargo xtask sketches`, `cargo xtask bench --only sketch_`):
+//!
+//! | sketch | K = 1024 | K = 4096 | 200 gradients |
+//! |---|---:|---:|---:|
+//! | gaussian (error itself) | 0.035 | 0.017 | |
+//! | sjlt | 0.99 | 1.07 | 16 ms |
+//! | srht | 0.95 | 0.96 | |
+//! | khatri-rao | 1.66 | 1.39 | 18 ms |
+//! | kronecker | 5.1 | 5.4 | |
+//!
+//! 100 images and two seeds; with so few, ratios are known to a fifth.
+//!
 //! A sketch is described completely by its [`Spec`] and the network: features of new data can be computed later, without
 //! the old data, and compared with stored ones. Numbers depend on the seed and on the place in the gradient only, not on
 //! threads.
@@ -142,9 +163,12 @@ impl<T: Real> Sketch<T> {
         for (parameter, factor) in factors.parameters.iter().enumerate() {
             let Some(factor) = factor else { continue };
             let (Factor::Explicit(data) | Factor::Outer { right: data, .. }) = factor;
+            if data.is_empty() {
+                continue;
+            }
             self.gradients.check_gradient(parameter, data, factors.samples)?;
             match (&self.engine, factor) {
-                (Engine::Sparse(sparse), Factor::Explicit(gradient)) if !gradient.is_empty() => {
+                (Engine::Sparse(sparse), Factor::Explicit(gradient)) => {
                     sparse.add(parameter, gradient, factors.samples * self.rows.per_sample, out);
                 }
                 (Engine::Layers(layers), factor) => layers.add(parameter, factor, factors.samples, out),

@@ -26,6 +26,40 @@ impl<T: Scalar> SignTable<T> {
         self.each(signs, from, to, |to, from, sign| *to += from * sign);
     }
 
+    /// `to[k] += Σ_j signs[j, k] · from[j, k mod period]`, with rows of `from` that are `stride` apart. Sums stay in registers.
+    #[inline(always)]
+    pub(super) fn add_rows(&self, signs: &[u8], from: &[T], stride: usize, period: usize, to: &mut [T]) {
+        const LANES: usize = 32;
+        let table: &[[T; 8]; 256] = self.0.as_slice().try_into().expect("256 bytes");
+        let row_bytes = bytes_for(to.len());
+        let rows = || signs.chunks_exact(row_bytes).zip(from.chunks_exact(stride));
+        if !period.is_multiple_of(LANES) {
+            for (signs, from) in rows() {
+                for (to, signs) in to.chunks_mut(period).zip(signs.chunks(bytes_for(period))) {
+                    self.add(signs, &from[..to.len()], to);
+                }
+            }
+            return;
+        }
+        let (whole, rest) = to.as_chunks_mut::<LANES>();
+        let at = LANES * whole.len();
+        for (index, to) in whole.iter_mut().enumerate() {
+            let (byte, column) = (index * LANES / 8, index * LANES % period);
+            let mut sums = [T::zero(); LANES];
+            for (signs, from) in rows() {
+                let from: &[T; LANES] = from[column..column + LANES].try_into().expect("as many");
+                let signs: &[u8; LANES / 8] = signs[byte..byte + LANES / 8].try_into().expect("as many");
+                for lane in 0..LANES {
+                    sums[lane] += from[lane] * table[signs[lane / 8] as usize][lane % 8];
+                }
+            }
+            to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
+        }
+        for (signs, from) in rows() {
+            self.add(&signs[at / 8..], &from[at % period..][..rest.len()], rest);
+        }
+    }
+
     /// `to = signs`.
     #[inline(always)]
     pub(super) fn expand(&self, signs: &[u8], to: &mut [T]) {
