@@ -64,6 +64,8 @@ fn main() {
     let rounds = value("--rounds").and_then(|n| n.parse().ok()).unwrap_or(5);
     let only = value("--only").cloned().unwrap_or_default();
     let mut peer = value("--torch").and_then(|python| Peer::start(python));
+    // Everything but the last table is measured on one thread.
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("a thread starts");
     let mut lines = Vec::new();
     for make in cases::all() {
         let mut case = make();

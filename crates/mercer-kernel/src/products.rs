@@ -5,6 +5,12 @@ use mercer_linalg::{Scalar, gemm_rows};
 /// Rows per strip of a symmetric product: half a strip is wasted, and the products are still large.
 const STRIP: usize = 64;
 
+/// So many numbers of all rows together stay in the cache while strips are multiplied.
+const CACHED: usize = 1 << 20;
+
+/// Pieces of rows are not shorter than this: a product needs some depth.
+const PIECE: usize = 2048;
+
 /// Rows in a slice: the data, how many rows, and how far apart they begin.
 pub(crate) type Rows<'a, T> = (&'a [T], usize, usize);
 
@@ -16,16 +22,20 @@ pub(crate) fn products<T: Scalar>(x: Rows<'_, T>, y: Rows<'_, T>, width: usize, 
         gemm_rows([n, m, width], (x.0, x.2, 1), (y.0, 1, y.2), add, tile, m);
         return;
     }
-    upper_strips(n, |rows| {
-        let start = rows.start;
-        let sizes = [rows.len(), n - start, width];
-        let from = start * x.2;
-        if width > 0 {
-            gemm_rows(sizes, (&x.0[from..], x.2, 1), (&y.0[from..], 1, y.2), add, &mut tile[start * n + start..], n);
-        } else if !add {
-            tile.fill(T::zero());
-        }
-    });
+    if width == 0 && !add {
+        tile.fill(T::zero());
+    }
+    // Long rows are multiplied a piece at a time, so that what all strips read is in the cache after the first.
+    let piece = (CACHED / n.max(1)).max(PIECE);
+    for from in (0..width).step_by(piece) {
+        let length = piece.min(width - from);
+        upper_strips(n, |rows| {
+            let start = rows.start;
+            let (left, right) = (&x.0[start * x.2 + from..], &y.0[start * y.2 + from..]);
+            let sizes = [rows.len(), n - start, length];
+            gemm_rows(sizes, (left, x.2, 1), (right, 1, y.2), add || from > 0, &mut tile[start * n + start..], n);
+        });
+    }
     mirror(tile, n);
 }
 

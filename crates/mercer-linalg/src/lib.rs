@@ -22,6 +22,7 @@ pub mod elementary;
 mod error;
 mod input;
 mod matmul;
+pub mod memory;
 mod order;
 mod qr;
 mod random;

@@ -1,10 +1,11 @@
 //! How the gradients of a block of samples lie in memory.
 
-use super::forms::{Choice, Form, explicit, factored};
+use super::forms::{Choice, Form, Price, explicit, factored, shared_directions};
 use super::gradients::Gradients;
 use super::layers::{layer_names, layers};
 use crate::error::Result;
 use crate::kernel::Real;
+use mercer_linalg::memory::zeros;
 use mercer_net::op::OuterShape;
 use mercer_net::run::{Factor, Factors};
 use std::ops::Range;
@@ -31,6 +32,9 @@ pub(crate) struct Outer {
     pub(crate) shape: OuterShape,
     /// Whether the layer's bias is a one appended to the left factor.
     pub(crate) bias: bool,
+    /// Where the deltas of all seeds are a shared matrix times one vector per sample, the directions `[seeds, right]` that
+    /// they are projected onto: then one delta does for all seeds.
+    pub(crate) directions: Option<Vec<f64>>,
 }
 
 /// What goes into one of the matrices.
@@ -61,6 +65,11 @@ pub(crate) struct Place<'a, T> {
 }
 
 impl Outer {
+    /// The seeds whose deltas are kept.
+    pub(crate) fn seeds(&self, seeds: usize) -> usize {
+        if self.directions.is_some() { 1 } else { seeds }
+    }
+
     fn left(&self) -> usize {
         self.shape.positions * if self.shape.one_hot { 1 } else { self.shape.left }
     }
@@ -95,7 +104,8 @@ impl Plan {
                                 && super::forms::weight_of_bias(gradients, bias) == Some(at)
                         };
                         let bias = members.iter().any(takes);
-                        plan.outers.push(Outer { parameter: at, shape, bias });
+                        let directions = if full { None } else { shared_directions(gradients, at, &shape) };
+                        plan.outers.push(Outer { parameter: at, shape, bias, directions });
                     }
                     _ => {
                         plan.explicit.push((at, plan.width));
@@ -121,15 +131,21 @@ impl Plan {
         if self.full { self.seeds * self.seeds } else { self.seeds }
     }
 
+    /// What a factored parameter costs.
+    fn price(&self, outer: &Outer) -> Price {
+        let seeds = outer.seeds(self.seeds);
+        factored(&outer.shape, seeds, if self.full { seeds * seeds } else { seeds })
+    }
+
     /// Numbers per prepared sample.
     pub(crate) fn elements(&self) -> usize {
-        let outers: usize = self.outers.iter().map(|o| factored(&o.shape, self.seeds, 1).elements).sum();
+        let outers: usize = self.outers.iter().map(|outer| self.price(outer).elements).sum();
         self.seeds * self.width + outers
     }
 
     /// Operations per pair of samples.
     pub(crate) fn pair_flops(&self) -> f64 {
-        let outers: f64 = self.outers.iter().map(|o| factored(&o.shape, self.seeds, self.pairs()).flops).sum();
+        let outers: f64 = self.outers.iter().map(|outer| self.price(outer).flops).sum();
         explicit(self.width, self.seeds, self.pairs()).flops + outers
     }
 
@@ -142,7 +158,7 @@ impl Plan {
             .map(|at| {
                 let outer = self.outers.iter().find(|outer| outer.parameter == at);
                 let (price, form) = match (outer, self.forms[at]) {
-                    (Some(outer), _) => (Some(factored(&outer.shape, self.seeds, self.pairs())), Form::Factored),
+                    (Some(outer), _) => (Some(self.price(outer)), Form::Factored),
                     (None, Form::Absorbed) => (None, Form::Absorbed),
                     _ => (Some(explicit(gradients.numel(at), self.seeds, self.pairs())), Form::Explicit),
                 };
@@ -166,13 +182,13 @@ impl Plan {
         samples: usize,
     ) -> Result<Prepared<T>> {
         let mut prepared = Prepared {
-            explicit: vec![T::zero(); samples * self.seeds * self.width],
+            explicit: zeros(samples * self.seeds * self.width),
             outers: self
                 .outers
                 .iter()
                 .map(|outer| {
-                    let right = self.seeds * outer.shape.positions * outer.shape.right;
-                    (vec![T::zero(); samples * outer.left()], vec![T::zero(); samples * right])
+                    let right = outer.seeds(self.seeds) * outer.shape.positions * outer.shape.right;
+                    (zeros(samples * outer.left()), zeros(samples * right))
                 })
                 .collect(),
         };
@@ -206,7 +222,9 @@ impl Plan {
             gradients.check_gradient(outer.parameter, left, place.samples)?;
             gradients.check_gradient(outer.parameter, right, place.samples)?;
             left_place.copy_from_slice(left);
-            if self.full || self.seeds == 1 || outer.shape.positions == 1 {
+            if let Some(directions) = &outer.directions {
+                project(right, directions, outer.shape.right, right_place);
+            } else if self.full || self.seeds == 1 || outer.shape.positions == 1 {
                 right_place.copy_from_slice(right);
             } else {
                 self.seeds_inside(&outer.shape, right, right_place);
@@ -240,4 +258,16 @@ fn cut<'a, T>(mut rest: &'a mut [T], samples: usize, shards: &[usize]) -> Vec<&'
         rest = after;
     }
     pieces
+}
+
+/// The deltas of every sample, `[seeds, right]`, projected onto unit directions per right element.
+fn project<T: Real>(deltas: &[T], directions: &[f64], right: usize, to: &mut [T]) {
+    let directions: Vec<T> = directions.iter().map(|&x| T::of(x)).collect();
+    let per_sample = directions.len();
+    for (deltas, to) in deltas.chunks_exact(per_sample).zip(to.chunks_exact_mut(right)) {
+        to.fill(T::zero());
+        for (delta, direction) in deltas.chunks_exact(right).zip(directions.chunks_exact(right)) {
+            to.iter_mut().zip(delta.iter().zip(direction)).for_each(|(to, (&x, &v))| *to += x * v);
+        }
+    }
 }

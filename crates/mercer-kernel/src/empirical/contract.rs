@@ -118,6 +118,11 @@ struct Factored<'a, T> {
 }
 
 impl<T: Real> Factored<'_, T> {
+    /// The length of a delta over which the sum over seeds goes too.
+    fn inner(&self) -> usize {
+        self.outer.seeds(self.pair.plan.seeds) * self.outer.shape.right
+    }
+
     /// `left · left'` of all positions of some samples, `[rows · positions, columns · positions]`.
     fn lefts<'s>(&self, rows: &Range<usize>, columns: &Range<usize>, to: &'s mut Vec<T>) -> &'s [T] {
         let p = self.outer.shape.positions;
@@ -161,8 +166,7 @@ impl<T: Real> Factored<'_, T> {
     /// One position per sample, equal seeds summed by the product over (seed, right).
     fn single(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
         let lefts = self.lefts(&rows, &columns, &mut scratch.lefts);
-        let rights =
-            self.rights(&rows, &columns, 1, self.pair.plan.seeds * self.outer.shape.right, &mut scratch.rights);
+        let rights = self.rights(&rows, &columns, 1, self.inner(), &mut scratch.rights);
         let (m, width) = (self.pair.m, columns.len());
         dispatch(
             #[inline(always)]
@@ -202,7 +206,7 @@ impl<T: Real> Factored<'_, T> {
     /// Several positions, equal seeds summed.
     fn many(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
         let p = self.outer.shape.positions;
-        let inner = self.pair.plan.seeds * self.outer.shape.right;
+        let inner = self.inner();
         let lefts = self.lefts(&rows, &columns, &mut scratch.lefts);
         let rights = self.rights(&rows, &columns, p, inner, &mut scratch.rights);
         let (m, width) = (self.pair.m, columns.len() * p);
@@ -259,7 +263,7 @@ pub(super) fn diagonal<T: Real>(plan: &Plan, a: &Prepared<T>, n: usize) -> Vec<T
             let lefts = factored.lefts(&one, &one, &mut scratch.lefts);
             for row in 0..rows {
                 // Full: the deltas of this seed, [positions, right]; summed: [positions, seeds · right].
-                let inner = s / rows * r;
+                let inner = if plan.full { r } else { outer.seeds(s) * r };
                 let deltas = &right[(sample * rows + row) * p * inner..][..p * inner];
                 let rights = sized(&mut scratch.rights, p * p);
                 gemm([p, p, inner], (deltas, inner, 1), (deltas, 1, inner), false, rights);

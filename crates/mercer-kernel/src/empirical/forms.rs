@@ -9,8 +9,9 @@ use super::gradients::Gradients;
 use super::layers::layer_names;
 use crate::kernel::Real;
 use mercer_net::graph::{Graph, Origin, ValueId};
-use mercer_net::op::{Binary, Combine, MatMul, OuterShape};
+use mercer_net::op::{Binary, Combine, MatMul, OuterShape, Unary};
 use serde::Serialize;
+use std::any::Any;
 
 /// How the gradient of a parameter is kept between the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,10 +147,68 @@ pub(crate) fn weight_of_bias<T: Real>(gradients: &Gradients<T>, bias: usize) -> 
         _ => None,
     })?;
     only_use(graph, graph.parameters()[weight])?;
-    let shape = gradients.outer_shapes()[weight]?;
+    let shape = gradients.outer_shape_of(weight)?;
     let both = gradients.chosen()[weight] && gradients.chosen()[bias];
     let layers = layer_names(graph);
     (both && shape.positions == 1 && shape.right == size && layers[weight] == layers[bias]).then_some(weight)
+}
+
+/// Directions `v_c / ‖v‖` per element, `[seeds, right]`, where the deltas of a dense layer are `v_c ∘ f'(x)`: the layer is followed
+/// by a function `f` of single numbers and then by the last product, `W f(x) + b`, so that `v_c` is a row of `W` for the
+/// seed of output c. Then `Σ_c δ_c·δ'_c = Σ_h ‖v_h‖² f'(x_h) f'(x'_h)`, and one number per element holds all seeds.
+pub(crate) fn shared_directions<T: Real>(
+    gradients: &Gradients<T>,
+    parameter: usize,
+    shape: &OuterShape,
+) -> Option<Vec<f64>> {
+    let (graph, seeds) = (gradients.graph(), gradients.n_seeds());
+    if seeds == 1 || shape.positions != 1 || shape.one_hot {
+        return None;
+    }
+    // From the weight forward: the product, perhaps its bias, the function, the last product, perhaps its bias, the output.
+    let mut value = follow(graph, graph.parameters()[parameter], |op| op.is::<MatMul>())?;
+    let is_sum = |op: &dyn Any| op.downcast_ref::<Binary>().is_some_and(|op| op.0 == Combine::Add);
+    value = follow(graph, value, is_sum).unwrap_or(value);
+    value = follow(graph, value, |op| op.is::<Unary>())?;
+    let last = graph.nodes().get(only_use(graph, value)?)?;
+    let product = follow(graph, value, |op| op.is::<MatMul>())?;
+    let weight = *last.inputs.iter().find(|&&input| input != value)?;
+    let Origin::Parameter(weight) = graph.value(weight).origin else { return None };
+    let end = follow(graph, product, is_sum).unwrap_or(product);
+    let (inputs, outputs) = (shape.right, graph.value(end).meta.numel());
+    let numel = gradients.numel(weight);
+    let fits = graph.value(value).meta.numel() == inputs && graph.value(product).meta.numel() == outputs;
+    let unused = graph.nodes().iter().all(|node| !node.inputs.contains(&end));
+    if end != gradients.output() || !unused || !fits || numel != inputs * outputs {
+        return None;
+    }
+    // The deltas before the function are what a reverse pass through the last product alone gives for every seed.
+    let last_shape = gradients.outer_shape_of(weight).filter(|shape| shape.positions == 1 && shape.left == inputs)?;
+    let numbers = &gradients.weights().parameters[weight];
+    let weight_of = |output: usize, input: usize| {
+        let at = if last_shape.right_major { output * inputs + input } else { input * outputs + output };
+        numbers[at].wide()
+    };
+    let mut directions = vec![0.0; seeds * inputs];
+    for (seed, row) in gradients.seeds().chunks_exact(outputs).enumerate() {
+        for input in 0..inputs {
+            let terms = row.iter().enumerate().map(|(output, x)| x.wide() * weight_of(output, input));
+            directions[seed * inputs + input] = terms.sum();
+        }
+    }
+    for input in 0..inputs {
+        let norm = (0..seeds).map(|seed| directions[seed * inputs + input].powi(2)).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            (0..seeds).for_each(|seed| directions[seed * inputs + input] /= norm);
+        }
+    }
+    Some(directions)
+}
+
+/// The result of the only node that uses a value, if it is of the right kind and keeps samples apart.
+fn follow(graph: &Graph, id: ValueId, kind: impl Fn(&dyn Any) -> bool) -> Option<ValueId> {
+    let node = &graph.nodes()[only_use(graph, id)?];
+    kind(node.op.as_any()).then_some(node.output)
 }
 
 /// The node that uses a value, if there is exactly one use.

@@ -49,7 +49,7 @@ impl<T: Real> Gradients<T> {
         let n_seeds = seeds.len() / size.max(1);
         let chosen = selection.parameters(&graph)?;
         // Seeds multiply the rows of every product, so fewer samples fill a shard.
-        let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(1).next_power_of_two();
+        let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
         let selection = selection.clone();
         Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, idle: Mutex::default() })
     }
@@ -98,6 +98,13 @@ impl<T: Real> Gradients<T> {
     /// The number of elements of a parameter.
     pub fn numel(&self, parameter: usize) -> usize {
         self.graph.value(self.graph.parameters()[parameter]).meta.numel()
+    }
+
+    /// The outer form of a parameter's gradient, if it has one, whether it counts or not.
+    pub(crate) fn outer_shape_of(&self, parameter: usize) -> Option<OuterShape> {
+        let all = vec![true; self.chosen.len()];
+        let target = Target { output: self.output, parameters: all, inputs: false };
+        Reverse::<T>::new(Arc::clone(&self.graph), target).outer_shape(parameter)
     }
 
     /// The outer form of each parameter's gradient, where it counts and has one.

@@ -103,7 +103,7 @@ pub struct Scratch<T> {
 pub(crate) fn grow<T: Scalar>(memory: &mut Vec<T>, length: usize) {
     if memory.capacity() < length {
         // Nothing of it is kept, and fresh zeros cost nothing until they are touched.
-        *memory = vec![T::zero(); length];
+        *memory = mercer_linalg::memory::zeros(length);
     } else if memory.len() < length {
         memory.resize(length, T::zero());
     }

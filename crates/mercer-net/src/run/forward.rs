@@ -115,6 +115,7 @@ impl<T: Element> Workspace<T> {
             if slot.len() < wanted {
                 slot.clear();
                 slot.try_reserve_exact(wanted).map_err(|_| out_of_memory::<T>(wanted))?;
+                mercer_linalg::memory::advise_spare(slot);
                 slot.resize(wanted, T::zero());
             }
         }

@@ -203,36 +203,51 @@ fn factors<T: Element>(taps: usize, k: usize) -> [T; POINTS] {
 
 /// `G w` as `[points, blocks, channels, taps, OUT]`, zero for the output channels that a last block has too many.
 pub(super) fn lift_weights<T: Element>(plan: &Plan, w: &[T], turned: bool, weights: &mut [T]) {
-    let (taps, channels) = (plan.taps, plan.channels);
+    match plan.taps {
+        3 => lift_windows::<T, 3>(plan, w, turned, weights),
+        _ => lift_windows::<T, 5>(plan, w, turned, weights),
+    }
+}
+
+fn lift_windows<T: Element, const TAPS: usize>(plan: &Plan, w: &[T], turned: bool, weights: &mut [T]) {
+    let channels = plan.channels;
     let blocks = plan.out.div_ceil(OUT);
-    let point = blocks * channels * taps * OUT;
-    let factors: [[T; POINTS]; 5] = std::array::from_fn(|k| factors(taps, k));
+    let point = blocks * channels * TAPS * OUT;
+    let mut factors_of = [[T::zero(); POINTS]; TAPS];
+    for k in 0..TAPS {
+        factors_of[k] = factors(TAPS, k);
+    }
+    let nothing = [[T::zero(); TAPS]; TAPS];
+    let (windows, _) = w.as_chunks::<TAPS>().0.as_chunks::<TAPS>();
     dispatch(
         #[inline(always)]
         || {
             for block in 0..blocks {
                 for channel in 0..channels {
-                    for tap in 0..taps {
+                    let mut own = [&nothing; OUT];
+                    for o in 0..OUT {
+                        let out = block * OUT + o;
+                        if out < plan.out {
+                            own[o] = &windows[if turned { channel * plan.out + out } else { out * channels + channel }];
+                        }
+                    }
+                    let at = (block * channels + channel) * TAPS * OUT;
+                    for tap in 0..TAPS {
                         let mut values = [[T::zero(); OUT]; POINTS];
-                        for k in 0..taps {
+                        for k in 0..TAPS {
+                            let (row, column) = if turned { (TAPS - 1 - k, TAPS - 1 - tap) } else { (k, tap) };
                             let mut from = [T::zero(); OUT];
-                            for (from, out) in from.iter_mut().zip(block * OUT..plan.out) {
-                                *from = if turned {
-                                    let window = channel * plan.out + out;
-                                    w[((window + 1) * taps - 1 - k) * taps + taps - 1 - tap]
-                                } else {
-                                    w[((out * channels + channel) * taps + k) * taps + tap]
-                                };
+                            for o in 0..OUT {
+                                from[o] = own[o][row][column];
                             }
                             for p in 0..POINTS {
                                 for o in 0..OUT {
-                                    values[p][o] += factors[k][p] * from[o];
+                                    values[p][o] += factors_of[k][p] * from[o];
                                 }
                             }
                         }
-                        let at = ((block * channels + channel) * taps + tap) * OUT;
-                        for (p, values) in values.iter().enumerate() {
-                            weights[p * point + at..][..OUT].copy_from_slice(values);
+                        for p in 0..POINTS {
+                            weights[p * point + at + tap * OUT..][..OUT].copy_from_slice(&values[p]);
                         }
                     }
                 }
