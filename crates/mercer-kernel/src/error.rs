@@ -1,5 +1,7 @@
 //! What can go wrong with a kernel.
 
+use crate::store::StoreError;
+
 /// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -39,13 +41,19 @@ pub enum KernelError {
     },
     /// A store could not be read or written, or belongs to other inputs.
     #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
+    Store(Box<StoreError>),
     /// A long computation was called off.
     #[error("cancelled")]
     Cancelled,
     /// A setting that makes no sense.
     #[error("{0}")]
     Setting(String),
+}
+
+impl From<StoreError> for KernelError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
 }
 
 impl KernelError {

@@ -20,7 +20,7 @@ use mercer_net::progress::Progress;
 use ndarray::ArrayD;
 use plan::{Sizes, tile_side};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -96,7 +96,7 @@ impl<'a, T: Real> Gram<'a, T> {
         let resident = sizes.resident(layout.row_blocks(), symmetric, memory)?;
         let cost = self.kernel.cost();
         let (mut prepared, mut gflop) = (0, 0.0);
-        for panel in Panels::new(&layout, tiles, resident) {
+        for panel in panels(&layout, tiles, resident) {
             let resident = panel.resident.iter().map(|&block| samples_of(&layout, block, layout.rows).len());
             let streamed =
                 panel.streamed.iter().map(|(block, _)| samples_of(&layout, *block, layout.n_columns()).len());
@@ -135,7 +135,7 @@ impl<'a, T: Real> Gram<'a, T> {
             reading: AtomicU64::new(0),
         };
         let start = Instant::now();
-        for panel in Panels::new(&layout, tiles, plan.resident_blocks) {
+        for panel in panels(&layout, tiles, plan.resident_blocks) {
             run.panel(&panel)?;
         }
         let seconds = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64 / 1e9;
@@ -191,26 +191,24 @@ struct Panel {
 }
 
 /// The panels that cover a set of tiles.
-struct Panels;
-
-impl Panels {
-    fn new(layout: &Layout, tiles: &[usize], resident: usize) -> Vec<Panel> {
-        let mut by_panel: Vec<Vec<(usize, TilePlace)>> =
-            (0..layout.row_blocks().div_ceil(resident.max(1))).map(|_| Vec::new()).collect();
-        for &tile in tiles {
-            if let Some(place) = layout.tile(tile) {
-                by_panel[place.row_block / resident.max(1)].push((tile, place));
-            }
+fn panels(layout: &Layout, tiles: &[usize], resident: usize) -> Vec<Panel> {
+    let resident = resident.max(1);
+    let mut by_panel: Vec<Vec<(usize, TilePlace)>> = vec![Vec::new(); layout.row_blocks().div_ceil(resident)];
+    for &tile in tiles {
+        if let Some(place) = layout.tile(tile) {
+            by_panel[place.row_block / resident].push((tile, place));
         }
-        by_panel.into_iter().filter(|tiles| !tiles.is_empty()).map(|tiles| Self::panel(layout, &tiles)).collect()
     }
+    by_panel.iter().filter(|tiles| !tiles.is_empty()).map(|tiles| Panel::of(layout, tiles)).collect()
+}
 
-    fn panel(layout: &Layout, tiles: &[(usize, TilePlace)]) -> Panel {
+impl Panel {
+    fn of(layout: &Layout, tiles: &[(usize, TilePlace)]) -> Self {
         let mut resident: Vec<usize> = tiles.iter().map(|(_, place)| place.row_block).collect();
         resident.sort_unstable();
         resident.dedup();
-        let mut panel = Panel { resident, inside: Vec::new(), streamed: Vec::new() };
-        let mut passing: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut panel = Self { resident, inside: Vec::new(), streamed: Vec::new() };
+        let mut passing: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (tile, place) in tiles {
             if layout.is_symmetric() && panel.resident.binary_search(&place.column_block).is_ok() {
                 panel.inside.push(*tile);
@@ -219,7 +217,6 @@ impl Panels {
             }
         }
         panel.streamed = passing.into_iter().collect();
-        panel.streamed.sort_unstable_by_key(|(block, _)| *block);
         panel
     }
 }

@@ -28,9 +28,16 @@ pub(super) struct Findings {
     /// Mean similarity of digits of the same class, and of others.
     same: f64,
     other: f64,
-    /// Per digit: its place, its class, and places and classes of the nearest training digits.
-    examples: Vec<(usize, usize, Vec<(usize, usize, f32)>)>,
+    examples: Vec<Example>,
     seconds: f64,
+}
+
+/// An unseen digit.
+struct Example {
+    place: usize,
+    class: usize,
+    /// Places, classes and similarities of the nearest training digits.
+    nearest: Vec<(usize, usize, f32)>,
 }
 
 /// Compares unseen digits with the training digits, and writes the matrix.
@@ -68,7 +75,7 @@ fn findings(matrix: &ArrayD<f32>, test: &[usize], train: &[usize], seconds: f64)
             let mut order: Vec<usize> = (0..row.len()).collect();
             order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
             let nearest = order.iter().take(NEAREST).map(|&place| (place, train[place], row[place])).collect();
-            examples.push((at, class, nearest));
+            examples.push(Example { place: at, class, nearest });
         }
     }
     let mean = |(sum, count): (f64, usize)| sum / count.max(1) as f64;
@@ -80,7 +87,7 @@ fn findings(matrix: &ArrayD<f32>, test: &[usize], train: &[usize], seconds: f64)
 impl Findings {
     pub(super) fn text(&self) -> String {
         let mut rows = vec![vec!["unseen".to_owned(), "is a".to_owned(), "most alike in training".to_owned()]];
-        for (place, class, nearest) in &self.examples {
+        for Example { place, class, nearest } in &self.examples {
             let named = nearest.iter().map(|(place, class, similarity)| format!("{class} (#{place}, {similarity:.2})"));
             rows.push(vec![format!("#{place}"), class.to_string(), named.collect::<Vec<_>>().join("  ")]);
         }

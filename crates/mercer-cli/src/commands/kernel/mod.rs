@@ -13,9 +13,9 @@ use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, op
 use crate::progress::Bar;
 use build::Built;
 use kind::KernelKind;
+use mercer::kernel::KernelError;
 use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
 use mercer::kernel::store::{Layout, Manifest};
-use mercer::kernel::{KernelError, Result as KernelResult};
 use mercer::net::Network;
 use mercer::net::progress::Progress;
 use report::{KernelReport, estimate};
@@ -174,7 +174,7 @@ impl KernelArguments {
         let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
         if self.run.dry_run {
             let all = self.chosen_tiles(&layout)?;
-            let plan = work.plan(&all).map_err(|error| self.failure(error))?;
+            let plan = work.plan(self, &all)?;
             report.estimate = Some(estimate::<T>(&plan));
             report.plan = Some(plan);
             return Ok(report);
@@ -182,13 +182,14 @@ impl KernelArguments {
         let Some(destination) = destination else { return Err(Failure::new("there is no place for the result")) };
         let wanted = self.chosen_tiles(&layout)?;
         // Refused before anything is made: a plan that does not fit leaves no empty store behind.
-        work.plan(&wanted).map_err(|error| self.failure(error))?;
+        work.plan(self, &wanted)?;
         let manifest = || self.manifest(&layout, &built, &rows, columns.as_ref());
         let opened = destination.open::<T>(&layout, manifest, console)?;
         let tiles: Vec<usize> = opened.missing()?.into_iter().filter(|tile| wanted.contains(tile)).collect();
-        let plan = work.plan(&tiles).map_err(|error| self.failure(error))?;
+        let plan = work.plan(self, &tiles)?;
         let bar = Bar(console.progress((plan.gflop * 1e3) as u64, work.unit()));
-        let outcome = work.run(&tiles, opened.sink(), &bar).map_err(|error| self.stopped(error, &destination))?;
+        let outcome = work.run(self, &tiles, opened.sink(), &bar);
+        let outcome = outcome.map_err(|failure| failure.when_interrupted(|| destination.how_to_go_on()))?;
         drop(bar);
         report.finish(outcome, plan, resident_memory().1);
         destination.close(opened, &layout, &mut report)?;
@@ -242,14 +243,10 @@ impl KernelArguments {
                 Failure::new(format!("{}: {error}", self.net.display()))
                     .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
             }
-            KernelError::Store(error) => error.into(),
+            KernelError::Store(error) => (*error).into(),
             KernelError::Cancelled => Failure::interrupted("interrupted"),
             other => Failure::new(other.to_string()),
         }
-    }
-
-    fn stopped(&self, error: KernelError, destination: &Destination) -> Failure {
-        self.failure(error).when_interrupted(|| destination.how_to_go_on())
     }
 }
 
@@ -289,11 +286,12 @@ impl<'a, T: Real> Work<'a, T> {
         }
     }
 
-    fn plan(&self, tiles: &[usize]) -> KernelResult<Plan> {
-        match self {
+    fn plan(&self, arguments: &KernelArguments, tiles: &[usize]) -> Result<Plan, Failure> {
+        let plan = match self {
             Self::Gram(gram) => gram.plan(tiles),
             Self::Features(run) => run.plan(tiles),
-        }
+        };
+        plan.map_err(|error| arguments.failure(error))
     }
 
     fn unit(&self) -> &'static str {
@@ -303,11 +301,18 @@ impl<'a, T: Real> Work<'a, T> {
         }
     }
 
-    fn run(&self, tiles: &[usize], sink: &dyn Sink<T>, progress: &dyn Progress) -> KernelResult<Outcome> {
-        match self {
+    fn run(
+        &self,
+        arguments: &KernelArguments,
+        tiles: &[usize],
+        sink: &dyn Sink<T>,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, Failure> {
+        let outcome = match self {
             Self::Gram(gram) => gram.run(tiles, sink, progress),
             Self::Features(run) => run.run(tiles, sink, progress),
-        }
+        };
+        outcome.map_err(|error| arguments.failure(error))
     }
 }
 
