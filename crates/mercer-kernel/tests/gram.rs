@@ -20,8 +20,8 @@ const WIDTH: usize = 3;
 
 impl Kernel<f64> for Counting {
     fn cost(&self) -> Cost {
-        // Sixteen samples to a tile: a sample claims a twentieth of the largest block.
-        Cost { sample_bytes: 20 << 20, prepare_bytes: 1 << 20, prepare_flops: 1e6, pair_flops: 1e6, ..Cost::default() }
+        // Sixteen samples to a tile: a sample claims a twenty-fifth of the largest block.
+        Cost { sample_bytes: 40 << 20, prepare_bytes: 1 << 20, prepare_flops: 1e6, pair_flops: 1e6, ..Cost::default() }
     }
 
     fn identity(&self) -> serde_json::Value {
@@ -76,7 +76,7 @@ fn any_memory_gives_the_same_matrix() {
     let mut prepares = Vec::new();
     // With every block more that stays, fewer are prepared again.
     for blocks in [0, 1, 3, 20] {
-        let memory = least + blocks * (320 << 20) + (8 << 20);
+        let memory = least + blocks * (640 << 20) + (8 << 20);
         let plan = gram.memory(memory).plan(&all(&layout)).unwrap();
         assert!(plan.bytes <= memory, "{plan:?}");
         kernel.prepared.store(0, Ordering::Relaxed);

@@ -40,6 +40,9 @@ fn passes<T: Element>(
 
 const SEEDS: usize = 3;
 
+/// Bytes of the strips of a convolution, in both passes.
+const STRIPS: usize = 8 << 20;
+
 /// The cotangents `[seeds, outputs]` of each output on its own.
 fn one_hot<T: Element>(outputs: usize) -> Vec<T> {
     (0..outputs * outputs).map(|at| if at % (outputs + 1) == 0 { T::one() } else { T::zero() }).collect()
@@ -91,8 +94,8 @@ fn memory_is_what_was_promised_and_is_used_again() {
         passes((&mut workspace, &mut reverse), &weights, &x, &mut factors);
         let allocated = workspace.allocated() + reverse.allocated();
         assert!(allocated <= promised, "{name}: {allocated} bytes, {promised} promised");
-        // What a primitive takes for itself is a bound, the rest is exact.
-        assert!(promised <= 2 * allocated, "{name}: {allocated} bytes, {promised} promised");
+        // What a primitive takes for itself, at most a few cached strips, is a bound, twice; the rest is exact.
+        assert!(promised <= 2 * allocated + STRIPS, "{name}: {allocated} bytes, {promised} promised");
         let places = |factors: &Factors<f32>| -> (usize, Vec<*const f32>) {
             let parts = factors.parameters.iter().flatten().flat_map(|factor| match factor {
                 Factor::Explicit(gradient) => vec![gradient],

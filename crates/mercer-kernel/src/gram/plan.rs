@@ -11,10 +11,10 @@ use serde::Serialize;
 /// Samples of a tile: more bring nothing, and progress would be seldom saved.
 const LARGEST_TILE: usize = 256;
 
-/// A prepared block should not be larger than this, as long as it has sixteen samples.
+/// A prepared block should not be larger than this, as long as it has more than sixty-four samples.
 const BLOCK_BYTES: usize = 320 << 20;
 
-/// A prepared block should not be larger than this, as long as it has two.
+/// A prepared block should not be larger than this at all: with fewer samples a tile is bound by reading its blocks.
 const LARGE_BLOCK_BYTES: usize = 1 << 30;
 
 /// A tile should not be larger than this.
@@ -28,7 +28,7 @@ pub(crate) fn tile_side(cost: &Cost, per_sample: usize, parts: usize, element: u
         let block = side.saturating_mul(cost.sample_bytes);
         let rows = side.saturating_mul(per_sample);
         let tile = rows.saturating_mul(rows).saturating_mul(element).saturating_mul(parts);
-        let block_fits = block <= if side > 16 { BLOCK_BYTES } else { LARGE_BLOCK_BYTES };
+        let block_fits = block <= if side > 64 { BLOCK_BYTES } else { LARGE_BLOCK_BYTES };
         if block_fits && tile <= TILE_BYTES {
             break;
         }
