@@ -6,6 +6,7 @@
 pub mod empirical;
 mod error;
 mod feature;
+pub mod infinite;
 mod kernel;
 mod products;
 
