@@ -25,7 +25,7 @@ pub enum KernelError {
     },
     /// A network, or a part of it, that has no limit of infinite width, or none that is known.
     #[error(
-        "node {node} has no known limit at infinite width: {reason}; the Monte-Carlo kernel, over finite random networks, does"
+        "node {node} has no known limit at infinite width: {reason}; use the Monte-Carlo kernel over finite random networks instead"
     )]
     NoLimit {
         /// The node.

@@ -33,8 +33,11 @@ pub(super) enum Dual {
     Gelu,
     /// `x^n`.
     Monomial(u32),
-    /// Any other function.
-    Series(Arc<Expression>),
+    /// Any other function; whether it is odd.
+    Series {
+        expression: Arc<Expression>,
+        odd: bool,
+    },
 }
 
 /// The largest power that has a closed form here; its expectations are polynomials with integers that `f64` still holds.
@@ -75,12 +78,13 @@ impl Activation {
 
     /// Any function by its series, even if there is a closed form.
     pub fn series(expression: Expression) -> Self {
-        Self::plain(Dual::Series(Arc::new(expression)))
+        let odd = is_odd(&expression);
+        Self::plain(Dual::Series { expression: Arc::new(expression), odd })
     }
 
     /// Whether the expectations are closed forms.
     pub fn is_closed(&self) -> bool {
-        !matches!(self.dual, Dual::Series(_))
+        !matches!(self.dual, Dual::Series { .. })
     }
 
     /// Whether `φ(−x) = −φ(x)`, so that the mean is zero.
@@ -90,11 +94,7 @@ impl Activation {
             Dual::Erf | Dual::Sin => true,
             Dual::Cos | Dual::Gaussian | Dual::Gelu => false,
             Dual::Monomial(power) => power % 2 == 1,
-            Dual::Series(expression) => {
-                let x = probes();
-                let (right, left) = (expression.at(&x).0, expression.at(&x.iter().map(|x| -x).collect::<Vec<_>>()).0);
-                right.iter().zip(&left).all(|(a, b)| (a + b).abs() <= 1e-12 * (a.abs() + b.abs()))
-            }
+            Dual::Series { odd, .. } => *odd,
         }
     }
 }
@@ -102,6 +102,13 @@ impl Activation {
 /// Points that tell functions apart.
 fn probes() -> Vec<f64> {
     (0..200).map(|i| (i as f64 + 0.37) * 0.04).collect()
+}
+
+/// Whether `φ(−x) = −φ(x)`.
+fn is_odd(expression: &Expression) -> bool {
+    let x = probes();
+    let (right, left) = (expression.at(&x).0, expression.at(&x.iter().map(|x| -x).collect::<Vec<_>>()).0);
+    right.iter().zip(&left).all(|(a, b)| (a + b).abs() <= 1e-12 * (a.abs() + b.abs()))
 }
 
 /// The closed form of a function, if it has one.
@@ -171,7 +178,8 @@ fn bent(expression: &Expression) -> Option<Activation> {
     let x = probes();
     let (positive, _) = expression.at(&x);
     let (negative, _) = expression.at(&x.iter().map(|x| -x).collect::<Vec<_>>());
-    let (right, left) = (expression.at(&[1.0]).0[0], -expression.at(&[-1.0]).0[0]);
+    // Zero has a sign that a slope should not have.
+    let (right, left) = (expression.at(&[1.0]).0[0] + 0.0, 0.0 - expression.at(&[-1.0]).0[0]);
     let line = |values: &[f64], slope: f64| values.iter().zip(&x).all(|(y, x)| (y - slope * x).abs() <= 1e-15 * x);
     // Far out too: a clip at six is a line up to there.
     let far = expression.at(&[1e4, -1e4]).0;

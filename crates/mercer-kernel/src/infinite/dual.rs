@@ -79,16 +79,8 @@ impl Activation {
                 Dual::Bent { left: q, right: p } => {
                     bent([*p, *q].map(|x| x * self.outer), self.inner, form, value, tangent, pair, &mut room)
                 }
-                Dual::Series(expression) => {
-                    series::apply(
-                        super::series::is_odd(expression),
-                        form,
-                        value,
-                        tangent,
-                        pair,
-                        (from, stride),
-                        &mut room.0,
-                    );
+                Dual::Series { odd, .. } => {
+                    series::apply(*odd, form, value, tangent, pair, (from, stride), &mut room.0);
                 }
                 smooth => {
                     covariances(form, value, pair);
@@ -119,7 +111,7 @@ impl Activation {
             Dual::Gaussian => bell(k, [size, rate], value, slope, [a, b]),
             Dual::Gelu => gelu(k, [size, rate], value, slope, one, [a, b]),
             Dual::Monomial(power) => monomial(*power, k, [size, rate], value, slope, [a, b]),
-            Dual::Bent { .. } | Dual::Series(_) => unreachable!("handled by the caller"),
+            Dual::Bent { .. } | Dual::Series { .. } => unreachable!("handled by the caller"),
         }
         if let Some(tangent) = tangent {
             multiply(tangent, slope);

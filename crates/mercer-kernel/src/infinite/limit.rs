@@ -130,7 +130,7 @@ impl<T: Real> Limit<T> {
     pub(super) fn series_of(&self, node: NodeId) -> Option<(&str, &super::Expression)> {
         self.net.nodes().iter().find_map(|reader| match &reader.layer {
             Layer::Activation(activation) if reader.inputs == [node] => match &activation.dual {
-                Dual::Series(expression) => Some((reader.name.as_str(), &**expression)),
+                Dual::Series { expression, .. } => Some((reader.name.as_str(), &**expression)),
                 _ => None,
             },
             _ => None,

@@ -89,13 +89,6 @@ fn legendre() -> impl Iterator<Item = (f64, f64)> {
     })
 }
 
-/// Whether a function is odd: the powers of its remainders are then odd and even, else the other way round.
-pub(super) fn is_odd(expression: &Expression) -> bool {
-    let x = [0.3, 1.1, 2.7];
-    let (right, left) = (expression.at(&x).0, expression.at(&x.map(|x| -x)).0);
-    right.iter().zip(&left).all(|(a, b)| (a + b).abs() <= 1e-12 * (a.abs() + b.abs()))
-}
-
 /// The coefficients for some deviations, `[KEPT, deviations]`, or the index of one for which the series is too short.
 pub(super) fn expand<T: Real>(expression: &Expression, deviations: &[T]) -> Result<Vec<T>, usize> {
     let rule = Rule::get();
@@ -127,7 +120,8 @@ pub(super) fn expand<T: Real>(expression: &Expression, deviations: &[T]) -> Resu
     Ok(kept)
 }
 
-/// The expectations of a piece of pairs: `from` is its place among `stride` pairs.
+/// The expectations of a piece of pairs: `from` is its place among `stride` pairs. The powers of the remainders are odd and even
+/// for odd functions, else the other way round.
 pub(super) fn apply<T: Real>(
     odd: bool,
     form: Form,

@@ -1,6 +1,6 @@
 //! The values of `tests/golden/infinite`, by neural-tangents.
 
-use super::{both, grams, mlp, of, worst};
+use super::{both, distance, grams, mlp, of, worst};
 use mercer_data::Source;
 use mercer_kernel::Real;
 use mercer_kernel::infinite::{Activation, LimitNet, NodeId, Patch, Scales};
@@ -91,17 +91,17 @@ const NAMES: [&str; 10] = [
     "cnn_erf_avgpool",
 ];
 
-/// Every entry to the tolerance: 1e-9 in double precision, 1e-4 in single, the goals of the project. What is found is
-/// near 1e-14 and 1e-6.
-fn check<T: Real>(tolerance: f64) {
+/// The tolerances are the goals of the project, 1e-9 and 1e-4; what is found is near 1e-14 and 1e-6 (and 4e-10 on the diagonal
+/// of one network, where the reference has rounded a correlation of one). Entries relative to themselves in double precision, to
+/// the matrix in single: odd activations have entries ten thousand times smaller than the diagonal, and the inputs were rounded.
+fn check<T: Real>(tolerance: f64, error_of: fn(&[T], &[f64]) -> f64) {
     for name in NAMES {
         let net = network(name);
         let ((x1, n, _), (x2, m, _)) = (numbers::<T>(name, "x1"), numbers::<T>(name, "x2"));
         let (nngp, ntk) = both(&net, (&x1, n), (&x2, m));
         let (nngp_sym, ntk_sym) = grams(&net, &x1, n);
         for (key, found) in [("nngp", nngp), ("ntk", ntk), ("nngp_sym", nngp_sym), ("ntk_sym", ntk_sym)] {
-            let error = worst(&found, &numbers::<f64>(name, key).0);
-            println!("{name} {key} {error:e}");
+            let error = error_of(&found, &numbers::<f64>(name, key).0);
             assert!(error <= tolerance, "{name} {key}: off by {error:e}");
         }
     }
@@ -109,10 +109,10 @@ fn check<T: Real>(tolerance: f64) {
 
 #[test]
 fn double_precision() {
-    check::<f64>(1e-9);
+    check::<f64>(1e-9, worst);
 }
 
 #[test]
 fn single_precision() {
-    check::<f32>(1e-4);
+    check::<f32>(1e-4, distance);
 }

@@ -1,7 +1,10 @@
 //! Networks of infinite width: against reference values, against each other, and at the edges of the arithmetic.
 
 mod golden;
+mod images;
+mod lowering;
 mod numbers;
+mod reference;
 
 use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
 use mercer_kernel::{Kernel, Real};
@@ -42,6 +45,13 @@ pub(crate) fn grams<T: Real>(net: &LimitNet, x: &[T], n: usize) -> (Vec<T>, Vec<
 pub(crate) fn worst<T: Real>(found: &[T], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     found.iter().zip(expected).map(|(a, b)| (a.wide() - b).abs() / b.abs()).fold(0.0, f64::max)
+}
+
+/// The relative error in Frobenius norm.
+pub(crate) fn distance<T: Real>(found: &[T], expected: &[f64]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let difference: f64 = found.iter().zip(expected).map(|(a, b)| (a.wide() - b).powi(2)).sum();
+    (difference / expected.iter().map(|b| b * b).sum::<f64>()).sqrt()
 }
 
 /// Normal numbers of a fixed stream.

@@ -37,6 +37,8 @@ pub(super) struct Random {
     pub(super) node: NodeId,
     pub(super) function: Arc<Expression>,
     pub(super) layout: Layout,
+    /// The node that made the function.
+    pub(super) name: Option<Arc<str>>,
     /// Padding that the next convolution will see.
     pub(super) margin: Option<Pad>,
     /// Whether nothing else reads the values from the layer to this one.
@@ -45,7 +47,7 @@ pub(super) struct Random {
 
 impl Random {
     pub(super) fn of(node: NodeId, layout: Layout) -> Self {
-        Self { node, function: Arc::new(Expression::Unit), layout, margin: None, sole: true }
+        Self { node, function: Arc::new(Expression::Unit), layout, name: None, margin: None, sole: true }
     }
 }
 
@@ -201,7 +203,7 @@ impl<'a> Walk<'a> {
         if !function.is_small() {
             return refuse(label, "too many elementwise operations in a row");
         }
-        Ok(Random { function: Arc::new(function), ..x.clone() })
+        Ok(Random { function: Arc::new(function), name: Some(label.into()), ..x.clone() })
     }
 
     /// The node of the limit that holds a function of units: a layer, scaled or activated.
@@ -217,6 +219,7 @@ impl<'a> Walk<'a> {
         if let Some(&(_, _, made)) = self.activations.iter().find(same) {
             return Ok(made);
         }
+        let label = x.name.as_deref().unwrap_or(label);
         let made = match x.function.affine() {
             Some((0.0, _)) => return refuse(label, "it does not depend on its input"),
             Some((factor, 0.0)) => self.scaled(label, x, Scales::factor(factor))?,
@@ -251,9 +254,18 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The value whose memory a fixed value is.
+    fn viewed(&self, id: ValueId) -> ValueId {
+        match self.graph.value(id).origin {
+            Origin::Node(at) if self.graph.nodes()[at].op.is_view() => self.viewed(self.graph.nodes()[at].inputs[0]),
+            _ => id,
+        }
+    }
+
     /// The input layer of a fixed value.
     pub(super) fn fixed(&mut self, label: &str, id: ValueId, layout: &Layout) -> Result<NodeId> {
         let shape = self.shape(id);
+        let id = self.viewed(id);
         let array = self.arrays.iter().position(|&known| known == id).unwrap_or_else(|| {
             self.arrays.push(id);
             self.arrays.len() - 1
