@@ -2,7 +2,7 @@
 
 use super::activation::Dual;
 use super::contract::Tiles;
-use super::lower::{Features, Rule, lower};
+use super::lower::{Features, Lowered, Rule, lower};
 use super::net::{Layer, LimitNet, NodeId};
 use super::prepare::Prepared;
 use super::program::Program;
@@ -68,11 +68,15 @@ impl<T: Real> Limit<T> {
     /// distribution does.
     pub fn of_network(network: &Network, samples: &[Vec<usize>], rule: &Rule, of: Of) -> Result<Self> {
         let graph = network.graph(samples)?;
-        let lowered = lower(&graph, rule)?;
+        Self::from_lowered(lower(&graph, rule)?, of)
+    }
+
+    /// The kernel of a graph that was lowered.
+    pub fn from_lowered(lowered: Lowered, of: Of) -> Result<Self> {
         Self::with_features(lowered.net, lowered.features, of)
     }
 
-    pub(super) fn with_features(net: LimitNet, features: Features, of: Of) -> Result<Self> {
+    fn with_features(net: LimitNet, features: Features, of: Of) -> Result<Self> {
         let Some(output) = net.output().filter(|&output| output < net.nodes().len()) else {
             return Err(KernelError::Setting("a network without layers has no kernel".into()));
         };

@@ -5,6 +5,7 @@ mod images;
 mod lowering;
 mod numbers;
 mod reference;
+mod refusals;
 
 use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
 use mercer_kernel::{Kernel, Real};
