@@ -3,6 +3,7 @@
 use super::limit::{Limit, Of};
 use super::prepare::{Prepared, is_dense};
 use super::run::{Known, Machine, Pairs, Side};
+use super::series;
 use crate::kernel::{Block, Real};
 use crate::products::mirror;
 use mercer_linalg::gemm_rows;
@@ -140,15 +141,38 @@ impl<'a, T: Real> Tiles<'a, T> {
                 spread(b, self.b.samples, runs, &mut right_side.inputs[node], false);
             }
             let (Some(a), Some(b)) = (&self.a.known[node], &self.b.known[node]) else { continue };
+            let positions = a.variance.len() / self.a.samples.max(1);
+            let rows = positions * self.terms(a, b, runs);
             for (from, samples, side, is_left) in
                 [(a, self.a.samples, &mut *left_side, true), (b, self.b.samples, &mut *right_side, false)]
             {
                 let to = side.nodes[node].get_or_insert_with(Known::default);
                 spread(&from.variance, samples, runs, &mut to.variance, is_left);
                 spread(&from.deviation, samples, runs, &mut to.deviation, is_left);
-                spread(&from.series, samples, runs, &mut to.series, is_left);
+                let series = &from.series[..(rows * samples).min(from.series.len())];
+                spread(series, samples, runs, &mut to.series, is_left);
             }
         }
+    }
+}
+
+impl<T: Real> Tiles<'_, T> {
+    /// The rows of a series that matter to some pairs: those of the longest series among their samples.
+    fn terms(&self, a: &Known<T>, b: &Known<T>, runs: &[Run]) -> usize {
+        if a.series.is_empty() {
+            return 0;
+        }
+        let mut most = T::zero();
+        for (known, samples, is_left) in [(a, self.a.samples, true), (b, self.b.samples, false)] {
+            let lengths = &known.series[..known.variance.len()];
+            for row in lengths.chunks_exact(samples) {
+                for run in runs {
+                    let own = if is_left { &row[run.left..=run.left] } else { &row[run.right.clone()] };
+                    most = own.iter().fold(most, |most, &length| if length > most { length } else { most });
+                }
+            }
+        }
+        series::BESIDE + most.wide() as usize
     }
 }
 

@@ -8,7 +8,7 @@ use super::prepare::Prepared;
 use super::program::Program;
 use super::refuse;
 use super::run::lanes;
-use super::series::KEPT;
+use super::series;
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use mercer_net::Network;
@@ -114,11 +114,12 @@ impl<T: Real> Limit<T> {
         &self.net
     }
 
-    /// Both kernels of a pair of blocks at once, each `[samples of a, samples of b]`.
+    /// Both kernels of a pair of blocks at once, each `[samples of a, samples of b]`, of a kernel that was made for the NTK.
     ///
     /// # Panics
-    /// If a block was prepared by another kind of kernel, or a matrix has another size.
+    /// If it was made for the NNGP, a block was prepared by another kind of kernel, or a matrix has another size.
     pub fn both(&self, a: &Block, b: &Block, nngp: &mut [T], ntk: &mut [T]) {
+        assert_eq!(self.of, Of::Ntk, "only what is made for the NTK knows both kernels");
         Tiles::new(self, a, b).contract(Some(nngp), Some(ntk));
     }
 
@@ -130,25 +131,25 @@ impl<T: Real> Limit<T> {
         Ok(gram)
     }
 
-    /// The expression of a series activation that reads a node.
-    pub(super) fn series_of(&self, node: NodeId) -> Option<(&str, &super::Expression)> {
+    /// The series activation that reads a node: its name, its function, and whether that is odd.
+    pub(super) fn series_of(&self, node: NodeId) -> Option<(&str, &super::Expression, bool)> {
         self.net.nodes().iter().find_map(|reader| match &reader.layer {
             Layer::Activation(activation) if reader.inputs == [node] => match &activation.dual {
-                Dual::Series { expression, .. } => Some((reader.name.as_str(), &**expression)),
+                Dual::Series { expression, odd } => Some((reader.name.as_str(), &**expression, *odd)),
                 _ => None,
             },
             _ => None,
         })
     }
 
-    /// Numbers that are kept per sample.
+    /// Numbers that are kept per sample, at most.
     fn elements(&self) -> usize {
         let nodes = self.net.nodes().iter().enumerate();
         nodes
             .map(|(id, node)| {
                 let positions = node.space[0] * node.space[1];
                 let inputs = if let Layer::Input(input) = &node.layer { input.channels * positions + 1 } else { 0 };
-                let series = if self.series_of(id).is_some() { KEPT } else { 0 };
+                let series = if self.series_of(id).is_some() { series::BESIDE + series::TERMS } else { 0 };
                 inputs + if self.kept[id] { positions * (2 + series) } else { 0 }
             })
             .sum()

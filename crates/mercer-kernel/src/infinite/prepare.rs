@@ -1,7 +1,7 @@
 //! The first phase: everything that depends on one sample only.
 
 use super::dual::Form;
-use super::limit::Limit;
+use super::limit::{Limit, Of};
 use super::net::{Input, Layer, NodeId};
 use super::refuse;
 use super::run::{Known, Machine, Pairs, Side};
@@ -98,14 +98,14 @@ fn rows<T: Real>(input: &Input, array: &[T], samples: usize) -> Vec<T> {
     array.to_vec()
 }
 
-/// Chunks `[rows, lanes]` side by side: `[rows, samples]`.
+/// Chunks `[rows, lanes]` side by side: `[rows, samples]`; a chunk with fewer rows has zeros.
 fn join<'a, T: Real>(
     sides: &'a [Side<T>],
     chunks: &[Range<usize>],
     samples: usize,
     of: impl Fn(&'a Side<T>) -> &'a [T],
 ) -> Vec<T> {
-    let rows = sides.first().map_or(0, |side| of(side).len() / chunks[0].len());
+    let rows = sides.iter().zip(chunks).map(|(side, chunk)| of(side).len() / chunk.len()).max().unwrap_or(0);
     let mut joined = vec![T::zero(); rows * samples];
     for (side, chunk) in sides.iter().zip(chunks) {
         let pieces = of(side).chunks_exact(chunk.len()).zip(joined.chunks_exact_mut(samples));
@@ -146,18 +146,20 @@ fn side<T: Real>(limit: &Limit<T>, arrays: &[&[T]], samples: usize, chunk: Range
             }
             let series = match limit.series_of(id) {
                 None => Vec::new(),
-                Some((name, expression)) => match series::expand(expression, &deviation) {
-                    Ok(series) => series,
-                    Err(at) => {
-                        let reason = format!(
-                            "its series needs more than {} terms for sample {}, where its argument has a deviation of {:.3}",
-                            series::TERMS,
-                            chunk.start + at % lanes,
-                            deviation[at]
-                        );
-                        return refuse(name, &reason);
+                Some((name, expression, odd)) => {
+                    match series::expand((expression, odd), &deviation, limit.of == Of::Ntk) {
+                        Ok(series) => series,
+                        Err(at) => {
+                            let reason = format!(
+                                "its series needs more than {} terms for sample {}, where its argument has a deviation of {:.3}",
+                                series::TERMS,
+                                chunk.start + at % lanes,
+                                deviation[at]
+                            );
+                            return refuse(name, &reason);
+                        }
                     }
-                },
+                }
             };
             side.nodes[id] = Some(Known { variance, deviation, series });
         }

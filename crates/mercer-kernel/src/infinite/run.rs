@@ -7,7 +7,6 @@ use super::dual::{Form, Moments, covariances};
 use super::net::{Layer, LimitNet, NodeId};
 use super::patch::{Patch, Space, Tap};
 use super::program::{Class, Program, Step};
-use super::series::KEPT;
 use crate::kernel::Real;
 use mercer_linalg::simd::dispatch;
 
@@ -19,7 +18,7 @@ pub(super) struct Side<T> {
     pub(super) inputs: Vec<Vec<T>>,
 }
 
-/// What is known of a node's result: `[positions, lanes]`, and the coefficients `[KEPT, positions, lanes]` of a series.
+/// What is known of a node's result: `[positions, lanes]`, and the rows `[…, positions, lanes]` of a series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known<T> {
     pub(super) variance: Vec<T>,
@@ -237,12 +236,8 @@ impl<T: Real> Machine<T> {
         }
         turned.series.resize(right.series.len(), T::zero());
         let plane = space[0] * space[1] * lanes;
-        if !right.series.is_empty() {
-            for which in 0..KEPT {
-                let range = which * plane..(which + 1) * plane;
-                turn_plane(&right.series[range.clone()], &mut turned.series[range], space, class, lanes);
-            }
-        }
+        let rows = right.series.chunks_exact(plane).zip(turned.series.chunks_exact_mut(plane));
+        rows.for_each(|(from, to)| turn_plane(from, to, space, class, lanes));
     }
 }
 

@@ -7,9 +7,14 @@
 //! ```
 //!
 //! The coefficients depend on one sample only and are made once, by Gauss–Legendre quadrature on panels that end at zero, where
-//! most kinks are; a pair costs two polynomials. What the first [`TERMS`] terms miss at `ρ = 1` is known, by Parseval's
-//! identity: `τ² = E[φ(sz)²] − Σ c_k²`, and bounds the error at any `ρ` by `τ(s)τ(t)`. It is added as one more power of `ρ`, so
-//! that the diagonal is exact and the matrix stays positive; and a sample for which it exceeds [`TOLERANCE`] is refused.
+//! most kinks are; a pair costs two polynomials, and only as many terms as its samples have that matter. What the terms miss at
+//! `ρ = 1` is known, by Parseval's identity: `τ² = E[φ(sz)²] − Σ c_k²`, and bounds the error at any `ρ` by `τ(s)τ(t)`. It is added
+//! as one more power of `ρ`, so that the diagonal is exact and the matrix stays positive.
+//!
+//! For analytic functions the remainder is rounding. Where a second derivative jumps (ELU, softsign), coefficients fall like a
+//! power of `k`, `Σ_{k>N} k^{−5/2} ρᵏ`, and a power `ρ^{2N}` in place of these leaves a twentieth of them (0.055 at most). So a
+//! remainder up to [`TOLERANCE`] is an error below 1e-6, and a sample with a larger one is refused: the slope of a function with
+//! kinks (a clip) has one, its value has not.
 
 use super::dual::{Form, Moments, PIECE, multiply, openings};
 use super::expression::Expression;
@@ -18,23 +23,34 @@ use mercer_linalg::gemm;
 use mercer_linalg::simd::dispatch;
 use std::sync::OnceLock;
 
-/// Terms of a series.
-pub(super) const TERMS: usize = 96;
+/// The most terms of a series.
+pub(super) const TERMS: usize = 2048;
 
-/// Numbers that are kept per deviation: the coefficients, two remainders, and the mean slope.
-pub(super) const KEPT: usize = TERMS + 3;
+/// Numbers that are kept per deviation beside the coefficients: the number of those that matter, two remainders, and the mean
+/// slope.
+pub(super) const BESIDE: usize = 4;
 
 /// The largest remainder, relative to `E[φ²]` and `E[φ'²]`.
-pub(super) const TOLERANCE: f64 = 1e-6;
+pub(super) const TOLERANCE: f64 = 1e-5;
 
-/// Panels on either side of zero, one unit wide: beyond twelve deviations a Gaussian weighs less than 1e-31.
-const PANELS: usize = 12;
+/// A remainder that is not worth another doubling of the terms.
+const ENOUGH: f64 = 1e-11;
 
-/// Points per panel: exact for polynomials of degree 39.
-const POINTS: usize = 20;
+/// Coefficients below this, relative to `√E[φ²]` and with the root of their degree, do not matter.
+const SMALL: f64 = 1e-6;
+
+/// Panels on either side of zero.
+const PANELS: usize = 24;
+
+/// The width of a panel: beyond twelve deviations a Gaussian weighs less than 1e-31.
+const WIDTH: f64 = 0.5;
+
+/// Points per panel: exact for polynomials of degree 31, and to rounding for waves as short as those of the last Hermite
+/// polynomial, `√TERMS` per unit.
+const POINTS: usize = 16;
 
 /// Deviations whose coefficients are made by one product.
-const STRIP: usize = 128;
+const STRIP: usize = 64;
 
 /// The rule for expectations over a standard normal number.
 struct Rule {
@@ -51,9 +67,9 @@ impl Rule {
             let (mut points, mut weights) = (Vec::new(), Vec::new());
             for (x, w) in legendre() {
                 for panel in 0..2 * PANELS {
-                    let z = panel as f64 - PANELS as f64 + 0.5 * (x + 1.0);
+                    let z = WIDTH * (panel as f64 - PANELS as f64 + 0.5 * (x + 1.0));
                     points.push(z);
-                    weights.push(0.5 * w * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt());
+                    weights.push(0.5 * WIDTH * w * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt());
                 }
             }
             let mut hermite = Vec::with_capacity(points.len() * TERMS);
@@ -89,35 +105,109 @@ fn legendre() -> impl Iterator<Item = (f64, f64)> {
     })
 }
 
-/// The coefficients for some deviations, `[KEPT, deviations]`, or the index of one for which the series is too short.
-pub(super) fn expand<T: Real>(expression: &Expression, deviations: &[T]) -> Result<Vec<T>, usize> {
-    let rule = Rule::get();
-    let (m, count) = (rule.points.len(), deviations.len());
-    let mut kept = vec![T::zero(); KEPT * count];
-    let mut coefficients = vec![0.0; STRIP * TERMS];
+/// The rows that [`apply`] reads, `[BESIDE + coefficients, deviations]`, or the index of a deviation for which the series is too
+/// short. Odd functions have the coefficients of odd degree only. With `slopes`, the remainder of the derivative counts.
+pub(super) fn expand<T: Real>(
+    (expression, odd): (&Expression, bool),
+    deviations: &[T],
+    slopes: bool,
+) -> Result<Vec<T>, usize> {
+    let count = deviations.len();
+    let mut kept = vec![T::zero(); BESIDE * count];
     for (strip, part) in deviations.chunks(STRIP).enumerate() {
-        let x: Vec<f64> = part.iter().flat_map(|s| rule.points.iter().map(|z| s.wide() * z)).collect();
-        let (values, slopes) = expression.at(&x);
-        gemm([part.len(), TERMS, m], (&values, m, 1), (&rule.hermite, TERMS, 1), false, &mut coefficients);
-        for (row, s) in part.iter().enumerate() {
+        let series = Strip::new(expression, part);
+        for (row, one) in series.rows(slopes).map_err(|row| strip * STRIP + row)?.into_iter().enumerate() {
             let at = strip * STRIP + row;
-            let c = &coefficients[row * TERMS..(row + 1) * TERMS];
-            let mean = |f: &dyn Fn(usize) -> f64| -> f64 { (0..m).map(|i| rule.weights[i] * f(row * m + i)).sum() };
-            let square = mean(&|i| values[i] * values[i]);
-            let slope_square = s.wide() * s.wide() * mean(&|i| slopes[i] * slopes[i]);
-            let rest = square - c.iter().map(|c| c * c).sum::<f64>();
-            let slope_rest = slope_square - c.iter().enumerate().map(|(k, c)| k as f64 * c * c).sum::<f64>();
-            let short = rest > TOLERANCE * square || slope_rest > TOLERANCE * slope_square;
-            if short || !(square + slope_square).is_finite() {
-                return Err(at);
+            let stored = one.coefficients.iter().skip(usize::from(odd)).step_by(if odd { 2 } else { 1 });
+            let rows = stored.clone().count();
+            if kept.len() < (BESIDE + rows) * count {
+                kept.resize((BESIDE + rows) * count, T::zero());
             }
-            c.iter().enumerate().for_each(|(k, &c)| kept[k * count + at] = T::of(c));
-            kept[TERMS * count + at] = T::of(rest.max(0.0).sqrt());
-            kept[(TERMS + 1) * count + at] = T::of(slope_rest.max(0.0).sqrt());
-            kept[(TERMS + 2) * count + at] = T::of(mean(&|i| slopes[i]));
+            let beside = [rows as f64, one.rest, one.slope_rest, one.mean_slope];
+            for (which, &value) in beside.iter().chain(stored).enumerate() {
+                kept[which * count + at] = T::of(value);
+            }
         }
     }
     Ok(kept)
+}
+
+/// The series of one deviation.
+struct One {
+    coefficients: Vec<f64>,
+    rest: f64,
+    slope_rest: f64,
+    mean_slope: f64,
+}
+
+/// The function at the points of the rule, for some deviations.
+struct Strip {
+    deviations: Vec<f64>,
+    values: Vec<f64>,
+    slopes: Vec<f64>,
+}
+
+impl Strip {
+    fn new<T: Real>(expression: &Expression, deviations: &[T]) -> Self {
+        let deviations: Vec<f64> = deviations.iter().map(|s| s.wide()).collect();
+        let points = &Rule::get().points;
+        let x: Vec<f64> = deviations.iter().flat_map(|s| points.iter().map(move |z| s * z)).collect();
+        let (values, slopes) = expression.at(&x);
+        Self { deviations, values, slopes }
+    }
+
+    /// Twice as many terms, until the remainders are small enough for all.
+    fn rows(&self, slopes: bool) -> Result<Vec<One>, usize> {
+        let rule = Rule::get();
+        let (m, n) = (rule.points.len(), self.deviations.len());
+        let mean =
+            |row: usize, f: &dyn Fn(usize) -> f64| -> f64 { (0..m).map(|i| rule.weights[i] * f(row * m + i)).sum() };
+        let squares: Vec<[f64; 2]> = (0..n)
+            .map(|row| {
+                let scale = self.deviations[row] * self.deviations[row];
+                [
+                    mean(row, &|i| self.values[i] * self.values[i]),
+                    scale * mean(row, &|i| self.slopes[i] * self.slopes[i]),
+                ]
+            })
+            .collect();
+        if let Some(row) = squares.iter().position(|[value, slope]| !(value + slope).is_finite()) {
+            return Err(row);
+        }
+        let mut terms = 128;
+        loop {
+            let mut c = vec![0.0; n * terms];
+            gemm([n, terms, m], (&self.values, m, 1), (&rule.hermite, TERMS, 1), false, &mut c);
+            let rests: Vec<[f64; 2]> = (0..n)
+                .map(|row| {
+                    let c = &c[row * terms..(row + 1) * terms];
+                    let slope: f64 = c.iter().enumerate().map(|(k, c)| k as f64 * c * c).sum();
+                    [squares[row][0] - c.iter().map(|c| c * c).sum::<f64>(), squares[row][1] - slope]
+                })
+                .collect();
+            let above = |limit: f64, row: usize, which: usize| rests[row][which] > limit * squares[row][which];
+            if terms < TERMS && (0..n).any(|row| above(ENOUGH, row, 0) || above(ENOUGH, row, 1)) {
+                terms *= 2;
+                continue;
+            }
+            if let Some(row) = (0..n).find(|&row| above(TOLERANCE, row, 0) || slopes && above(TOLERANCE, row, 1)) {
+                return Err(row);
+            }
+            let one = |row: usize| {
+                let c = &c[row * terms..(row + 1) * terms];
+                let limit = SMALL * squares[row][0].sqrt();
+                let matters = |(k, c): (usize, &f64)| c.abs() * (k as f64).sqrt().max(1.0) > limit;
+                let last = c.iter().enumerate().rev().find(|&(k, c)| matters((k, c))).map_or(0, |(k, _)| k);
+                One {
+                    coefficients: c[..=last].to_vec(),
+                    rest: rests[row][0].max(0.0).sqrt(),
+                    slope_rest: rests[row][1].max(0.0).sqrt(),
+                    mean_slope: mean(row, &|i| self.slopes[i]),
+                }
+            };
+            return Ok((0..n).map(one).collect());
+        }
+    }
 }
 
 /// The expectations of a piece of pairs: `from` is its place among `stride` pairs. The powers of the remainders are odd and even
@@ -138,38 +228,36 @@ pub(super) fn apply<T: Real>(
         let range = which * stride + from..which * stride + from + n;
         (&left.series[range.clone()], &right.series[range])
     };
-    let (zero, one) = (T::zero(), T::one());
+    let (zero, one, two) = (T::zero(), T::one(), T::of(2.0));
     dispatch(
         #[inline(always)]
         || correlation.iter_mut().for_each(|rho| *rho = one - *rho),
     );
-    value.fill(zero);
-    slope.fill(zero);
-    // Horner's rule for the polynomial and its derivative.
-    for k in (0..TERMS).rev() {
-        let (a, b) = row(k);
-        dispatch(
-            #[inline(always)]
-            || {
-                let (value, slope, rho, a, b) = (&mut value[..n], &mut slope[..n], &correlation[..n], &a[..n], &b[..n]);
-                for i in 0..n {
-                    slope[i] = slope[i] * rho[i] + value[i];
-                    value[i] = value[i] * rho[i] + a[i] * b[i];
-                }
-            },
-        );
-    }
-    let ((a, b), (da, db), (ma, mb)) = (row(TERMS), row(TERMS + 1), row(TERMS + 2));
+    let terms = left.series.len().min(right.series.len()) / stride - BESIDE;
+    dispatch(
+        #[inline(always)]
+        || {
+            for start in (0..n).step_by(GROUP) {
+                let end = (start + GROUP).min(n);
+                let rows = [left, right].map(|side| &side.series[BESIDE * stride + from + start..]);
+                let correlation = &correlation[start..end];
+                horner(rows, (terms, stride), correlation, odd, &mut value[start..end], &mut slope[start..end]);
+            }
+        },
+    );
+    let ((a, b), (da, db), (ma, mb)) = (row(1), row(2), row(3));
     dispatch(
         #[inline(always)]
         || {
             for i in 0..n {
                 let rho = correlation[i];
-                let (even, next) = (ninety_sixth(rho), rho * ninety_sixth(rho));
-                let (own, other) = if odd { (next, even) } else { (even, next) };
+                let even = last_power(rho);
+                let (own, other) = if odd { (rho * even, even) } else { (even, rho * even) };
+                let (q, dq) = (value[i], slope[i]);
+                let (sum, derivative) = if odd { (rho * q, q + two * rho * rho * dq) } else { (q, dq) };
                 let product = left.deviation[i] * right.deviation[i];
-                value[i] += a[i] * b[i] * own;
-                let rest = slope[i] + da[i] * db[i] * other;
+                value[i] = sum + a[i] * b[i] * own;
+                let rest = derivative + da[i] * db[i] * other;
                 slope[i] = if product > zero { rest / product } else { ma[i] * mb[i] };
             }
         },
@@ -179,12 +267,46 @@ pub(super) fn apply<T: Real>(
     }
 }
 
-/// `ρ^TERMS`.
+/// Pairs whose polynomials stay in registers.
+const GROUP: usize = 64;
+
+/// Horner's rule for a polynomial `q` and its derivative, in `ρ`, or in `ρ²` for the odd ones `ρ q(ρ²)`; the factors of the
+/// coefficients are in rows.
 #[inline(always)]
-fn ninety_sixth<T: Real>(rho: T) -> T {
-    let cube = rho * rho * rho;
-    let (mut power, mut degree) = (cube, 3);
-    while degree < TERMS {
+fn horner<T: Real>(
+    [left, right]: [&[T]; 2],
+    (terms, stride): (usize, usize),
+    correlation: &[T],
+    odd: bool,
+    value: &mut [T],
+    slope: &mut [T],
+) {
+    let count = value.len();
+    let (mut q, mut dq, mut x) = ([T::zero(); GROUP], [T::zero(); GROUP], [T::zero(); GROUP]);
+    x.iter_mut().zip(correlation).for_each(|(x, &rho)| *x = if odd { rho * rho } else { rho });
+    for k in (0..terms).rev() {
+        let (a, b) = (&left[k * stride..][..count], &right[k * stride..][..count]);
+        if let (Ok(a), Ok(b)) = (<&[T; GROUP]>::try_from(a), <&[T; GROUP]>::try_from(b)) {
+            for i in 0..GROUP {
+                dq[i] = dq[i] * x[i] + q[i];
+                q[i] = q[i] * x[i] + a[i] * b[i];
+            }
+        } else {
+            for i in 0..count {
+                dq[i] = dq[i] * x[i] + q[i];
+                q[i] = q[i] * x[i] + a[i] * b[i];
+            }
+        }
+    }
+    value.copy_from_slice(&q[..count]);
+    slope.copy_from_slice(&dq[..count]);
+}
+
+/// `ρ^{2·TERMS}`.
+#[inline(always)]
+fn last_power<T: Real>(rho: T) -> T {
+    let (mut power, mut degree) = (rho, 1);
+    while degree < 2 * TERMS {
         power *= power;
         degree *= 2;
     }

@@ -237,9 +237,103 @@ fn samples_that_are_not_finite_or_do_not_fit_are_errors() {
 
 #[test]
 fn a_series_that_is_too_short_is_refused() {
-    // A clip has kinks, which a polynomial in the correlation does not reach near one.
+    // A clip has kinks: the series of its slope does not end, that of its value does.
     let clip = of(Function::Clip { low: 0.0, high: 6.0 });
-    let limit = Limit::<f64>::new(mlp(2, 1, Scales::ntk(1.0, 0.1), &clip, Scales::ntk(1.0, 0.0)), Of::Ntk).unwrap();
+    let net = mlp(2, 1, Scales::ntk(1.0, 0.1), &clip, Scales::ntk(1.0, 0.0));
+    let limit = Limit::<f64>::new(net.clone(), Of::Ntk).unwrap();
     let error = limit.prepare(&[&[1.0, 2.0]], 1).unwrap_err().to_string();
     assert!(error.contains("layer1") && error.contains("Monte-Carlo"), "{error}");
+    // Six is four deviations away, so it is nearly a ReLU.
+    let x = normal(71, 10);
+    let nngp = Limit::<f64>::new(net, Of::Nngp).unwrap().gram(&[&x], 5).unwrap();
+    let relu = grams(&mlp(2, 1, Scales::ntk(1.0, 0.1), &Activation::relu(), Scales::ntk(1.0, 0.0)), &x, 5).0;
+    assert!(worst(&nngp, &relu) < 1e-4);
+}
+
+/// Analytic activations work at any deviation that data have, those with a second derivative that jumps at small ones; kinks
+/// have no tangent kernel here, but a covariance.
+#[test]
+fn activations_without_a_closed_form() {
+    use Function::*;
+    let build = |function: Function| mlp(3, 2, Scales::ntk(1.3, 0.1), &of(function), Scales::ntk(1.0, 0.1));
+    let x = normal(72, 30);
+    let wide: Vec<f64> = x.iter().map(|x| 2.0 * x).collect();
+    let analytic = [Tanh, Sigmoid, Swish(1.0), Softplus, GeluTanh, Mish, Atan, Asinh].map(|function| (function, &wide));
+    for (function, x) in analytic.into_iter().chain([(Elu(1.0), &x), (Celu(1.0), &x)]) {
+        let (nngp, ntk) = grams(&build(function), x, 10);
+        assert!(is_positive(&nngp, 10, 1e-13) && is_positive(&ntk, 10, 1e-13), "{function:?}");
+    }
+    for function in [HardSwish, Selu { alpha: 1.67, gamma: 1.05 }] {
+        assert!(Limit::<f64>::new(build(function), Of::Ntk).unwrap().prepare(&[&x], 10).is_err(), "{function:?}");
+        let nngp = Limit::<f64>::new(build(function), Of::Nngp).unwrap().gram(&[&x], 10).unwrap();
+        assert!(is_positive(&nngp, 10, 1e-13), "{function:?}");
+    }
+}
+
+/// ELU is a line on the right and `e^x − 1` on the left, so its expectations are those of exponentials over quadrants; by the
+/// midpoint rule in two dimensions here, with steps that meet the axes.
+#[test]
+fn a_second_derivative_that_jumps() {
+    let (step, reach) = (0.01, 8.0);
+    let points: Vec<f64> = (0..).map(|i| -reach + step * (f64::from(i) + 0.5)).take_while(|&z| z < reach).collect();
+    let weight = |z: f64| step * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let net = mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), &of(Function::Elu(1.0)), Scales::ntk(1.0, 0.0));
+    for (x, y) in [([1.0, 0.0], [0.999, 0.04]), ([1.0, 0.0], [0.6, 0.8])] {
+        let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
+        let (s, t, c) = (dot(x, x).sqrt(), dot(y, y).sqrt(), dot(x, y));
+        let (rho, rest) = (c / (s * t), (1.0 - (c / (s * t)).powi(2)).sqrt());
+        let (mut k, mut d) = (0.0, 0.0);
+        for &z in &points {
+            for &w in &points {
+                let (u, v) = (s * z, t * (rho * z + rest * w));
+                let value = |x: f64| if x > 0.0 { x } else { x.exp_m1() };
+                let slope = |x: f64| if x > 0.0 { 1.0 } else { x.exp() };
+                k += weight(z) * weight(w) * value(u) * value(v);
+                d += weight(z) * weight(w) * slope(u) * slope(v);
+            }
+        }
+        let (nngp, ntk) = both(&net, (&x, 1), (&y, 1));
+        // The midpoint rule is off by some 1e-7 where the second factor bends between its points.
+        assert!(
+            (nngp[0] - k).abs() < 2e-6 && (ntk[0] - (k + c * d)).abs() < 2e-6,
+            "{} {k} {} {}",
+            nngp[0],
+            ntk[0],
+            k + c * d
+        );
+    }
+}
+
+/// `E[φ(u)φ(v)]` and `E[φ'(u)φ'(v)]` by the trapezoidal rule in two dimensions, which is exact to rounding for analytic
+/// functions.
+#[test]
+fn series_are_double_integrals() {
+    let (step, reach) = (0.06, 8.5);
+    let points: Vec<f64> = (0..).map(|i| -reach + step * i as f64).take_while(|&z| z <= reach).collect();
+    let weight = |z: f64| step * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let functions: [(Function, fn(f64) -> f64, fn(f64) -> f64); 2] = [
+        (Function::Tanh, f64::tanh, |x| 1.0 - x.tanh().powi(2)),
+        (Function::Softplus, |x| x.exp().ln_1p(), |x| 1.0 / (1.0 + (-x).exp())),
+    ];
+    let net = |activation: &Activation| mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), activation, Scales::ntk(1.0, 0.0));
+    for (function, value, slope) in functions {
+        for (x, y) in
+            [([1.0, 0.0], [0.6, 0.8]), ([2.0, 0.3], [2.1, -0.2]), ([1.5, 0.0], [-1.2, 0.4]), ([1.0, 1.0], [1.0, 1.0])]
+        {
+            let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
+            let (s, t, c) = (dot(x, x).sqrt(), dot(y, y).sqrt(), dot(x, y));
+            let (rho, rest) = (c / (s * t), (1.0 - (c / (s * t)).powi(2)).max(0.0).sqrt());
+            let (mut k, mut d) = (0.0, 0.0);
+            for &z in &points {
+                for &w in &points {
+                    let (u, v) = (s * z, t * (rho * z + rest * w));
+                    k += weight(z) * weight(w) * value(u) * value(v);
+                    d += weight(z) * weight(w) * slope(u) * slope(v);
+                }
+            }
+            let (nngp, ntk) = both(&net(&of(function)), (&x, 1), (&y, 1));
+            assert!((nngp[0] - k).abs() < 1e-9, "{function:?} {x:?} {y:?}: {} {k}", nngp[0]);
+            assert!((ntk[0] - (k + c * d)).abs() < 1e-9, "{function:?} {x:?} {y:?}: {} {}", ntk[0], k + c * d);
+        }
+    }
 }
