@@ -60,7 +60,7 @@ impl<'a, T: Real> Tiles<'a, T> {
             self.products(&rows, first, &mut products);
             let pairs = rows.flat_map(|left| {
                 let from = if self.symmetric { left } else { 0 };
-                (from < m).then(|| Run { left, right: from..m })
+                (from < m).then_some(Run { left, right: from..m })
             });
             for runs in pack(pairs, self.limit.lanes) {
                 self.gather(&runs, &mut room);

@@ -259,19 +259,21 @@ fn arcsine<T: Real>(k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T]
 
 /// `asin x = π/2 − acos x`: exact to rounding of one, which is what a sum of such needs.
 fn arcsines<T: Real>(x: &mut [T]) {
-    let one = T::one();
-    each!(i < x.len(), [x], {
-        x[i] = if x[i] > one {
-            one
-        } else if x[i] < -one {
-            -one
-        } else {
-            x[i]
-        }
-    });
+    let (one, right) = (T::one(), T::of(PI / 2.0));
+    dispatch(
+        #[inline(always)]
+        || {
+            for x in x.iter_mut() {
+                let below = if *x < one { *x } else { one };
+                *x = if below > -one { below } else { -one };
+            }
+        },
+    );
     apply(Function::Acos, x);
-    let right = T::of(PI / 2.0);
-    each!(i < x.len(), [x], { x[i] = right - x[i] });
+    dispatch(
+        #[inline(always)]
+        || x.iter_mut().for_each(|x| *x = right - *x),
+    );
 }
 
 fn waves<T: Real>(

@@ -85,6 +85,7 @@ impl<T: Real> Limit<T> {
             let reason = format!("it is the output and has {:?} positions; flatten or pool it first", node.space);
             return refuse(&node.name, &reason);
         }
+        check_pools(&net)?;
         let program = Program::new(&net, output);
         let mut needed = vec![false; net.nodes().len()];
         let mark = |list: &mut Vec<bool>, nodes: Vec<NodeId>| nodes.into_iter().for_each(|node| list[node] = true);
@@ -154,6 +155,25 @@ impl<T: Real> Limit<T> {
             })
             .sum()
     }
+}
+
+/// The most positions that a pool can have before it: their pairs are all computed.
+const MOST_POSITIONS: usize = 1 << 14;
+
+fn check_pools(net: &LimitNet) -> Result<()> {
+    let pools =
+        net.nodes().iter().filter(|node| matches!(node.layer, Layer::AveragePool { .. } | Layer::GlobalAveragePool));
+    for pool in pools {
+        let [rows, columns] = net.nodes()[pool.inputs[0]].space;
+        if rows.saturating_mul(columns) > MOST_POSITIONS {
+            let text = format!(
+                "{}: a pool needs the covariances of all pairs of {rows} × {columns} positions; accepted: up to {MOST_POSITIONS}",
+                pool.name
+            );
+            return Err(KernelError::Setting(text));
+        }
+    }
+    Ok(())
 }
 
 /// Operations of an activation per pair of positions, tangent included.

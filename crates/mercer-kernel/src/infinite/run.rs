@@ -333,20 +333,20 @@ fn normalise<T: Real>(
     dispatch(
         #[inline(always)]
         || {
-            for i in 0..value.len() {
+            for (i, value) in value.iter_mut().enumerate() {
                 let (u, v) = (inverse(left.variance[i], epsilon), inverse(right.variance[i], epsilon));
                 if form == Form::Covariance {
-                    value[i] *= u * v;
+                    *value *= u * v;
                 } else {
                     let (s, t) = (left.deviation[i], right.deviation[i]);
                     let (gap, new_gap) = (s - t, s * u - t * v);
-                    value[i] = half * new_gap * new_gap + u * v * (value[i] - half * gap * gap);
+                    *value = half * new_gap * new_gap + u * v * (*value - half * gap * gap);
                 }
             }
             if let Some(theta) = theta {
-                for i in 0..theta.len() {
-                    theta[i] *= inverse(left.variance[i], epsilon) * inverse(right.variance[i], epsilon);
-                }
+                let sides = left.variance.iter().zip(right.variance);
+                let items = theta.iter_mut().zip(sides);
+                items.for_each(|(theta, (&a, &b))| *theta *= inverse(a, epsilon) * inverse(b, epsilon));
             }
         },
     );

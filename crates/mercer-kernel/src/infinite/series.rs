@@ -219,10 +219,10 @@ pub(super) fn apply<T: Real>(
     tangent: Option<&mut [T]>,
     [left, right]: [Moments<'_, T>; 2],
     (from, stride): (usize, usize),
-    [correlation, slope, _]: &mut [[T; PIECE]; 3],
+    [correlation, slope, power]: &mut [[T; PIECE]; 3],
 ) {
     let n = value.len();
-    let (correlation, slope) = (&mut correlation[..n], &mut slope[..n]);
+    let (correlation, slope, power) = (&mut correlation[..n], &mut slope[..n], &mut power[..n]);
     openings(form, value, [left, right], correlation);
     let row = |which: usize| {
         let range = which * stride + from..which * stride + from + n;
@@ -233,29 +233,38 @@ pub(super) fn apply<T: Real>(
         #[inline(always)]
         || correlation.iter_mut().for_each(|rho| *rho = one - *rho),
     );
+    value.fill(zero);
+    slope.fill(zero);
+    // Horner's rule for a polynomial q and its derivative, in ρ, or in ρ² for the odd ones ρ q(ρ²).
     let terms = left.series.len().min(right.series.len()) / stride - BESIDE;
-    dispatch(
-        #[inline(always)]
-        || {
-            for start in (0..n).step_by(GROUP) {
-                let end = (start + GROUP).min(n);
-                let rows = [left, right].map(|side| &side.series[BESIDE * stride + from + start..]);
-                let correlation = &correlation[start..end];
-                horner(rows, (terms, stride), correlation, odd, &mut value[start..end], &mut slope[start..end]);
-            }
-        },
-    );
+    for k in (0..terms).rev() {
+        let (a, b) = row(BESIDE + k);
+        dispatch(
+            #[inline(always)]
+            || {
+                let (value, slope, rho, a, b) = (&mut value[..n], &mut slope[..n], &correlation[..n], &a[..n], &b[..n]);
+                for i in 0..n {
+                    let x = if odd { rho[i] * rho[i] } else { rho[i] };
+                    slope[i] = slope[i] * x + value[i];
+                    value[i] = value[i] * x + a[i] * b[i];
+                }
+            },
+        );
+    }
+    last_powers(correlation, power);
     let ((a, b), (da, db), (ma, mb)) = (row(1), row(2), row(3));
     dispatch(
         #[inline(always)]
         || {
+            let (value, slope, correlation, power) = (&mut value[..n], &mut slope[..n], &correlation[..n], &power[..n]);
+            let [a, b, da, db, ma, mb] = [a, b, da, db, ma, mb].map(|row| &row[..n]);
+            let [s, t] = [left.deviation, right.deviation].map(|deviation| &deviation[..n]);
             for i in 0..n {
-                let rho = correlation[i];
-                let even = last_power(rho);
+                let (rho, even) = (correlation[i], power[i]);
                 let (own, other) = if odd { (rho * even, even) } else { (even, rho * even) };
                 let (q, dq) = (value[i], slope[i]);
                 let (sum, derivative) = if odd { (rho * q, q + two * rho * rho * dq) } else { (q, dq) };
-                let product = left.deviation[i] * right.deviation[i];
+                let product = s[i] * t[i];
                 value[i] = sum + a[i] * b[i] * own;
                 let rest = derivative + da[i] * db[i] * other;
                 slope[i] = if product > zero { rest / product } else { ma[i] * mb[i] };
@@ -267,48 +276,11 @@ pub(super) fn apply<T: Real>(
     }
 }
 
-/// Pairs whose polynomials stay in registers.
-const GROUP: usize = 64;
-
-/// Horner's rule for a polynomial `q` and its derivative, in `ρ`, or in `ρ²` for the odd ones `ρ q(ρ²)`; the factors of the
-/// coefficients are in rows.
-#[inline(always)]
-fn horner<T: Real>(
-    [left, right]: [&[T]; 2],
-    (terms, stride): (usize, usize),
-    correlation: &[T],
-    odd: bool,
-    value: &mut [T],
-    slope: &mut [T],
-) {
-    let count = value.len();
-    let (mut q, mut dq, mut x) = ([T::zero(); GROUP], [T::zero(); GROUP], [T::zero(); GROUP]);
-    x.iter_mut().zip(correlation).for_each(|(x, &rho)| *x = if odd { rho * rho } else { rho });
-    for k in (0..terms).rev() {
-        let (a, b) = (&left[k * stride..][..count], &right[k * stride..][..count]);
-        if let (Ok(a), Ok(b)) = (<&[T; GROUP]>::try_from(a), <&[T; GROUP]>::try_from(b)) {
-            for i in 0..GROUP {
-                dq[i] = dq[i] * x[i] + q[i];
-                q[i] = q[i] * x[i] + a[i] * b[i];
-            }
-        } else {
-            for i in 0..count {
-                dq[i] = dq[i] * x[i] + q[i];
-                q[i] = q[i] * x[i] + a[i] * b[i];
-            }
-        }
-    }
-    value.copy_from_slice(&q[..count]);
-    slope.copy_from_slice(&dq[..count]);
-}
-
-/// `ρ^{2·TERMS}`.
-#[inline(always)]
-fn last_power<T: Real>(rho: T) -> T {
-    let (mut power, mut degree) = (rho, 1);
-    while degree < 2 * TERMS {
-        power *= power;
-        degree *= 2;
-    }
-    power
+/// `ρ^{2·TERMS}`, by squares.
+fn last_powers<T: Real>(correlation: &[T], power: &mut [T]) {
+    power.copy_from_slice(correlation);
+    dispatch(
+        #[inline(always)]
+        || (0..=TERMS.ilog2()).for_each(|_| power.iter_mut().for_each(|power| *power *= *power)),
+    );
 }

@@ -173,9 +173,9 @@ impl Draft {
         self.0.node(name, Binary(combine), &[a, b]).unwrap()
     }
 
-    fn limit(mut self, y: ValueId) -> mercer_kernel::Result<LimitNet> {
+    fn limit(mut self, y: ValueId) -> LimitNet {
         self.0.output("y", y);
-        lower(&self.0.finish(), &Rule::ntk(1.4, 0.3)).map(|lowered| lowered.net)
+        lower(&self.0.finish(), &Rule::ntk(1.4, 0.3)).expect("a limit").net
     }
 }
 
@@ -190,7 +190,7 @@ fn an_exported_gelu_is_one_activation() {
     let product = draft.binary("mul", Combine::Mul, h, sum);
     let gelu = draft.binary("half", Combine::Mul, product, half);
     let y = draft.dense("output", gelu, 2);
-    let net = draft.limit(y).unwrap();
+    let net = draft.limit(y);
     let x = normal(41, 20);
     let scales = Scales::ntk(1.4, 0.3);
     assert_same(&grams(&net, &x, 5), &grams(&mlp(4, 1, scales, &of(Function::Gelu), scales), &x, 5), "gelu");
@@ -206,7 +206,7 @@ fn residual_sums_and_normalisation() {
     let sum = draft.binary("sum", Combine::Add, branch, h);
     let last = draft.unary("last", Function::Relu, sum);
     let y = draft.dense("output", last, 2);
-    let found = draft.limit(y).unwrap();
+    let found = draft.limit(y);
     let scales = Scales::ntk(1.4, 0.3);
     let mut net = LimitNet::new();
     let x = net.input(4);
@@ -230,7 +230,7 @@ fn scales_belong_to_their_branch() {
     let relu = draft.unary("relu", Function::Relu, scaled);
     let branch = draft.dense("branch", relu, 8);
     let sum = draft.binary("sum", Combine::Add, branch, h);
-    let found = draft.limit(sum).unwrap();
+    let found = draft.limit(sum);
     let scales = Scales::ntk(1.4, 0.3);
     let mut net = LimitNet::new();
     let x = net.input(3);

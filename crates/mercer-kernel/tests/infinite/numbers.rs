@@ -311,7 +311,8 @@ fn series_are_double_integrals() {
     let (step, reach) = (0.06, 8.5);
     let points: Vec<f64> = (0..).map(|i| -reach + step * i as f64).take_while(|&z| z <= reach).collect();
     let weight = |z: f64| step * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    let functions: [(Function, fn(f64) -> f64, fn(f64) -> f64); 2] = [
+    type Real = fn(f64) -> f64;
+    let functions: [(Function, Real, Real); 2] = [
         (Function::Tanh, f64::tanh, |x| 1.0 - x.tanh().powi(2)),
         (Function::Softplus, |x| x.exp().ln_1p(), |x| 1.0 / (1.0 + (-x).exp())),
     ];

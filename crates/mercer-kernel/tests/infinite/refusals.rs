@@ -83,6 +83,10 @@ fn weights_that_are_used_twice() {
 #[test]
 fn softmax_and_slopes_that_learn() {
     refused("softmax", "Softmax", |g, h| g.node("softmax", Softmax { axis: 1, log: false }, &[h]).unwrap());
+    refused("shift", "each unit", |g, h| {
+        let shift = g.parameter("shift", [1]);
+        g.node("shift", Binary(Combine::Add), &[h, shift]).unwrap()
+    });
     refused("slopes", "slopes", |g, h| {
         let slope = g.parameter("slopes", [6]);
         g.node("slopes", Binary(Combine::PRelu), &[h, slope]).unwrap()

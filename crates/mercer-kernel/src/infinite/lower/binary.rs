@@ -96,7 +96,7 @@ impl Walk<'_> {
         let (shape, used) = (self.shape(own), self.shape(as_used));
         let name = &self.graph.value(parameter).name;
         if !per_unit(&x.layout, shape, used) {
-            return refuse(label, &format!("the parameter {name:?} differs from position to position"));
+            return refuse(label, &format!("the parameter {name:?} does not have one number for each unit"));
         }
         let scales = match combine {
             Combine::Add | Combine::Sub => {
@@ -174,11 +174,10 @@ fn simplified(combine: Combine, a: Arc<Expression>, b: Arc<Expression>) -> Expre
     }
 }
 
-/// Whether a parameter of a shape, broadcast, differs along the axis of units only.
+/// Whether a parameter of a shape, broadcast, has one number for each unit: fewer would make units depend on each other.
 fn per_unit(layout: &Layout, shape: &[usize], used: &[usize]) -> bool {
-    let missing = shape.len().saturating_sub(used.len());
-    let fits = |axis: usize| {
-        used[axis] == 1 || !layout.flat && axis + missing == layout.channel && used[axis] == shape[axis + missing]
-    };
-    used.len() <= shape.len() && (0..used.len()).all(fits)
+    let Some(missing) = shape.len().checked_sub(used.len()) else { return false };
+    let size = |axis: usize| axis.checked_sub(missing).map_or(1, |axis| used[axis]);
+    let others = (0..shape.len()).filter(|&axis| axis != layout.channel).all(|axis| size(axis) == 1);
+    !layout.flat && others && size(layout.channel) == shape[layout.channel]
 }

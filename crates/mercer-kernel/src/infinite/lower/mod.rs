@@ -5,6 +5,9 @@
 //! elementwise reads it: an exported GELU, a product of correlated branches, is one activation that way. A product with a
 //! parameter is a random layer and a sum with one its bias; scales around them say the parametrisation.
 //!
+//! Scales and shifts per unit behind normalisations are trained too: they begin at one and zero, and add `K` and 1 to `Θ`, in
+//! either parametrisation.
+//!
 //! A sum of a value and an activation of it (`x + relu(x)`) is a shortcut without a layer of its own, not an activation: it is
 //! refused as a sum of branches that are not independent.
 
