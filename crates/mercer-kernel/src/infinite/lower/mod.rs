@@ -13,6 +13,7 @@
 
 mod binary;
 mod features;
+mod layers;
 mod layout;
 mod rule;
 mod walk;
