@@ -307,6 +307,27 @@ fn wide_networks_are_near_their_limits() {
     }
 }
 
+/// The same for images, in standard parametrisation: fan-ins of patches, padding, and a pool.
+#[test]
+fn wide_convolutions_are_near_their_limits() {
+    let x = normal(52, 3 * 72);
+    let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+    let layers = [arch::Layer::conv(200, 3), arch::Layer::conv(200, 3), arch::Layer::GlobalAveragePool];
+    for initialisation in [Initialisation::He, Initialisation::Ntk] {
+        let description = Cnn::new(&[2, 6, 6], &layers, 1).initialisation(initialisation);
+        let mut mean = vec![0.0; 9];
+        for seed in 0..16 {
+            let network = description.build(seed).unwrap();
+            let gram = Ntk::<f32>::new(&network, &[vec![2, 6, 6]], Kind::Trace).unwrap().gram(&[&single], 3).unwrap();
+            mean.iter_mut().zip(gram).for_each(|(mean, value)| *mean += f64::from(value) / 16.0);
+        }
+        let (_, ntk) = limits(&description.build(0).unwrap(), &Rule::initialisation(initialisation), &x, 3);
+        let error = distance(&mean, &ntk);
+        // 16 networks of 200 channels: √(5/3200) per layer and product.
+        assert!(error < 0.1, "{initialisation:?}: {error}\n{mean:?}\n{ntk:?}");
+    }
+}
+
 #[test]
 fn blocks_do_not_matter() {
     let network = file("mlp_erf");
