@@ -243,6 +243,22 @@ fn scales_belong_to_their_branch() {
     assert_same(&grams(&found, &x, 4), &grams(&net, &x, 4), "scaled branch");
 }
 
+/// Scales and shifts of a normalisation begin at one and zero and learn: `Θ` grows by `K` and by one.
+#[test]
+fn normalisations_that_learn() {
+    let (mut draft, x) = Draft::new(&[1, 3]);
+    let h = draft.dense("stem", x, 8);
+    let norm = draft.0.node("norm", Normalise { axes: vec![1], epsilon: 0.0, centred: true }, &[h]).unwrap();
+    let (scale, shift) = (draft.0.parameter("scale", [8]), draft.0.parameter("shift", [8]));
+    let scaled = draft.binary("scaled", Combine::Mul, norm, scale);
+    let shifted = draft.binary("shifted", Combine::Add, scaled, shift);
+    let net = draft.limit(shifted);
+    let x: [f64; 3] = [0.4, -1.0, 2.0];
+    let (nngp, ntk) = grams(&net, &x, 1);
+    // The layer itself has Θ = K, which the normalisation divides by K.
+    assert!((nngp[0] - 1.0).abs() < 1e-14 && (ntk[0] - 3.0).abs() < 1e-14, "{nngp:?} {ntk:?}");
+}
+
 #[test]
 fn circular_padding_and_fixed_features() {
     let (mut draft, x) = Draft::new(&[1, 4, 4, 2]);

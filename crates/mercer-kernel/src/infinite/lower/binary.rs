@@ -104,7 +104,7 @@ impl Walk<'_> {
                 match self.fan_in.get(&node.node).copied() {
                     Some(fan_in) => (node, self.rule.bias(fan_in, factor)),
                     // Shifts of normalisations begin at zero.
-                    None => (node, Scales { bias: 0.0, ..self.rule.bias(1, factor) }),
+                    None => (node, Scales { bias: 0.0, bias_rate: factor * factor, ..self.rule.bias(1, factor) }),
                 }
             }
             Combine::Mul => {

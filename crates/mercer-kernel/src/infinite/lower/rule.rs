@@ -88,8 +88,16 @@ impl Rule {
 
     /// A bias, times a factor, that is added to what a layer of this fan-in gives.
     pub(super) fn bias(&self, fan_in: usize, factor: f64) -> Scales {
-        let rate = factor * factor;
-        Scales { weight: 1.0, bias: rate * self.drawn(fan_in)[1], weight_rate: 0.0, bias_rate: rate, mixes: false }
+        let bias = match self.variances {
+            Variances::Initialisation(_) => factor * factor * self.drawn(fan_in)[1],
+            Variances::Deviations { bias, .. } => bias * bias,
+        };
+        let bias_rate = match self.parametrisation {
+            Parametrisation::AsWritten => factor * factor,
+            Parametrisation::Ntk => bias,
+            Parametrisation::Standard => 1.0,
+        };
+        Scales { weight: 1.0, bias, weight_rate: 0.0, bias_rate, mixes: false }
     }
 
     /// What a layer of the graph becomes when all scales around it are known.
