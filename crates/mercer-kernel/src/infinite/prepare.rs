@@ -54,7 +54,7 @@ impl<T: Real> Prepared<T> {
         };
         for node in 0..nodes {
             if let Some(input) = is_dense(limit, node) {
-                let all = rows(input, arrays[input.array], samples);
+                let all = arrays[input.array].to_vec();
                 prepared.squares[node] = all.chunks_exact(input.channels.max(1)).map(square).collect();
                 prepared.inputs[node] = all;
             } else {
@@ -90,12 +90,6 @@ fn check<T: Real>(input: &Input, positions: usize, arrays: &[&[T]], samples: usi
         Some(sample) => Err(KernelError::NotFinite { place: format!("input {}", input.array), sample }),
         None => Ok(()),
     }
-}
-
-/// The samples of a dense input one after the other.
-fn rows<T: Real>(input: &Input, array: &[T], samples: usize) -> Vec<T> {
-    debug_assert_eq!(array.len(), samples * input.channels);
-    array.to_vec()
 }
 
 /// Chunks `[rows, lanes]` side by side: `[rows, samples]`; a chunk with fewer rows has zeros.

@@ -1,7 +1,7 @@
 //! Convolutions and pools against the recursion written down plainly.
 
 use super::reference::{Plain, relu};
-use super::{both, normal};
+use super::{both, grams, normal, worst};
 use mercer_kernel::infinite::{Activation, LimitNet, Patch, Scales};
 
 /// Two convolutions with a pool between them if there is one, then a flatten or a global pool, for images of this side.
@@ -90,4 +90,23 @@ fn padding_that_does_not_count() {
     // Nine windows: four with 4 of 9 points inside, four with 6, one with 9.
     let shares: f64 = (4.0 * 16.0 + 4.0 * 36.0 + 81.0) / (9.0 * 81.0);
     assert!((value(true) - 6.0 * shares).abs() < 1e-13);
+}
+
+/// Ten layers in single precision, with flat regions (many correlations are one) and a global pool.
+#[test]
+fn deep_images_in_single_precision() {
+    let mut net = LimitNet::new();
+    let mut x = net.image([8, 8], 1);
+    for _ in 0..10 {
+        x = net.conv("conv", x, Scales::ntk(2.0f64.sqrt(), 0.1), Patch::same([3, 3])).unwrap();
+        x = net.activation("relu", x, Activation::relu()).unwrap();
+    }
+    net.global_average_pool("pool", x);
+    let mut images = normal(9, 4 * 64);
+    images[64..128].fill(0.0);
+    images[128..160].fill(0.7);
+    let single: Vec<f32> = images.iter().map(|&x| x as f32).collect();
+    let exact: Vec<f64> = single.iter().map(|&x| f64::from(x)).collect();
+    let ((k, theta), (k_single, theta_single)) = (grams(&net, &exact, 4), grams(&net, &single, 4));
+    assert!(worst(&k_single, &k) < 1e-5 && worst(&theta_single, &theta) < 1e-5);
 }
