@@ -31,6 +31,16 @@ pub enum KernelError {
         /// The row of the data that it is compared with.
         column: usize,
     },
+    /// A network, or a part of it, that has no limit of infinite width, or none that is known.
+    #[error(
+        "node {node} has no known limit at infinite width: {reason}; take a Monte-Carlo average over finite random networks instead"
+    )]
+    NoLimit {
+        /// The node.
+        node: String,
+        /// Why.
+        reason: String,
+    },
     /// The memory allowed does not suffice for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {

@@ -10,6 +10,7 @@ pub mod empirical;
 mod error;
 mod feature;
 pub mod gram;
+pub mod infinite;
 mod kernel;
 pub mod operator;
 mod products;

@@ -154,6 +154,14 @@ impl Graph {
         &self.parameters
     }
 
+    /// The numbers of a constant; `None` for any other value.
+    pub fn constant(&self, id: ValueId) -> Option<&[f64]> {
+        match self.value(id).origin {
+            Origin::Constant(index) => Some(&self.constants[index]),
+            _ => None,
+        }
+    }
+
     /// The value of a name: of a value, or of a node of the file (then its result).
     pub fn find(&self, name: &str) -> Option<ValueId> {
         let by_value = self.values.iter().rposition(|value| value.name == name).map(ValueId);
