@@ -197,6 +197,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
                 * size_of::<T>(),
             prepare_flops: pair_flops,
             pair_flops,
+            contract_tiles: 0,
         }
     }
 
