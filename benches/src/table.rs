@@ -15,8 +15,8 @@ fn machine() -> String {
 
 pub(super) fn print(lines: &[Measured]) {
     println!("{}, one thread, mercer {}\n", machine(), env!("CARGO_PKG_VERSION"));
-    println!("| case | ms | GF/s | of faer's GEMM | faer GF/s | PyTorch ms | against PyTorch |");
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!("| case | ms | GF/s | of faer's GEMM | faer GF/s | peak MiB | PyTorch ms | against PyTorch |");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     for line in lines {
         let rate = line.flops / line.seconds;
         let (torch, ratio) = match line.torch {
@@ -24,12 +24,13 @@ pub(super) fn print(lines: &[Measured]) {
             None => ("–".to_owned(), "–".to_owned()),
         };
         println!(
-            "| {} | {:.2} | {:.1} | {:.0} % | {:.1} | {torch} | {ratio} |",
+            "| {} | {:.2} | {:.1} | {:.0} % | {:.1} | {} | {torch} | {ratio} |",
             line.name,
             line.seconds * 1e3,
             rate / 1e9,
             100.0 * rate / line.gemm,
             line.gemm / 1e9,
+            line.peak >> 20,
         );
     }
 }

@@ -1,8 +1,9 @@
-//! `cargo xtask golden --dir PATH`: the reference networks of a folder, outputs and parameter counts.
+//! `cargo xtask golden --dir PATH [--tokens FILE.npz]`: the reference networks of a folder, outputs and parameter counts.
 //!
 //! `PATH/nets/NAME.onnx` with `NAME.npz` (`x`, `outputs`, `n_params`) at batch 6 and 1 in both precisions, and
 //! `PATH/text/minilm_l6.onnx` at the 32 tokens of its reference values and, against onnxruntime, at other lengths with
-//! padding. Errors are relative, in the Frobenius norm.
+//! padding; then its tangent kernel against directional derivatives, also of the texts in `--tokens FILE.npz` (`input_ids`,
+//! `attention_mask`). Errors are relative, in the Frobenius norm.
 
 mod text;
 
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     let text = folder.join("text/minilm_l6.onnx");
     if text.exists() {
-        good &= text::run(&text)?;
+        good &= text::run(&text, crate::option(arguments, "--tokens"))?;
     }
     Ok(good)
 }

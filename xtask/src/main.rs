@@ -26,7 +26,8 @@ cargo xtask COMMAND
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
   sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
-  golden --dir PATH          runs the reference networks of a folder and prints their errors
+  golden --dir PATH [--tokens FILE.npz]
+                             runs the reference networks of a folder and prints their errors
   scale [--sizes N,N] [--threads N]
                              how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";

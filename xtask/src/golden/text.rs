@@ -2,14 +2,18 @@
 
 use super::{Fallible, distance};
 use crate::python::{self, Environment};
-use mercer_data::Source;
+use mercer_data::{Dataset, Source};
+use mercer_kernel::gram::{Gram, resident_memory};
+use mercer_kernel::{Kind, Ntk, NtkOperator, Selection};
+use mercer_net::progress::Silent;
 use mercer_net::{Element, Network};
 use std::path::Path;
+use std::time::Instant;
 
 /// Versions are pinned so that a comparison means the same next year.
 const PACKAGES: &[&str] = &["onnxruntime==1.31.1", "numpy==2.4.6"];
 
-pub(super) fn run(model: &Path) -> Fallible<bool> {
+pub(super) fn run(model: &Path, tokens: Option<&str>) -> Fallible<bool> {
     let network = Network::from_onnx(model)?;
     println!("\n{:<28} {:>9}", "minilm_l6", network.n_params());
     let mut good = compare(&network, &model.with_extension("npz"), "reference", 1e-5)?;
@@ -20,6 +24,10 @@ pub(super) fn run(model: &Path) -> Fallible<bool> {
     python::run(environment.command().arg(script).arg(model).arg(&folder))?;
     for length in [7, 48] {
         good &= compare(&network, &folder.join(format!("minilm_{length}.npz")), "onnxruntime", 1e-5)?;
+    }
+    good &= kernel(&network, &model.with_extension("npz"))?;
+    if let Some(tokens) = tokens {
+        good &= kernel(&network, Path::new(tokens))?;
     }
     Ok(good)
 }
@@ -47,4 +55,31 @@ fn error<T: Element + mercer_data::Element>(network: &Network, values: &Path) ->
         worst = worst.max(distance(&found.values, &expected));
     }
     Ok((shape[0], worst))
+}
+
+/// The pseudo-NTK of some texts, against directional derivatives: `Θ v` by a reverse pass for `Jᵀ v` and a forward-mode pass for
+/// `J (Jᵀ v)`, which never see a factor or a Gram matrix.
+fn kernel(network: &Network, tokens: &Path) -> Fallible<bool> {
+    let open = |key: &str| Source::new(tokens, Some(key)).open();
+    let data: [Dataset; 2] = [open("input_ids")?, open("attention_mask")?];
+    let shapes: Vec<Vec<usize>> = data.iter().map(|set| set.sample_shape().to_vec()).collect();
+    let n = data[0].n_samples();
+    let start = Instant::now();
+    let ntk = Ntk::<f32>::new(network, &shapes, Kind::Pseudo)?;
+    let gram = Gram::new(&ntk, &data).to_arrays(&Silent::default())?.remove(0);
+    let (seconds, peak) = (start.elapsed().as_secs_f64(), resident_memory().1);
+    let operator = NtkOperator::<f32>::new(network, &data, Kind::Pseudo, &Selection::default())?;
+    let v: Vec<f32> = (0..n).map(|at| (at as f32 * 0.7).sin()).collect();
+    let found = operator.multiply(&v)?;
+    let expected: Vec<f64> =
+        (0..n).map(|row| (0..n).map(|column| f64::from(gram[[row, column]]) * f64::from(v[column])).sum()).collect();
+    let error = distance(&found, &expected);
+    // Two different ways through six layers in single precision.
+    let good = error <= 1e-4;
+    let word = if good { "ok" } else { "WRONG" };
+    let (tokens, gib) = (shapes[0][0], peak as f64 / 1_073_741_824.0);
+    println!(
+        "  pseudo-NTK of {n} texts of {tokens} tokens: {seconds:.1} s, {gib:.1} GiB, Θv off by {error:.1e}  {word}"
+    );
+    Ok(good)
 }

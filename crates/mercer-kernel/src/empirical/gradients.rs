@@ -121,9 +121,20 @@ impl<T: Real> Gradients<T> {
         passes + cotangent + reverse.factors_bytes(self.grain, self.n_seeds, outer)
     }
 
-    /// Operations for one sample: a forward pass, and for every seed as much again per operand.
-    pub fn flops(&self) -> f64 {
-        self.graph.flops() as f64 * (1.0 + 2.0 * self.n_seeds as f64)
+    /// Operations for one sample: a forward pass, and for every seed the cotangents of what lies between and of those
+    /// parameters whose gradients are formed.
+    pub fn flops(&self, outer: &[bool]) -> f64 {
+        let graph = &self.graph;
+        let whole = graph.flops() as f64;
+        let inputs = graph.inputs();
+        let first = graph.nodes().iter().filter(|node| node.inputs.iter().any(|id| inputs.contains(id)));
+        let first: u64 = first.map(|node| graph.node_flops(node)).sum();
+        let formed: f64 = (self.outer_shapes().iter().enumerate())
+            .filter(|&(at, _)| !outer[at])
+            .filter_map(|(_, shape)| shape.as_ref())
+            .map(|shape| 2.0 * (shape.positions * shape.left) as f64 * shape.right as f64)
+            .sum();
+        whole + self.n_seeds as f64 * (whole - first as f64 + formed)
     }
 
     /// What is differentiated, for manifests.

@@ -122,7 +122,7 @@ impl<T: Real> Kernel<T> for Ntk<T> {
             prepare_bytes: self.gradients.bytes(&self.plan.outer_flags()),
             contract_bytes: contract::scratch_elements(&self.plan) * size_of::<T>(),
             contract_tiles: 0,
-            prepare_flops: self.gradients.flops(),
+            prepare_flops: self.gradients.flops(&self.plan.outer_flags()),
             pair_flops: self.plan.pair_flops(),
         }
     }

@@ -257,7 +257,8 @@ impl<T: Real> FeatureMap<T> for Sketch<T> {
             }
             Engine::Layers(layers) => (layers.bytes(), layers.flops()),
         };
-        Effort { bytes: self.gradients.bytes(&self.outer()) + bytes, flops: self.gradients.flops() + flops }
+        let outer = self.outer();
+        Effort { bytes: self.gradients.bytes(&outer) + bytes, flops: self.gradients.flops(&outer) + flops }
     }
 
     fn identity(&self) -> serde_json::Value {

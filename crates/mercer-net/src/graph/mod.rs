@@ -174,7 +174,11 @@ impl Graph {
 
     /// Floating-point operations of a forward pass of one sample (a multiply and an add count as two).
     pub fn flops(&self) -> u64 {
-        let flops = |node: &Node| node.op.flops(&self.metas(node), &self.value(node.output).meta);
-        self.nodes.iter().map(flops).fold(0, u64::saturating_add)
+        self.nodes.iter().map(|node| self.node_flops(node)).fold(0, u64::saturating_add)
+    }
+
+    /// Floating-point operations of one primitive for one sample.
+    pub fn node_flops(&self, node: &Node) -> u64 {
+        node.op.flops(&self.metas(node), &self.value(node.output).meta)
     }
 }
