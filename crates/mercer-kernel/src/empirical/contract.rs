@@ -15,7 +15,7 @@ use std::ops::Range;
 const STRIP: usize = 128;
 
 /// Two blocks that meet.
-pub(super) struct Pair<'a, T> {
+pub(super) struct Pair<'a, T: Real> {
     pub(super) plan: &'a Plan,
     pub(super) a: &'a Prepared<T>,
     pub(super) b: &'a Prepared<T>,
@@ -108,7 +108,7 @@ impl<T: Real> Pair<'_, T> {
 }
 
 /// The factors of one parameter in two blocks.
-struct Factored<'a, T> {
+struct Factored<'a, T: Real> {
     pair: &'a Pair<'a, T>,
     outer: &'a Outer,
     la: &'a [T],

@@ -21,9 +21,10 @@ pub use selection::{Kind, Selection};
 
 use crate::error::Result;
 use crate::kernel::{Block, Cost, Kernel, Real};
-use block::{Plan, Prepared};
+use block::{Plan, Prepared, Spare};
 use contract::Pair;
 use mercer_net::Network;
+use std::sync::Arc;
 
 /// The empirical NTK of one network at its parameters.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub struct Ntk<T> {
     plan: Plan,
     by_layer: bool,
     chosen: Vec<bool>,
+    spare: Arc<Spare<T>>,
 }
 
 impl<T: Real> Ntk<T> {
@@ -47,7 +49,7 @@ impl<T: Real> Ntk<T> {
         let chosen = gradients.chosen().to_vec();
         let forms = forms::cheapest(&gradients, kind == Kind::Full);
         let plan = Plan::new(&gradients, kind == Kind::Full, false, forms);
-        Ok(Self { gradients, kind, plan, by_layer: false, chosen }.planned())
+        Ok(Self { gradients, kind, plan, by_layer: false, chosen, spare: Arc::default() }.planned())
     }
 
     /// One matrix per layer, whose sum is the kernel.
@@ -135,7 +137,7 @@ impl<T: Real> Kernel<T> for Ntk<T> {
     }
 
     fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block> {
-        Ok(Block::new(samples, self.plan.prepare(&self.gradients, inputs, samples)?))
+        Ok(Block::new(samples, self.plan.prepare(&self.gradients, &self.spare, inputs, samples)?))
     }
 
     fn contract(&self, a: &Block, b: &Block, tile: &mut [T]) {
