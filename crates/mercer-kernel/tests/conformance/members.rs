@@ -3,9 +3,10 @@
 use crate::jacobian::Tangents;
 use crate::networks::Case;
 use mercer_kernel::empirical::layer_names;
+use mercer_kernel::sketch::{Spec, parse};
 use mercer_kernel::{
     Activations, Conjugate, Directions, Features, Form, Kernel, Kind, Normalised, Ntk, Product, Real, Scaled,
-    Selection, Sum,
+    Selection, Sketch, Sum,
 };
 use mercer_net::graph::Origin;
 use mercer_net::network::find;
@@ -119,6 +120,15 @@ fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
         member("directions, combine", Features(directions(Kind::Full, &combine)), None),
         Member { close: 1e-6, single: 0.05, ..member("differences", Features(differences), None) },
     ];
+    for (at, method) in
+        ["gaussian:6", "rademacher:6", "sjlt:6", "srht:6", "khatri-rao:6", "kronecker:6"].iter().enumerate()
+    {
+        let (sketch, k) = parse(method).expect("a method");
+        let kind = if at % 2 == 0 { Kind::Trace } else { Kind::Pseudo };
+        let spec = Spec { total: at == 4, seed: 3, ..Spec::new(sketch, k, kind) };
+        let map = Sketch::from_spec(&case.network, &case.shapes(), &spec).expect("a sketch");
+        table.push(member(method, Features(map), None));
+    }
     if let Ok(conjugate) = Conjugate::new(&case.network, &case.shapes(), None) {
         table.push(member("conjugate", Features(conjugate), None));
     }
