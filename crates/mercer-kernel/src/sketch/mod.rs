@@ -23,13 +23,14 @@
 //!
 //! | sketch | K = 1024 | K = 4096 | 200 gradients |
 //! |---|---:|---:|---:|
-//! | gaussian (error itself) | 0.035 | 0.017 | |
-//! | sjlt | 0.99 | 1.07 | 16 ms |
-//! | srht | 0.95 | 0.96 | |
-//! | khatri-rao | 1.66 | 1.39 | 18 ms |
-//! | kronecker | 5.1 | 5.4 | |
+//! | gaussian (error itself) | 0.0365 | 0.0178 | |
+//! | sjlt | 1.01 | 1.14 | 29 ms |
+//! | srht | 0.95 | 0.98 | |
+//! | khatri-rao | 1.61 | 1.26 | 33 ms |
+//! | kronecker | 4.78 | 5.54 | |
 //!
-//! 100 images and two seeds; with so few, ratios are known to a fifth.
+//! 500 images and two seeds. The matrix is nearly of rank one, so that its error varies much from seed to seed: with two, ratios
+//! are uncertain by a fifth or more (Rademacher, whose variance is no larger than a Gaussian's, read 1.04 and 1.43).
 //!
 //! A sketch is described completely by its [`Spec`] and the network: features of new data can be computed later, without
 //! the old data, and compared with stored ones. Numbers depend on the seed and on the place in the gradient only, not on
