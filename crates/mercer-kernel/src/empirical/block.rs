@@ -1,6 +1,6 @@
 //! How the gradients of a block of samples lie in memory.
 
-use super::forms::{Choice, Form, Price, explicit, factored, shared_directions};
+use super::forms::{Choice, Form, Price, explicit, factored, shared_directions, weight_of_bias};
 use super::gradients::Gradients;
 use super::layers::{layer_names, layers};
 use crate::error::Result;
@@ -113,6 +113,9 @@ impl Outer {
 impl Plan {
     pub(crate) fn new<T: Real>(gradients: &Gradients<T>, full: bool, by_layer: bool, forms: Vec<Form>) -> Self {
         let shapes = gradients.outer_shapes();
+        // The weights that take an absorbed bias along.
+        let absorbed = (0..forms.len()).filter(|&at| forms[at] == Form::Absorbed);
+        let weights: Vec<Option<usize>> = absorbed.map(|bias| weight_of_bias(gradients, bias)).collect();
         let groups = if by_layer {
             layers(gradients.graph(), gradients.chosen())
         } else {
@@ -134,11 +137,7 @@ impl Plan {
                 match (plan.forms[at], shapes[at]) {
                     (Form::Absorbed, _) => {}
                     (Form::Factored, Some(shape)) => {
-                        let takes = |&bias: &usize| {
-                            plan.forms[bias] == Form::Absorbed
-                                && super::forms::weight_of_bias(gradients, bias) == Some(at)
-                        };
-                        let bias = members.iter().any(takes);
+                        let bias = weights.contains(&Some(at));
                         let directions = if full { None } else { shared_directions(gradients, at, &shape) };
                         plan.outers.push(Outer { parameter: at, shape, bias, directions });
                     }
@@ -187,7 +186,7 @@ impl Plan {
     /// What was chosen for each parameter that counts.
     pub(crate) fn choices<T: Real>(&self, gradients: &Gradients<T>, chosen: &[bool]) -> Vec<Choice> {
         let graph = gradients.graph();
-        let layers = layer_names(graph);
+        let (layers, shapes) = (layer_names(graph), gradients.outer_shapes());
         (0..self.forms.len())
             .filter(|&at| chosen[at])
             .map(|at| {
@@ -201,7 +200,7 @@ impl Plan {
                     parameter: graph.value(graph.parameters()[at]).name.clone(),
                     layer: layers[at].clone(),
                     form,
-                    positions: gradients.outer_shapes()[at].map_or(1, |shape| shape.positions),
+                    positions: shapes[at].map_or(1, |shape| shape.positions),
                     bytes: price.map_or(0, |price| price.elements * size_of::<T>()),
                     pair_flops: price.map_or(0.0, |price| price.flops),
                 }

@@ -9,7 +9,7 @@ mod plan;
 mod sink;
 
 pub use features::FeatureRun;
-pub use plan::{Plan, default_memory, resident_memory};
+pub use plan::{Estimate, Plan, default_memory, resident_memory};
 pub use sink::{InMemory, NpyFiles, Sink};
 
 use crate::error::{KernelError, Result};

@@ -4,9 +4,11 @@
 //! a symmetric matrix takes about `B·(B/R + 1)/2` prepares instead of `B`.
 
 use crate::error::{KernelError, Result};
-use crate::kernel::Cost;
+use crate::kernel::{Cost, Real};
 use crate::store::Layout;
+use mercer_linalg::gemm;
 use serde::Serialize;
+use std::time::Instant;
 
 /// Samples of a tile: more bring nothing, and progress would be seldom saved.
 const LARGEST_TILE: usize = 256;
@@ -64,6 +66,34 @@ pub struct Plan {
     pub least_bytes: usize,
     /// Work in 10⁹ operations.
     pub gflop: f64,
+}
+
+/// How long a plan will take.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Estimate {
+    /// Seconds of work.
+    pub seconds: f64,
+    /// The rate that is expected of all threads together.
+    pub gflop_per_second: f64,
+}
+
+/// Kernels reach about this part of the speed of a large product.
+const EFFICIENCY: f64 = 0.7;
+
+impl Plan {
+    /// Measures a product for a moment and scales it to the plan.
+    pub fn estimate<T: Real>(&self) -> Estimate {
+        const SIDE: usize = 384;
+        let (a, mut c) = (vec![T::one(); SIDE * SIDE], vec![T::zero(); SIDE * SIDE]);
+        let mut best = f64::INFINITY;
+        for _ in 0..8 {
+            let start = Instant::now();
+            gemm([SIDE, SIDE, SIDE], (&a, SIDE, 1), (&a, 1, SIDE), false, &mut c);
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        let rate = 2.0 * (SIDE as f64).powi(3) / best / 1e9 * EFFICIENCY * rayon::current_num_threads() as f64;
+        Estimate { seconds: self.gflop / rate, gflop_per_second: rate }
+    }
 }
 
 /// The sizes that memory is planned from.

@@ -18,7 +18,7 @@ use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memor
 use mercer::kernel::store::{Layout, Manifest};
 use mercer::net::Network;
 use mercer::net::progress::Progress;
-use report::{KernelReport, estimate};
+use report::KernelReport;
 use std::ops::Range;
 use std::path::PathBuf;
 use target::{Destination, Target};
@@ -175,7 +175,7 @@ impl KernelArguments {
         if self.run.dry_run {
             let all = self.chosen_tiles(&layout)?;
             let plan = work.plan(self, &all)?;
-            report.estimate = Some(estimate::<T>(&plan));
+            report.estimate = Some(plan.estimate::<T>());
             report.plan = Some(plan);
             return Ok(report);
         }

@@ -5,11 +5,9 @@ use super::build::Built;
 use crate::format::{bytes, count, grouped, shape, table};
 use crate::options::{Precision, Real, Samples};
 use mercer::kernel::empirical::{Choice, Form};
-use mercer::kernel::gram::{Outcome, Plan};
+use mercer::kernel::gram::{Estimate, Outcome, Plan};
 use mercer::kernel::store::Layout;
-use mercer::linalg::gemm;
 use serde::Serialize;
-use std::time::Instant;
 
 /// What `--json` shows.
 #[derive(Debug, Serialize)]
@@ -40,30 +38,6 @@ pub(super) struct KernelReport {
     pub(super) estimate: Option<Estimate>,
     /// What was chosen per parameter.
     layers: Vec<Choice>,
-}
-
-/// How long a plan will take.
-#[derive(Debug, Serialize)]
-pub(super) struct Estimate {
-    seconds: f64,
-    gflop_per_second: f64,
-}
-
-/// Kernels reach about this part of the speed of a large product.
-const EFFICIENCY: f64 = 0.7;
-
-/// Measures a product and scales it to the plan.
-pub(super) fn estimate<T: Real>(plan: &Plan) -> Estimate {
-    const SIDE: usize = 384;
-    let (a, mut c) = (vec![T::one(); SIDE * SIDE], vec![T::zero(); SIDE * SIDE]);
-    let mut best = f64::INFINITY;
-    for _ in 0..8 {
-        let start = Instant::now();
-        gemm([SIDE, SIDE, SIDE], (&a, SIDE, 1), (&a, 1, SIDE), false, &mut c);
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    let rate = 2.0 * (SIDE as f64).powi(3) / best / 1e9 * EFFICIENCY * rayon::current_num_threads() as f64;
-    Estimate { seconds: plan.gflop / rate, gflop_per_second: rate }
 }
 
 /// Bytes as a user would write them after `--memory`, rounded up to a hundredth more.
