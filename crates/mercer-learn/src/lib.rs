@@ -1,0 +1,1 @@
+//! Machines on kernels: regression, classification, uncertainty, metrics.

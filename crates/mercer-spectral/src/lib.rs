@@ -1,0 +1,1 @@
+//! Eigenvalues and eigenfunctions of kernels.
