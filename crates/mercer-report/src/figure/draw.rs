@@ -63,7 +63,7 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
         bare: panel.bare,
     };
     if !panel.bare {
-        axes(svg, panel, &area, slanted, corner.0);
+        axes(svg, panel, &area, (slanted, ticks + 15.0), corner.0);
     }
     // An element of its own cuts off what is outside, without the identifiers that a clip path would need.
     let [at_x, at_y, wide, high] = [area.corner.0, area.corner.1, area.size.0, area.size.1].map(number);
@@ -128,7 +128,7 @@ fn stroke(series: &Series, number: usize) -> String {
     format!("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" stroke-linejoin=\"round\"{dashes}", colour(number))
 }
 
-fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, slanted: bool, panel_left: f64) {
+fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, (slanted, below): (bool, f64), panel_left: f64) {
     let (left, top) = area.corner;
     let (right, bottom) = (left + area.size.0, top + area.size.1);
     let (grid, frame) = ("stroke=\"#e4e4e4\"", "stroke=\"#666\"");
@@ -172,13 +172,7 @@ fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, slanted: bool, panel_left
     }
     svg.line((left, top), (left, bottom), frame);
     svg.line((left, bottom), (right, bottom), frame);
-    let below = bottom + if slanted { 0.0 } else { 35.0 };
-    if slanted {
-        // Under the slanted names, wherever they end.
-        svg.text(((left + right) / 2.0, bottom + 35.0), &panel.x.label, LABEL, Anchor::Middle, "");
-    } else {
-        svg.text(((left + right) / 2.0, below), &panel.x.label, LABEL, Anchor::Middle, "");
-    }
+    svg.text(((left + right) / 2.0, bottom + below), &panel.x.label, LABEL, Anchor::Middle, "");
     let (x, y) = (panel_left + 14.0, (top + bottom) / 2.0);
     let turn = format!(" transform=\"rotate(-90 {} {})\"", number(x), number(y));
     svg.text((x, y), &panel.y.label, LABEL, Anchor::Middle, &turn);
