@@ -21,14 +21,27 @@
 mod basis;
 mod compare;
 mod error;
+mod exact;
+mod features;
 mod folder;
+mod fourier;
 mod functions;
+mod landmarks;
+mod nystrom;
+mod origin;
+mod samples;
 mod sections;
 mod spectrum;
 
-pub use basis::Basis;
+pub use basis::{Basis, on_data};
 pub use compare::{Comparison, integral_residuals};
 pub use error::{Result, SpectralError};
+pub use exact::{Solver, exact, extend, gram_matrix, trace};
+pub use features::{Mapped, of_features};
+pub use fourier::{Density, Fourier, FourierSpec};
 pub use functions::Eigenfunctions;
+pub use landmarks::Landmarks;
+pub use nystrom::{Measure, Nystrom, NystromFit};
+pub use origin::Origin;
 pub use sections::Sections;
 pub use spectrum::{Repairs, Spectrum, orient};
