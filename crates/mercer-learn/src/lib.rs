@@ -7,8 +7,13 @@
 //! [`metrics`] says how good it is.
 
 mod classes;
+pub mod classification;
 mod error;
+mod linear;
 pub mod metrics;
+mod minimise;
+pub mod process;
+pub mod regression;
 mod repair;
 mod samples;
 mod softmax;
@@ -16,6 +21,8 @@ mod traits;
 
 pub use classes::ClassSet;
 pub use error::{LearnError, Result};
+pub use linear::{Linear, LinearClassifier, Link, Solved};
+pub use minimise::{Minimise, Minimum};
 pub use repair::Repair;
 pub use samples::{Basis, Samples};
 pub use softmax::{log_softmax, softmax};
