@@ -9,7 +9,9 @@
 mod classes;
 pub mod classification;
 mod error;
+pub mod folder;
 mod linear;
+mod machine;
 pub mod metrics;
 mod minimise;
 pub mod process;
@@ -22,6 +24,7 @@ mod traits;
 pub use classes::ClassSet;
 pub use error::{LearnError, Result};
 pub use linear::{Linear, LinearClassifier, Link, Solved};
+pub use machine::Machine;
 pub use minimise::{Minimise, Minimum};
 pub use repair::Repair;
 pub use samples::{Basis, Samples};

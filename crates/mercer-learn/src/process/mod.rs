@@ -11,6 +11,7 @@
 mod classifier;
 mod tune;
 
+pub(crate) use classifier::Latent;
 pub use classifier::{ProcessClassification, ProcessClassifier};
 pub use tune::{Covariance, Tuned, tune};
 
@@ -66,12 +67,12 @@ pub struct Posterior {
     pub variances: Array1<f64>,
 }
 
-impl Fit<ArrayView2<'_, f64>> for ProcessRegression {
+impl Fit<Array2<f64>> for ProcessRegression {
     type Machine = Process;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &ArrayView2<'_, f64>) -> Result<Process> {
-        check(samples, *targets)?;
-        let (means, targets, mut repairs) = crate::regression::centre(*targets, self.centred);
+    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Process> {
+        check(samples, targets.view())?;
+        let (means, targets, mut repairs) = crate::regression::centre(targets.view(), self.centred);
         let mut matrix = samples.gram().into_owned();
         matrix.diag_mut().mapv_inplace(|v| v + self.noise);
         let factor = cholesky(matrix.view())?;

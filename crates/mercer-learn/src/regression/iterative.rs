@@ -185,15 +185,15 @@ fn nystrom<T: Real>(operator: &dyn LinearOperator<T>, rank: usize, seed: u64) ->
     Ok(solve_triangular(Triangle::Lower, factor.lower.view(), image.t())?.reversed_axes())
 }
 
-impl Fit<ArrayView2<'_, f64>> for IterativeRidge {
+impl Fit<Array2<f64>> for IterativeRidge {
     type Machine = Iterated;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &ArrayView2<'_, f64>) -> Result<Iterated> {
-        super::check(samples, *targets)?;
+    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Iterated> {
+        super::check(samples, targets.view())?;
         match samples {
-            Samples::Gram(gram) => self.fit_columns(&gram.to_owned(), *targets),
+            Samples::Gram(gram) => self.fit_columns(&gram.to_owned(), targets.view()),
             Samples::Features(features) => {
-                let mut found = self.fit_columns(&syrk(*features), *targets)?;
+                let mut found = self.fit_columns(&syrk(*features), targets.view())?;
                 found.machine.weights = matmul(features.t(), found.machine.weights.view());
                 found.machine.basis = Basis::Features;
                 Ok(found)

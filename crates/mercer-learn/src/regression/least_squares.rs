@@ -16,7 +16,7 @@ use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
 use crate::traits::Fit;
 use mercer_linalg::matmul;
-use ndarray::{Array1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, Axis};
 
 /// Weighted least squares.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,11 +55,11 @@ impl Default for LeastSquares {
     }
 }
 
-impl Fit<ArrayView2<'_, f64>> for LeastSquares {
+impl Fit<Array2<f64>> for LeastSquares {
     type Machine = Linear;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &ArrayView2<'_, f64>) -> Result<Linear> {
-        super::check(samples, *targets)?;
+    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+        super::check(samples, targets.view())?;
         let n_samples = samples.n_samples();
         let roots = match &self.weights {
             Some(weights) => weights.mapv(f64::sqrt),

@@ -20,7 +20,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 /// use mercer_learn::{Fit, Predict, Samples, regression::Ridge};
 /// use ndarray::array;
 /// let gram = array![[2.0, 1.0], [1.0, 2.0]];
-/// let machine = Ridge::new(1.0)?.fit(&Samples::Gram(gram.view()), &array![[8.0], [0.0]].view())?;
+/// let machine = Ridge::new(1.0)?.fit(&Samples::Gram(gram.view()), &array![[8.0], [0.0]])?;
 /// assert!((machine.weights()[(0, 0)] - 3.0).abs() < 1e-12);
 /// # Ok::<(), mercer_learn::LearnError>(())
 /// ```
@@ -54,12 +54,12 @@ pub(crate) fn centre(targets: ArrayView2<'_, f64>, centred: bool) -> (Array1<f64
     (means, rest, notes)
 }
 
-impl Fit<ArrayView2<'_, f64>> for Ridge {
+impl Fit<Array2<f64>> for Ridge {
     type Machine = Linear;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &ArrayView2<'_, f64>) -> Result<Linear> {
-        super::check(samples, *targets)?;
-        let (bias, targets, mut repairs) = centre(*targets, self.centred);
+    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+        super::check(samples, targets.view())?;
+        let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
         let (rows, columns) = samples.rows().dim();
         let primal = matches!(samples, Samples::Features(_)) && columns < rows;
         let mut matrix = match samples {
