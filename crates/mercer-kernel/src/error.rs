@@ -33,7 +33,8 @@ pub enum KernelError {
     },
     /// A network, or a part of it, that has no limit of infinite width, or none that is known.
     #[error(
-        "node {node} has no known limit at infinite width: {reason}; take a Monte-Carlo average over finite random networks instead"
+        "node {node} has no known limit at infinite width: {reason}; the Monte-Carlo kernel (`MonteCarlo`), a mean over random \
+         networks of finite width, exists for every network"
     )]
     NoLimit {
         /// The node.
@@ -41,6 +42,9 @@ pub enum KernelError {
         /// Why.
         reason: String,
     },
+    /// A classic kernel whose text or numbers are wrong.
+    #[error(transparent)]
+    Classic(#[from] crate::classic::ClassicError),
     /// The memory allowed does not suffice for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {

@@ -5,6 +5,7 @@
 
 pub mod activation;
 pub mod algebra;
+pub mod classic;
 pub mod direction;
 pub mod empirical;
 mod error;
@@ -12,6 +13,7 @@ mod feature;
 pub mod gram;
 pub mod infinite;
 mod kernel;
+pub mod montecarlo;
 pub mod operator;
 mod products;
 mod shards;
@@ -20,10 +22,12 @@ pub mod store;
 
 pub use activation::{Activations, Conjugate};
 pub use algebra::{Normalised, Product, Scaled, Sum};
+pub use classic::Classic;
 pub use direction::Directions;
 pub use empirical::{Form, Kind, Ntk, Selection};
 pub use error::{KernelError, Result};
 pub use feature::{Effort, FeatureMap, Features};
 pub use kernel::{Block, Cost, Kernel, Real};
+pub use montecarlo::{MonteCarlo, RandomNetworks};
 pub use operator::NtkOperator;
 pub use sketch::Sketch;
