@@ -1,0 +1,130 @@
+//! Folders that hold a machine: one JSON file that says what it is, and its arrays as `.npy` files beside it.
+//!
+//! The JSON file is taken away before anything is replaced and written last, so a folder that was interrupted holds no machine.
+//! Nothing in a folder is believed: versions, shapes and numbers are checked when it is read.
+
+use crate::error::{LearnError, Result};
+use mercer_data::{Existing, Source, write_atomic, write_npy};
+use ndarray::{Array1, Array2, ArrayBase, Data, Dimension, Ix1, Ix2};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The largest JSON file that is read.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The part of the JSON file that is the same for every kind of folder.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+    content: Value,
+}
+
+/// A folder that is being written.
+#[derive(Debug)]
+pub struct FolderWriter {
+    folder: PathBuf,
+    name: &'static str,
+    existing: Existing,
+}
+
+impl FolderWriter {
+    /// Begins a folder whose JSON file has this name, such as `machine.json`.
+    pub fn create(folder: &Path, name: &'static str, existing: Existing) -> Result<Self> {
+        let io = |source| mercer_data::Error::Io { place: folder.display().to_string(), source };
+        std::fs::create_dir_all(folder).map_err(io)?;
+        let path = folder.join(name);
+        if path.symlink_metadata().is_ok() {
+            if existing == Existing::Refuse {
+                return Err(mercer_data::Error::Exists { place: path.display().to_string() }.into());
+            }
+            std::fs::remove_file(&path).map_err(io)?;
+        }
+        Ok(Self { folder: folder.to_owned(), name, existing })
+    }
+
+    /// Writes an array as `name.npy`.
+    pub fn array<S: Data<Elem = f64>, D: Dimension>(&self, name: &str, array: &ArrayBase<S, D>) -> Result<()> {
+        Ok(write_npy(&self.folder.join(format!("{name}.npy")), array, self.existing)?)
+    }
+
+    /// Writes the JSON file, which completes the folder.
+    pub fn finish(self, format: &str, version: u32, content: Value) -> Result<()> {
+        let header = Header { format: format.to_owned(), version, content };
+        let path = self.folder.join(self.name);
+        Ok(write_atomic(&path, self.existing, |writer| {
+            serde_json::to_writer_pretty(&mut *writer, &header)?;
+            writer.write_all(b"\n")
+        })?)
+    }
+}
+
+/// A folder that is being read.
+#[derive(Debug)]
+pub struct FolderReader {
+    folder: PathBuf,
+    place: String,
+    content: Value,
+}
+
+impl FolderReader {
+    /// Opens a folder of this format, up to this version.
+    pub fn open(folder: &Path, name: &str, format: &str, version: u32) -> Result<Self> {
+        let path = folder.join(name);
+        let place = path.display().to_string();
+        let io = |source| mercer_data::Error::Io { place: place.clone(), source };
+        let malformed = |reason: String| LearnError::Malformed { place: place.clone(), reason };
+        if std::fs::metadata(&path).map_err(io)?.len() > MOST_BYTES {
+            return Err(malformed(format!("it is larger than {MOST_BYTES} bytes")));
+        }
+        let text = std::fs::read(&path).map_err(io)?;
+        let header: Header =
+            serde_json::from_slice(&text).map_err(|error| malformed(format!("not a saved machine: {error}")))?;
+        if header.format != format {
+            return Err(malformed(format!("this is a {}, not a {format}", header.format)));
+        }
+        if header.version == 0 || header.version > version {
+            let reason = format!("its version is {}, but this program reads up to {version}", header.version);
+            return Err(malformed(reason));
+        }
+        Ok(Self { folder: folder.to_owned(), place, content: header.content })
+    }
+
+    /// What the JSON file says.
+    pub fn content<C: serde::de::DeserializeOwned>(&self) -> Result<C> {
+        serde_json::from_value(self.content.clone()).map_err(|error| self.malformed(error))
+    }
+
+    /// An error about the JSON file.
+    pub fn malformed(&self, reason: impl ToString) -> LearnError {
+        LearnError::Malformed { place: self.place.clone(), reason: reason.to_string() }
+    }
+
+    /// Reads a matrix; sizes that are known must fit.
+    pub fn matrix(&self, name: &str, rows: Option<usize>, columns: Option<usize>) -> Result<Array2<f64>> {
+        let (place, array) = self.read(name)?;
+        let shape = format!("{:?}", array.shape());
+        let matrix = array.into_dimensionality::<Ix2>();
+        let fits = |matrix: &Array2<f64>| {
+            rows.is_none_or(|rows| rows == matrix.nrows()) && columns.is_none_or(|columns| columns == matrix.ncols())
+        };
+        let wrong = || LearnError::Malformed { place, reason: format!("the shape {shape} does not fit the machine") };
+        matrix.ok().filter(fits).ok_or_else(wrong)
+    }
+
+    /// Reads a vector; its length, if known, must fit.
+    pub fn vector(&self, name: &str, length: Option<usize>) -> Result<Array1<f64>> {
+        let (place, array) = self.read(name)?;
+        let shape = format!("{:?}", array.shape());
+        let vector = array.into_dimensionality::<Ix1>().ok();
+        let wrong = || LearnError::Malformed { place, reason: format!("the shape {shape} does not fit the machine") };
+        vector.filter(|vector| length.is_none_or(|length| length == vector.len())).ok_or_else(wrong)
+    }
+
+    fn read(&self, name: &str) -> Result<(String, ndarray::ArrayD<f64>)> {
+        let path = self.folder.join(format!("{name}.npy"));
+        // Reading checks that every number is finite.
+        Ok((path.display().to_string(), Source::new(path, None).open()?.read()?))
+    }
+}

@@ -1,0 +1,21 @@
+//! How good predictions, uncertainties and kernels are.
+//!
+//! Labels are indices of classes; probabilities have a row per sample and a column per class. A measure that has no value
+//! for what it is given is a typed error, never a NaN.
+
+mod calibration;
+mod classification;
+mod matrix;
+mod ranking;
+mod regression;
+
+pub use calibration::{BINS, Bin, Reliability, reliability};
+pub use classification::{
+    PrecisionRecall, accuracy, brier, negative_log_likelihood, precision_recall, test_accuracy_differential,
+};
+pub use matrix::{
+    SpectrumSummary, frobenius_difference, kernel_target_alignment, principal_angles, spectral_difference,
+    spectral_norm, spectrum_summary,
+};
+pub use ranking::{area_under_precision_recall, area_under_roc, kendall_tau};
+pub use regression::{gaussian_log_likelihood, r_squared, root_mean_square_error};

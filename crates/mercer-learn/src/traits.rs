@@ -1,0 +1,46 @@
+//! The few traits of machines.
+//!
+//! Settings are checked by their constructors, so that bad ones cannot reach [`Fit::fit`]; what comes out of it is fitted, so
+//! that there is nothing to ask a machine before it knows the answer.
+
+use crate::classes::ClassSet;
+use crate::error::Result;
+use crate::repair::Repair;
+use crate::samples::Samples;
+use crate::softmax::softmax;
+use ndarray::Array2;
+
+/// Checked settings that become a machine. `Targets` are numbers (`Array2<f64>`, a row per sample) or
+/// [`Classes`](mercer_data::Classes).
+pub trait Fit<Targets: ?Sized> {
+    /// What comes out.
+    type Machine: Predict;
+
+    /// Learns from samples and what is known of them.
+    fn fit(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine>;
+}
+
+/// A fitted machine.
+pub trait Predict {
+    /// A row per sample: the values of a regression, or the scores of the classes that were seen.
+    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>>;
+
+    /// What had to be repaired to fit it.
+    fn repairs(&self) -> &[Repair];
+}
+
+/// A fitted machine that tells classes apart.
+pub trait Classify: Predict {
+    /// Its classes.
+    fn classes(&self) -> &ClassSet;
+
+    /// The class of every sample, as an index into the names of all classes.
+    fn decide(&self, samples: &Samples<'_>) -> Result<Vec<usize>> {
+        Ok(self.classes().decide(self.predict(samples)?.view()))
+    }
+
+    /// A row per sample and a column per class, absent ones included; rows sum to one.
+    fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        Ok(self.classes().spread(softmax(self.predict(samples)?.view())))
+    }
+}
