@@ -7,7 +7,10 @@
 //! [`metrics`] says how good it is.
 
 mod classes;
+pub mod ensemble;
 mod error;
+mod folder;
+pub mod laplace;
 pub mod metrics;
 mod repair;
 mod samples;

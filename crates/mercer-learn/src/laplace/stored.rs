@@ -1,0 +1,111 @@
+//! Laplace approximations as folders. The network is not part of it, only its fingerprint.
+
+use super::machine::{Curvature, Laplace};
+use super::settings::{Settings, Structure};
+use crate::error::{Result, setting};
+use crate::folder;
+use mercer_data::Existing;
+use mercer_kernel::{FeatureMap, Real};
+use mercer_linalg::Scalar;
+use mercer_net::Network;
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+const MACHINE: &str = "laplace";
+
+/// What `machine.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    settings: Settings,
+    precision: String,
+    network: String,
+    samples: Vec<Vec<usize>>,
+    n_samples: usize,
+    log_likelihood: f64,
+    squared_norm: f64,
+    /// The parameters of a structure that keeps them apart.
+    parameters: Vec<String>,
+}
+
+impl<T: Real> Laplace<T> {
+    /// Writes the machine into a folder, which is made if there is none.
+    pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
+        let mut parameters = Vec::new();
+        let mut matrices: Vec<(String, ArrayView2<'_, f64>)> = Vec::new();
+        match &self.curvature {
+            Curvature::Dense(dense) => matrices.push(("curvature".to_owned(), dense.curvature.view())),
+            Curvature::Last(last) => matrices.push(("curvature".to_owned(), last.curvature.view())),
+            Curvature::Blocks(blocks) => {
+                for (at, block) in blocks.blocks.iter().enumerate() {
+                    parameters.push(block.name().to_owned());
+                    matrices.push((format!("curvature{at}"), block.curvature.view()));
+                    let sides = [("left", &block.left), ("right", &block.right)];
+                    let bases = sides.iter().filter_map(|(side, basis)| Some((side, basis.as_ref()?)));
+                    matrices.extend(bases.map(|(side, basis)| (format!("{side}{at}"), basis.view())));
+                }
+            }
+        }
+        let stored = Stored {
+            settings: self.settings.clone(),
+            precision: <T as Scalar>::NAME.to_owned(),
+            network: self.fingerprint.clone(),
+            samples: self.samples.clone(),
+            n_samples: self.n_samples,
+            log_likelihood: self.log_likelihood,
+            squared_norm: self.squared_norm,
+            parameters,
+        };
+        folder::write(folder, existing, MACHINE, stored, &matrices)
+    }
+
+    /// Reads a machine that was saved, for the same network.
+    pub fn load(folder: &Path, network: &Network) -> Result<Self> {
+        Self::read(folder, network, None)
+    }
+
+    /// As [`load`](Self::load), with the features that it was fitted through.
+    pub fn load_features(folder: &Path, network: &Network, map: Arc<dyn FeatureMap<T>>) -> Result<Self> {
+        Self::read(folder, network, Some(map))
+    }
+
+    fn read(folder: &Path, network: &Network, map: Option<Arc<dyn FeatureMap<T>>>) -> Result<Self> {
+        let wrong = |reason: String| folder::wrong(folder, reason);
+        let stored: Stored = folder::read(folder, MACHINE)?;
+        let precision = <T as Scalar>::NAME;
+        if stored.precision != precision {
+            return Err(wrong(format!("was fitted in {}, but is read in {precision}", stored.precision)));
+        }
+        if map.is_none() && matches!(stored.settings.structure, Structure::Features { .. }) {
+            return Err(setting("the structure", stored.settings.structure, "its features are not given"));
+        }
+        let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map)?;
+        if machine.fingerprint != stored.network {
+            return Err(wrong("belongs to another network, or to the same with other parameters".to_owned()));
+        }
+        let matrix =
+            |name: &str, (rows, columns): (usize, usize)| folder::matrix(folder, name, (Some(rows), Some(columns)));
+        match &mut machine.curvature {
+            Curvature::Dense(dense) => dense.curvature = matrix("curvature", dense.curvature.dim())?,
+            Curvature::Last(last) => last.curvature = matrix("curvature", last.curvature.dim())?,
+            Curvature::Blocks(blocks) => {
+                let names: Vec<&str> = blocks.blocks.iter().map(|block| block.name()).collect();
+                if names != stored.parameters {
+                    return Err(wrong(format!("has the parameters {}", stored.parameters.join(", "))));
+                }
+                for (at, block) in blocks.blocks.iter_mut().enumerate() {
+                    let (right, left) = block.curvature.dim();
+                    block.curvature = matrix(&format!("curvature{at}"), (right, left))?;
+                    let (has_left, has_right) = block.has_bases();
+                    block.left = has_left.then(|| matrix(&format!("left{at}"), (left, left))).transpose()?;
+                    block.right = has_right.then(|| matrix(&format!("right{at}"), (right, right))).transpose()?;
+                }
+            }
+        }
+        machine.n_samples = stored.n_samples;
+        machine.log_likelihood = stored.log_likelihood;
+        machine.squared_norm = stored.squared_norm;
+        Ok(machine)
+    }
+}
