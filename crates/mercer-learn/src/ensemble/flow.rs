@@ -41,7 +41,9 @@ impl Flow {
         check_finite("the training kernel", gram)?;
         let eigen = symmetric_eigen(gram)?;
         let shift = settings.regularisation * eigen.values.mean().unwrap_or(0.0);
-        Ok(Self { settings, values: eigen.values + shift, vectors: eigen.vectors, n_samples })
+        // Row-major, as they are read again: the order of memory decides the last bits of products.
+        let vectors = eigen.vectors.as_standard_layout().into_owned();
+        Ok(Self { settings, values: eigen.values + shift, vectors, n_samples })
     }
 
     /// Eigenvalues below this are rounding.

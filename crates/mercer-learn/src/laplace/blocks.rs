@@ -157,8 +157,9 @@ impl<T: Real> Blocks<T> {
             let alpha = left.as_ref().map_or(Array1::ones(1), |eigen| eigen.values.mapv(|x| x.max(0.0)));
             let beta = right.values.mapv(|x| x.max(0.0));
             block.curvature = Array2::from_shape_fn((beta.len(), alpha.len()), |(o, i)| beta[o] * alpha[i]);
-            block.left = left.map(|eigen| eigen.vectors);
-            block.right = Some(right.vectors);
+            // Row-major, as they are read again: the order of memory decides the last bits of products.
+            block.left = left.map(|eigen| eigen.vectors.as_standard_layout().into_owned());
+            block.right = Some(right.vectors.as_standard_layout().into_owned());
         }
         Ok(())
     }

@@ -49,10 +49,6 @@ impl<T: Real> LastFull<T> {
         head.width + head.layer.biases.len()
     }
 
-    pub(super) fn n_outputs(&self) -> usize {
-        self.head.n_outputs
-    }
-
     pub(super) fn sample_bytes(&self) -> usize {
         Self::width(&self.head) * (size_of::<T>() + size_of::<f64>() * (1 + self.head.n_outputs))
     }
