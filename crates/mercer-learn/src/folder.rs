@@ -1,70 +1,130 @@
-//! Machines as folders: `machine.json` says what it is, `.npy` files hold its matrices.
+//! Folders that hold a machine: one JSON file that says what it is, and its arrays as `.npy` files beside it.
+//!
+//! The JSON file is taken away before anything is replaced and written last, so a folder that was interrupted holds no machine.
+//! Nothing in a folder is believed: versions, shapes and numbers are checked when it is read.
 
 use crate::error::{LearnError, Result};
 use mercer_data::{Existing, Source, write_atomic, write_npy};
-use ndarray::{Array2, ArrayView2, Ix2};
-use serde::de::DeserializeOwned;
+use ndarray::{Array1, Array2, ArrayBase, Data, Dimension, Ix1, Ix2};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
-const FILE: &str = "machine.json";
-const FORMAT: u32 = 1;
+/// The largest JSON file that is read.
+const MOST_BYTES: u64 = 64 << 20;
 
-/// `machine.json`: which machine, and what it wants to remember of itself.
+/// The part of the JSON file that is the same for every kind of folder.
 #[derive(Debug, Serialize, Deserialize)]
-struct Described<D> {
-    machine: String,
-    format: u32,
-    #[serde(flatten)]
-    description: D,
+struct Header {
+    format: String,
+    version: u32,
+    content: Value,
 }
 
-/// Writes a machine into a folder, which is made if there is none. The description comes last: without it there is no
-/// machine.
-pub(crate) fn write<D: Serialize>(
-    folder: &Path,
+/// A folder that is being written.
+#[derive(Debug)]
+pub struct FolderWriter {
+    folder: PathBuf,
+    name: &'static str,
     existing: Existing,
-    machine: &str,
-    description: D,
-    matrices: &[(String, ArrayView2<'_, f64>)],
-) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| wrong(folder, format!("cannot be made: {error}")))?;
-    if existing == Existing::Refuse && folder.join(FILE).exists() {
-        return Err(mercer_data::Error::Exists { place: folder.join(FILE).display().to_string() }.into());
-    }
-    for (name, matrix) in matrices {
-        write_npy(&folder.join(format!("{name}.npy")), matrix, existing)?;
-    }
-    let described = Described { machine: machine.to_owned(), format: FORMAT, description };
-    Ok(write_atomic(&folder.join(FILE), existing, |writer| Ok(serde_json::to_writer_pretty(writer, &described)?))?)
 }
 
-/// The description of a machine of this kind.
-pub(crate) fn read<D: DeserializeOwned>(folder: &Path, machine: &str) -> Result<D> {
-    let path = folder.join(FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path, format!("cannot be read: {error}")))?;
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(&path, error.to_string()))?;
-    if value["machine"] != machine || value["format"] != FORMAT {
-        let reason = format!("is of the machine {}, format {}; expected is {machine:?}, {FORMAT}", value["machine"], value["format"]);
-        return Err(wrong(&path, reason));
+impl FolderWriter {
+    /// Begins a folder whose JSON file has this name, such as `machine.json`.
+    pub fn create(folder: &Path, name: &'static str, existing: Existing) -> Result<Self> {
+        let io = |source| mercer_data::Error::Io { place: folder.display().to_string(), source };
+        std::fs::create_dir_all(folder).map_err(io)?;
+        let path = folder.join(name);
+        if path.symlink_metadata().is_ok() {
+            if existing == Existing::Refuse {
+                return Err(mercer_data::Error::Exists { place: path.display().to_string() }.into());
+            }
+            std::fs::remove_file(&path).map_err(io)?;
+        }
+        Ok(Self { folder: folder.to_owned(), name, existing })
     }
-    serde_json::from_value(value).map_err(|error| wrong(&path, error.to_string()))
+
+    /// Writes an array as `name.npy`.
+    pub fn array<S: Data<Elem = f64>, D: Dimension>(&self, name: &str, array: &ArrayBase<S, D>) -> Result<()> {
+        Ok(write_npy(&self.folder.join(format!("{name}.npy")), array, self.existing)?)
+    }
+
+    /// Writes the JSON file, which completes the folder.
+    pub fn finish(self, format: &str, version: u32, content: Value) -> Result<()> {
+        let header = Header { format: format.to_owned(), version, content };
+        let path = self.folder.join(self.name);
+        Ok(write_atomic(&path, self.existing, |writer| {
+            serde_json::to_writer_pretty(&mut *writer, &header)?;
+            writer.write_all(b"\n")
+        })?)
+    }
 }
 
-/// A matrix of a machine; `None` for a size that the description leaves open.
-pub(crate) fn matrix(folder: &Path, name: &str, shape: (Option<usize>, Option<usize>)) -> Result<Array2<f64>> {
-    let path = folder.join(format!("{name}.npy"));
-    let data = Source::new(&path, None).open()?;
-    let found = data.shape().to_vec();
-    let fits = |size: Option<usize>, at: usize| size.is_none_or(|size| found[at] == size);
-    if found.len() != 2 || !fits(shape.0, 0) || !fits(shape.1, 1) {
-        let size = |size: Option<usize>| size.map_or("any".to_owned(), |size| size.to_string());
-        let reason = format!("has the shape {found:?}, but {} × {} is expected", size(shape.0), size(shape.1));
-        return Err(wrong(&path, reason));
-    }
-    data.read::<f64>()?.into_dimensionality::<Ix2>().map_err(|error| wrong(&path, error.to_string()))
+/// A folder that is being read.
+#[derive(Debug)]
+pub struct FolderReader {
+    folder: PathBuf,
+    place: String,
+    content: Value,
 }
 
-pub(crate) fn wrong(place: &Path, reason: String) -> LearnError {
-    LearnError::Malformed { place: place.display().to_string(), reason }
+impl FolderReader {
+    /// Opens a folder of this format, up to this version.
+    pub fn open(folder: &Path, name: &str, format: &str, version: u32) -> Result<Self> {
+        let path = folder.join(name);
+        let place = path.display().to_string();
+        let io = |source| mercer_data::Error::Io { place: place.clone(), source };
+        let malformed = |reason: String| LearnError::Malformed { place: place.clone(), reason };
+        if std::fs::metadata(&path).map_err(io)?.len() > MOST_BYTES {
+            return Err(malformed(format!("it is larger than {MOST_BYTES} bytes")));
+        }
+        let text = std::fs::read(&path).map_err(io)?;
+        let header: Header =
+            serde_json::from_slice(&text).map_err(|error| malformed(format!("not a saved machine: {error}")))?;
+        if header.format != format {
+            return Err(malformed(format!("this is a {}, not a {format}", header.format)));
+        }
+        if header.version == 0 || header.version > version {
+            let reason = format!("its version is {}, but this program reads up to {version}", header.version);
+            return Err(malformed(reason));
+        }
+        Ok(Self { folder: folder.to_owned(), place, content: header.content })
+    }
+
+    /// What the JSON file says.
+    pub fn content<C: serde::de::DeserializeOwned>(&self) -> Result<C> {
+        serde_json::from_value(self.content.clone()).map_err(|error| self.malformed(error))
+    }
+
+    /// An error about the JSON file.
+    pub fn malformed(&self, reason: impl ToString) -> LearnError {
+        LearnError::Malformed { place: self.place.clone(), reason: reason.to_string() }
+    }
+
+    /// Reads a matrix; sizes that are known must fit.
+    pub fn matrix(&self, name: &str, rows: Option<usize>, columns: Option<usize>) -> Result<Array2<f64>> {
+        let (place, array) = self.read(name)?;
+        let shape = format!("{:?}", array.shape());
+        let matrix = array.into_dimensionality::<Ix2>();
+        let fits = |matrix: &Array2<f64>| {
+            rows.is_none_or(|rows| rows == matrix.nrows()) && columns.is_none_or(|columns| columns == matrix.ncols())
+        };
+        let wrong = || LearnError::Malformed { place, reason: format!("the shape {shape} does not fit the machine") };
+        matrix.ok().filter(fits).ok_or_else(wrong)
+    }
+
+    /// Reads a vector; its length, if known, must fit.
+    pub fn vector(&self, name: &str, length: Option<usize>) -> Result<Array1<f64>> {
+        let (place, array) = self.read(name)?;
+        let shape = format!("{:?}", array.shape());
+        let vector = array.into_dimensionality::<Ix1>().ok();
+        let wrong = || LearnError::Malformed { place, reason: format!("the shape {shape} does not fit the machine") };
+        vector.filter(|vector| length.is_none_or(|length| length == vector.len())).ok_or_else(wrong)
+    }
+
+    fn read(&self, name: &str) -> Result<(String, ndarray::ArrayD<f64>)> {
+        let path = self.folder.join(format!("{name}.npy"));
+        // Reading checks that every number is finite.
+        Ok((path.display().to_string(), Source::new(path, None).open()?.read()?))
+    }
 }

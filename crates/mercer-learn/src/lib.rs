@@ -7,11 +7,17 @@
 //! [`metrics`] says how good it is.
 
 mod classes;
+pub mod classification;
 pub mod ensemble;
 mod error;
-mod folder;
+pub mod folder;
 pub mod laplace;
+mod linear;
+mod machine;
 pub mod metrics;
+mod minimise;
+pub mod process;
+pub mod regression;
 mod repair;
 mod samples;
 mod softmax;
@@ -19,6 +25,9 @@ mod traits;
 
 pub use classes::ClassSet;
 pub use error::{LearnError, Result};
+pub use linear::{Linear, LinearClassifier, Link, Solved};
+pub use machine::Machine;
+pub use minimise::{Minimise, Minimum};
 pub use repair::Repair;
 pub use samples::{Basis, Samples};
 pub use softmax::{log_softmax, softmax};

@@ -10,7 +10,7 @@ use crate::samples::Samples;
 use crate::softmax::softmax;
 use ndarray::Array2;
 
-/// Checked settings that become a machine. `Targets` are numbers (`ArrayView2<f64>`, a row per sample) or
+/// Checked settings that become a machine. `Targets` are numbers (`Array2<f64>`, a row per sample) or
 /// [`Classes`](mercer_data::Classes).
 pub trait Fit<Targets: ?Sized> {
     /// What comes out.

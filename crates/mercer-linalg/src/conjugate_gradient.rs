@@ -1,11 +1,13 @@
-//! Solutions of `(A + σI)·x = b` through products with `A` alone: conjugate gradients.
+//! Solutions of `(A + σI)·X = B` through products with `A` alone: conjugate gradients, for several right-hand sides at
+//! once, and with a preconditioner `P ≈ (A + σI)⁻¹`.
 //!
-//! Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. Nat. Bur. Standards 49, 1952.
-//! The residual of the recurrence drifts away from `b - (A + σI)·x` by rounding, so we deviate: when it is small enough the
-//! true one is computed, and where that is not, the iteration starts again from it. Inner products are summed in `f64`.
+//! Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. Nat. Bur. Standards 49, 1952. The
+//! residual of the recurrence drifts away from `b - (A + σI)·x` by rounding, so we deviate: when it is small enough the true
+//! one is computed, and where that is not, the iteration starts again from it. Inner products are summed in `f64`. Columns
+//! iterate side by side and share their products; a column that is solved leaves.
 
 use crate::{Error, LinearOperator, Result, Scalar, input};
-use ndarray::{Array1, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 const ROUTINE: &str = "conjugate gradient";
 
@@ -20,6 +22,41 @@ pub struct Solution<T> {
     pub residual: f64,
 }
 
+/// Solutions for several right-hand sides, and what they cost.
+#[derive(Clone, Debug)]
+pub struct BlockSolution<T> {
+    /// `X`, a column per right-hand side.
+    pub solution: Array2<T>,
+    /// How often the operator was applied to a block of columns.
+    pub iterations: usize,
+    /// The largest of `‖b - (A + σI)·x‖ / ‖b‖`, from products made for the purpose.
+    pub residual: f64,
+}
+
+/// What approximates the inverse of the shifted operator, for blocks of columns.
+pub type Preconditioner<'a, T> = &'a dyn Fn(ArrayView2<'_, T>) -> Array2<T>;
+
+/// How to iterate.
+///
+/// ```
+/// use mercer_linalg::ConjugateGradient;
+/// use ndarray::array;
+/// let a = array![[3.0, 1.0], [1.0, 2.0]];
+/// let method = ConjugateGradient { shift: 1.0, tolerance: 1e-12, max_iterations: 10 };
+/// let found = method.solve(&a, array![[6.0, 5.0], [4.0, 4.0]].view(), None)?;
+/// assert!((found.solution.column(1)[0] - 1.0f64).abs() < 1e-10);
+/// # Ok::<(), mercer_linalg::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConjugateGradient<T> {
+    /// `σ`.
+    pub shift: T,
+    /// The goal: `‖b - (A + σI)·x‖ ≤ tolerance·‖b‖`. Below `8ε` it is taken as that.
+    pub tolerance: f64,
+    /// So many products at most.
+    pub max_iterations: usize,
+}
+
 /// Solves `(A + shift·I)·x = rhs` for a symmetric operator that is positive definite with the shift, until
 /// `‖rhs - (A + shift·I)·x‖ ≤ tolerance·‖rhs‖`. A tolerance below `8ε` is taken as that.
 ///
@@ -32,9 +69,7 @@ pub struct Solution<T> {
 /// ```
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] for a right-hand side of another length, [`Error::NotFinite`] for numbers that are not finite,
-/// [`Error::Indefinite`] if a direction shows that the shifted operator is not positive definite, and [`Error::NotSolved`]
-/// after `max_iterations` products.
+/// As [`ConjugateGradient::solve`].
 pub fn conjugate_gradient<T: Scalar>(
     operator: &impl LinearOperator<T>,
     rhs: ArrayView1<'_, T>,
@@ -42,57 +77,150 @@ pub fn conjugate_gradient<T: Scalar>(
     tolerance: f64,
     max_iterations: usize,
 ) -> Result<Solution<T>> {
-    let n = operator.dim();
-    input::check_size(ROUTINE, "the length of the right-hand side", n, rhs.len())?;
-    input::check_finite_vector(ROUTINE, rhs, 0)?;
-    input::check_finite_vector("conjugate gradient shift", ArrayView1::from(&[shift]), 0)?;
-    let goal = tolerance.max(8.0 * T::epsilon().wide()) * dot(rhs, rhs).sqrt();
-    let relative = |norm: f64| if norm == 0.0 { 0.0 } else { norm / dot(rhs, rhs).sqrt() };
-    let mut applications = 0;
-    let mut apply = |x: &Array1<T>| -> Result<Array1<T>> {
-        let mut y = Array1::zeros(n);
-        operator.apply(x.view(), y.view_mut());
-        input::check_finite_vector("conjugate gradient operator", y.view(), applications)?;
-        applications += 1;
-        y.zip_mut_with(x, |y, &x| *y += shift * x);
-        Ok(y)
-    };
-    let mut solution: Array1<T> = Array1::zeros(n);
-    let mut residual = rhs.to_owned();
-    let mut direction = residual.clone();
-    let mut square = dot(residual.view(), residual.view());
-    // The residual is the true one, not the recurrence's.
-    let mut exact = true;
-    for iteration in 0..=max_iterations {
-        if square.sqrt() <= goal {
-            if exact {
-                return Ok(Solution { solution, iterations: iteration, residual: relative(square.sqrt()) });
+    let method = ConjugateGradient { shift, tolerance, max_iterations };
+    let found = method.solve(operator, rhs.insert_axis(Axis(1)), None)?;
+    let solution = found.solution.remove_axis(Axis(1));
+    Ok(Solution { solution, iterations: found.iterations, residual: found.residual })
+}
+
+/// One right-hand side on its way.
+struct Column<T> {
+    /// Which one.
+    at: usize,
+    goal: f64,
+    norm: f64,
+    solution: Array1<T>,
+    residual: Array1<T>,
+    direction: Array1<T>,
+    /// `rᵀP r`.
+    square: f64,
+    /// The residual is the true one, not the recurrence's.
+    exact: bool,
+}
+
+impl<T: Scalar> Column<T> {
+    fn is_small(&self) -> bool {
+        dot(self.residual.view(), self.residual.view()).sqrt() <= self.goal
+    }
+
+    fn relative(&self) -> f64 {
+        let residual = dot(self.residual.view(), self.residual.view()).sqrt();
+        if residual == 0.0 { 0.0 } else { residual / self.norm }
+    }
+
+    /// Begins anew from the residual.
+    fn restart(&mut self, preconditioned: ArrayView1<'_, T>) {
+        self.direction.assign(&preconditioned);
+        self.square = dot(self.residual.view(), preconditioned);
+        self.exact = true;
+    }
+}
+
+impl<T: Scalar> ConjugateGradient<T> {
+    /// Solves `(A + shift·I)·X = rhs` for a symmetric operator that is positive definite with the shift.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] for a right-hand side of another length, [`Error::NotFinite`] for numbers that are not
+    /// finite, [`Error::Indefinite`] if a direction shows that the shifted operator or the preconditioner is not positive
+    /// definite, and [`Error::NotSolved`] after `max_iterations` products.
+    pub fn solve(
+        &self,
+        operator: &dyn LinearOperator<T>,
+        rhs: ArrayView2<'_, T>,
+        preconditioner: Option<Preconditioner<'_, T>>,
+    ) -> Result<BlockSolution<T>> {
+        let n = operator.dim();
+        input::check_size(ROUTINE, "the length of the right-hand side", n, rhs.nrows())?;
+        input::check_finite(ROUTINE, rhs)?;
+        input::check_finite_vector("conjugate gradient shift", ArrayView1::from(&[self.shift]), 0)?;
+        let tolerance = self.tolerance.max(8.0 * T::epsilon().wide());
+        let precondition = |columns: &[&Array1<T>]| match preconditioner {
+            Some(apply) => apply(stack(n, columns).view()),
+            None => stack(n, columns),
+        };
+        let apply = |iteration: usize, columns: &[&Array1<T>]| -> Result<Array2<T>> {
+            let x = stack(n, columns);
+            let mut y = Array2::zeros(x.dim());
+            operator.apply_block(x.view(), y.view_mut());
+            for column in y.columns() {
+                input::check_finite_vector("conjugate gradient operator", column, iteration)?;
             }
-            if iteration == max_iterations {
+            y.zip_mut_with(&x, |y, &x| *y += self.shift * x);
+            Ok(y)
+        };
+        let mut solution = Array2::zeros(rhs.dim());
+        let mut worst = 0_f64;
+        let mut active: Vec<Column<T>> = Vec::new();
+        for (at, b) in rhs.columns().into_iter().enumerate() {
+            let norm = dot(b, b).sqrt();
+            let (zeros, residual) = (Array1::zeros(n), b.to_owned());
+            let (goal, direction) = (tolerance * norm, residual.clone());
+            active.push(Column { at, goal, norm, solution: zeros, residual, direction, square: 0.0, exact: true });
+        }
+        let first = precondition(&active.iter().map(|column| &column.residual).collect::<Vec<_>>());
+        active.iter_mut().zip(first.columns()).for_each(|(column, p)| column.restart(p));
+        for iteration in 0..=self.max_iterations {
+            active.retain(|column| {
+                let done = column.exact && column.is_small();
+                if done {
+                    worst = worst.max(column.relative());
+                    solution.column_mut(column.at).assign(&column.solution);
+                }
+                !done
+            });
+            if active.is_empty() {
+                return Ok(BlockSolution { solution, iterations: iteration, residual: worst });
+            }
+            if iteration == self.max_iterations {
                 break;
             }
-            residual = &rhs - &apply(&solution)?;
-            direction.assign(&residual);
-            (square, exact) = (dot(residual.view(), residual.view()), true);
-            continue;
+            // Columns that seem solved are judged by the true residual; the others take a step. Both need one product.
+            let judged: Vec<bool> = active.iter().map(Column::is_small).collect();
+            let given: Vec<&Array1<T>> = active
+                .iter()
+                .zip(&judged)
+                .map(|(c, &judged)| if judged { &c.solution } else { &c.direction })
+                .collect();
+            let images = apply(iteration, &given)?;
+            for ((column, image), &judged) in active.iter_mut().zip(images.columns()).zip(&judged) {
+                if judged {
+                    column.residual = &rhs.column(column.at) - &image;
+                    continue;
+                }
+                let curvature = dot(column.direction.view(), image);
+                if curvature <= 0.0 || column.square < 0.0 {
+                    return Err(Error::Indefinite {
+                        routine: ROUTINE,
+                        iteration,
+                        curvature: curvature.min(column.square),
+                    });
+                }
+                let step = T::of(column.square / curvature);
+                column.solution.zip_mut_with(&column.direction, |x, &d| *x += step * d);
+                column.residual.zip_mut_with(&image, |r, &y| *r -= step * y);
+            }
+            let next = precondition(&active.iter().map(|column| &column.residual).collect::<Vec<_>>());
+            for ((column, p), judged) in active.iter_mut().zip(next.columns()).zip(judged) {
+                if judged {
+                    column.restart(p);
+                    continue;
+                }
+                let square = dot(column.residual.view(), p);
+                let carry = T::of(square / column.square);
+                column.direction.zip_mut_with(&p, |d, &p| *d = p + carry * *d);
+                (column.square, column.exact) = (square, false);
+            }
         }
-        if iteration == max_iterations {
-            break;
-        }
-        let image = apply(&direction)?;
-        let curvature = dot(direction.view(), image.view());
-        if curvature <= 0.0 {
-            return Err(Error::Indefinite { routine: ROUTINE, iteration, curvature });
-        }
-        let step = T::of(square / curvature);
-        solution.zip_mut_with(&direction, |x, &d| *x += step * d);
-        residual.zip_mut_with(&image, |r, &y| *r -= step * y);
-        let next = dot(residual.view(), residual.view());
-        let carry = T::of(next / square);
-        direction.zip_mut_with(&residual, |d, &r| *d = r + carry * *d);
-        (square, exact) = (next, false);
+        let residual = active.iter().map(Column::relative).fold(worst, f64::max);
+        let (iterations, tolerance) = (self.max_iterations, self.tolerance);
+        Err(Error::NotSolved { routine: ROUTINE, iterations, residual, tolerance })
     }
-    Err(Error::NotSolved { routine: ROUTINE, iterations: max_iterations, residual: relative(square.sqrt()), tolerance })
+}
+
+fn stack<T: Scalar>(n: usize, columns: &[&Array1<T>]) -> Array2<T> {
+    let mut block = Array2::zeros((n, columns.len()));
+    block.columns_mut().into_iter().zip(columns).for_each(|(mut to, from)| to.assign(from));
+    block
 }
 
 fn dot<T: Scalar>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {

@@ -10,7 +10,8 @@
 //! | [`cholesky`] | `A + σI = L·Lᵀ`, with the jitter `σ` that was needed |
 //! | [`symmetric_eigen`] | `A = U·diag(λ)·Uᵀ`, largest first |
 //! | [`top_eigen`], [`Lanczos`] | the largest eigenpairs, of a matrix or a [`LinearOperator`] |
-//! | [`conjugate_gradient`] | the solution of `(A + σI)·x = b`, through products with `A` alone |
+//! | [`conjugate_gradient`], [`ConjugateGradient`] | the solution of `(A + σI)·x = b`, through products with `A` alone |
+//! | [`PivotedCholesky`] | `A ≈ F·Fᵀ` of low rank, from few columns of `A` |
 //! | [`thin_svd`], [`thin_qr`] | `A = U·diag(σ)·Vᵀ`, `A = Q·R` |
 //! | [`elementary`] | exp, ln, tanh, sigmoid, sin, cos, acos, erf on slices |
 //! | [`verify`] | residual and orthogonality ratios of all of these |
@@ -24,6 +25,7 @@ mod input;
 mod matmul;
 pub mod memory;
 mod order;
+mod pivoted;
 mod qr;
 mod random;
 mod scalar;
@@ -33,11 +35,12 @@ mod syrk;
 pub mod verify;
 
 pub use cholesky::{Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_with_ladder, solve_triangular};
-pub use conjugate_gradient::{Solution, conjugate_gradient};
+pub use conjugate_gradient::{BlockSolution, ConjugateGradient, Preconditioner, Solution, conjugate_gradient};
 pub use eigen::{Eigen, Lanczos, LinearOperator, TopEigen, symmetric_eigen, top_eigen};
 pub use error::{Error, Result};
 pub use input::{check_finite, check_symmetric};
 pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};
+pub use pivoted::{LowRankInverse, PivotedCholesky};
 pub use qr::{Qr, thin_qr};
 pub use scalar::Scalar;
 pub use svd::{Svd, thin_svd};

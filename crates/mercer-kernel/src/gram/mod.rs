@@ -5,10 +5,12 @@
 //! alone, so the same bits come out for any memory and any number of threads.
 
 mod features;
+mod operator;
 mod plan;
 mod sink;
 
 pub use features::FeatureRun;
+pub use operator::GramOperator;
 pub use plan::{Estimate, Plan, default_memory, resident_memory};
 pub use sink::{InMemory, NpyFiles, Sink};
 

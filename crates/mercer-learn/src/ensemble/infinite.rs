@@ -2,15 +2,17 @@
 
 use super::flow::{Flow, FlowSettings};
 use crate::error::{Result, check_size};
-use crate::folder;
+use crate::folder::{FolderReader, FolderWriter};
 use crate::repair::Repair;
 use mercer_data::Existing;
 use mercer_linalg::{check_finite, check_symmetric, matmul};
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const MACHINE: &str = "infinite-ensemble";
+const FILE: &str = "machine.json";
+const FORMAT: &str = "mercer infinite ensemble";
+const VERSION: u32 = 1;
 
 /// Which layers are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,28 +142,26 @@ impl Ensemble {
 
     /// Writes the machine into a folder, which is made if there is none.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        let values = self.flow.values.view().insert_axis(ndarray::Axis(0));
-        let mut matrices = vec![
-            ("values".to_owned(), values),
-            ("vectors".to_owned(), self.flow.vectors.view()),
-            ("targets".to_owned(), self.targets.view()),
-        ];
+        let writer = FolderWriter::create(folder, FILE, existing)?;
+        writer.array("values", &self.flow.values)?;
+        writer.array("vectors", &self.flow.vectors)?;
+        writer.array("targets", &self.targets)?;
         if self.trained == Trained::All {
-            matrices.push(("prior".to_owned(), self.prior.view()));
+            writer.array("prior", &self.prior)?;
         }
         let stored = Stored { settings: self.flow.settings, trained: self.trained, n_samples: self.flow.n_samples };
-        folder::write(folder, existing, MACHINE, stored, &matrices)
+        writer.finish(FORMAT, VERSION, serde_json::json!(stored))
     }
 
     /// Reads a machine that was saved.
     pub fn load(folder: &Path) -> Result<Self> {
-        let Stored { settings, trained, n_samples } = folder::read(folder, MACHINE)?;
-        let (n, square) = (Some(n_samples), (Some(n_samples), Some(n_samples)));
-        let values: Array1<f64> = folder::matrix(folder, "values", (Some(1), n))?.row(0).to_owned();
-        let vectors = folder::matrix(folder, "vectors", square)?;
-        let targets = folder::matrix(folder, "targets", (n, None))?;
+        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
+        let Stored { settings, trained, n_samples } = reader.content()?;
+        let n = Some(n_samples);
+        let (values, vectors) = (reader.vector("values", n)?, reader.matrix("vectors", n, n)?);
+        let targets = reader.matrix("targets", n, None)?;
         let prior = match trained {
-            Trained::All => folder::matrix(folder, "prior", square)?,
+            Trained::All => reader.matrix("prior", n, n)?,
             Trained::LastLayer => Array2::zeros((0, 0)),
         };
         Ok(Self { flow: Flow { settings, values, vectors, n_samples }, trained, targets, prior })

@@ -2,15 +2,17 @@
 
 use super::flow::{Flow, FlowSettings};
 use crate::error::{LearnError, Result, check_size};
-use crate::folder;
+use crate::folder::{FolderReader, FolderWriter};
 use crate::repair::Repair;
 use mercer_data::Existing;
 use mercer_linalg::{check_finite, matmul};
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const MACHINE: &str = "linearised-network";
+const FILE: &str = "machine.json";
+const FORMAT: &str = "mercer linearised network";
+const VERSION: u32 = 1;
 
 /// `f_lin` at any time of gradient flow: what training would make of a network if its kernel did not change.
 ///
@@ -78,23 +80,23 @@ impl Linearised {
 
     /// Writes the machine into a folder, which is made if there is none.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        let matrices = [
-            ("values".to_owned(), self.flow.values.view().insert_axis(ndarray::Axis(0))),
-            ("vectors".to_owned(), self.flow.vectors.view()),
-            ("residual".to_owned(), self.residual.view()),
-        ];
-        folder::write(folder, existing, MACHINE, Stored { settings: self.flow.settings }, &matrices)
+        let writer = FolderWriter::create(folder, FILE, existing)?;
+        writer.array("values", &self.flow.values)?;
+        writer.array("vectors", &self.flow.vectors)?;
+        writer.array("residual", &self.residual)?;
+        writer.finish(FORMAT, VERSION, serde_json::json!(Stored { settings: self.flow.settings }))
     }
 
     /// Reads a machine that was saved.
     pub fn load(folder: &Path) -> Result<Self> {
-        let Stored { settings } = folder::read(folder, MACHINE)?;
-        let values: Array1<f64> = folder::matrix(folder, "values", (Some(1), None))?.row(0).to_owned();
-        let vectors = folder::matrix(folder, "vectors", (Some(values.len()), Some(values.len())))?;
-        let residual = folder::matrix(folder, "residual", (None, None))?;
+        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
+        let Stored { settings } = reader.content()?;
+        let values = reader.vector("values", None)?;
+        let vectors = reader.matrix("vectors", Some(values.len()), Some(values.len()))?;
+        let residual = reader.matrix("residual", None, None)?;
         let (samples, n_outputs) = residual.dim();
         if values.len() != samples && values.len() != samples * n_outputs {
-            return Err(folder::wrong(folder, format!("{} eigenvalues do not belong to {samples} samples", values.len())));
+            return Err(reader.malformed(format!("{} eigenvalues do not belong to {samples} samples", values.len())));
         }
         Ok(Self { flow: Flow { settings, values, vectors, n_samples: samples }, residual })
     }

@@ -2,18 +2,19 @@
 
 use super::machine::{Curvature, Laplace};
 use super::settings::{Settings, Structure};
-use crate::error::{Result, setting};
-use crate::folder;
+use crate::error::{LearnError, Result, setting};
+use crate::folder::{FolderReader, FolderWriter};
 use mercer_data::Existing;
 use mercer_kernel::{FeatureMap, Real};
 use mercer_linalg::Scalar;
 use mercer_net::Network;
-use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-const MACHINE: &str = "laplace";
+const FILE: &str = "machine.json";
+const FORMAT: &str = "mercer laplace posterior";
+const VERSION: u32 = 1;
 
 /// What `machine.json` holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,18 +33,20 @@ struct Stored {
 impl<T: Real> Laplace<T> {
     /// Writes the machine into a folder, which is made if there is none.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
+        let writer = FolderWriter::create(folder, FILE, existing)?;
         let mut parameters = Vec::new();
-        let mut matrices: Vec<(String, ArrayView2<'_, f64>)> = Vec::new();
         match &self.curvature {
-            Curvature::Dense(dense) => matrices.push(("curvature".to_owned(), dense.curvature.view())),
-            Curvature::Last(last) => matrices.push(("curvature".to_owned(), last.curvature.view())),
+            Curvature::Dense(dense) => writer.array("curvature", &dense.curvature)?,
+            Curvature::Last(last) => writer.array("curvature", &last.curvature)?,
             Curvature::Blocks(blocks) => {
                 for (at, block) in blocks.blocks.iter().enumerate() {
                     parameters.push(block.name().to_owned());
-                    matrices.push((format!("curvature{at}"), block.curvature.view()));
-                    let sides = [("left", &block.left), ("right", &block.right)];
-                    let bases = sides.iter().filter_map(|(side, basis)| Some((side, basis.as_ref()?)));
-                    matrices.extend(bases.map(|(side, basis)| (format!("{side}{at}"), basis.view())));
+                    writer.array(&format!("curvature{at}"), &block.curvature)?;
+                    for (side, basis) in [("left", &block.left), ("right", &block.right)] {
+                        if let Some(basis) = basis {
+                            writer.array(&format!("{side}{at}"), basis)?;
+                        }
+                    }
                 }
             }
         }
@@ -57,7 +60,11 @@ impl<T: Real> Laplace<T> {
             squared_norm: self.squared_norm,
             parameters,
         };
-        folder::write(folder, existing, MACHINE, stored, &matrices)
+        let wrong = |error: serde_json::Error| LearnError::Malformed {
+            place: folder.display().to_string(),
+            reason: error.to_string(),
+        };
+        writer.finish(FORMAT, VERSION, serde_json::to_value(stored).map_err(wrong)?)
     }
 
     /// Reads a machine that was saved, for the same network.
@@ -71,8 +78,9 @@ impl<T: Real> Laplace<T> {
     }
 
     fn read(folder: &Path, network: &Network, map: Option<Arc<dyn FeatureMap<T>>>) -> Result<Self> {
-        let wrong = |reason: String| folder::wrong(folder, reason);
-        let stored: Stored = folder::read(folder, MACHINE)?;
+        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
+        let wrong = |reason: String| reader.malformed(reason);
+        let stored: Stored = reader.content()?;
         let precision = <T as Scalar>::NAME;
         if stored.precision != precision {
             return Err(wrong(format!("was fitted in {}, but is read in {precision}", stored.precision)));
@@ -84,8 +92,7 @@ impl<T: Real> Laplace<T> {
         if machine.fingerprint != stored.network {
             return Err(wrong("belongs to another network, or to the same with other parameters".to_owned()));
         }
-        let matrix =
-            |name: &str, (rows, columns): (usize, usize)| folder::matrix(folder, name, (Some(rows), Some(columns)));
+        let matrix = |name: &str, (rows, columns): (usize, usize)| reader.matrix(name, Some(rows), Some(columns));
         match &mut machine.curvature {
             Curvature::Dense(dense) => dense.curvature = matrix("curvature", dense.curvature.dim())?,
             Curvature::Last(last) => last.curvature = matrix("curvature", last.curvature.dim())?,

@@ -1,0 +1,117 @@
+//! The kernel generalised linear model: multinomial logistic regression on rows.
+//!
+//! ```text
+//! s(x) = W·r(x) + b       min Σᵢ vᵢ·(−ln softmax(s(xᵢ))_yᵢ) + ½λ‖W‖²
+//! ```
+//!
+//! Engel et al. 2023, arXiv 2305.14585, equation 1, with `r(x) = κ(x, X)`: the penalty is on the coefficients, not on the norm
+//! of the kernel's space, as in the paper. With features it is the linear probe. Solved by L-BFGS; `λ` is scikit-learn's `1/C`.
+
+use crate::classes::ClassSet;
+use crate::error::{Result, check_positive};
+use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::minimise::Minimise;
+use crate::samples::{Basis, Samples};
+use crate::traits::Fit;
+use mercer_data::Classes;
+use mercer_linalg::elementary::exp_in_place;
+use mercer_linalg::{Strided, gemm};
+use ndarray::{Array1, Array2};
+
+/// Multinomial logistic regression on kernel rows or features.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Glm {
+    penalty: f64,
+    bias: bool,
+    balanced: bool,
+    tolerance: f64,
+    max_iterations: usize,
+}
+
+impl Glm {
+    /// With this penalty `λ` above zero: without one, separable samples have no best weights.
+    pub fn new(penalty: f64) -> Result<Self> {
+        let penalty = check_positive("the penalty", penalty)?;
+        Ok(Self { penalty, bias: true, balanced: false, tolerance: 1e-4, max_iterations: 1000 })
+    }
+
+    /// Without a bias.
+    pub fn without_bias(self) -> Self {
+        Self { bias: false, ..self }
+    }
+
+    /// With weights that make every class count the same.
+    pub fn balanced(self) -> Self {
+        Self { balanced: true, ..self }
+    }
+
+    /// Until no component of the gradient, divided by the number of samples, is larger than this (`1e-4`), or so many steps
+    /// were taken (1000).
+    pub fn until(self, tolerance: f64, max_iterations: usize) -> Result<Self> {
+        Ok(Self { tolerance: check_positive("the tolerance", tolerance)?, max_iterations, ..self })
+    }
+}
+
+impl Fit<Classes> for Glm {
+    type Machine = LinearClassifier;
+
+    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+        samples.check_for_fit()?;
+        let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
+        let n_classes = classes.present().len();
+        let importance = if self.balanced { super::balanced(&compact, n_classes) } else { vec![1.0; compact.len()] };
+        let rows = samples.rows();
+        let rows = rows.as_standard_layout();
+        let (n, width) = rows.dim();
+        let values = rows.as_slice().unwrap_or(&[]);
+        // A symmetric matrix is its own transpose, and runs along the memory.
+        let transposed: Strided<'_, f64> =
+            if samples.basis() == Basis::Gram { (values, width, 1) } else { (values, 1, width) };
+        let mut scores = vec![0.0; n * n_classes];
+        let mut shares = vec![0.0; n * n_classes];
+        let scale = 1.0 / n as f64;
+        let objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
+            let (weights, bias) = place.split_at(width * n_classes);
+            gemm([n, n_classes, width], (values, width, 1), (weights, n_classes, 1), false, &mut scores);
+            for row in scores.chunks_exact_mut(n_classes) {
+                row.iter_mut().zip(bias).for_each(|(score, b)| *score += b);
+                let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                row.iter_mut().for_each(|score| *score -= most);
+            }
+            shares.copy_from_slice(&scores);
+            exp_in_place(&mut shares);
+            let mut loss = 0.0;
+            for (((row, scores), &class), &v) in
+                shares.chunks_exact_mut(n_classes).zip(scores.chunks_exact(n_classes)).zip(&compact).zip(&importance)
+            {
+                let sum: f64 = row.iter().sum();
+                loss += v * (sum.ln() - scores[class]);
+                row.iter_mut().for_each(|p| *p *= v / sum);
+                row[class] -= v;
+            }
+            let (weight_gradient, bias_gradient) = gradient.split_at_mut(width * n_classes);
+            gemm([width, n_classes, n], transposed, (&shares, n_classes, 1), false, weight_gradient);
+            let mut square = 0.0;
+            for (g, w) in weight_gradient.iter_mut().zip(weights) {
+                *g = (*g + self.penalty * w) * scale;
+                square += w * w;
+            }
+            bias_gradient.fill(0.0);
+            if self.bias {
+                for row in shares.chunks_exact(n_classes) {
+                    bias_gradient.iter_mut().zip(row).for_each(|(g, s)| *g += s * scale);
+                }
+            }
+            (loss + 0.5 * self.penalty * square) * scale
+        };
+        let search = Minimise { tolerance: self.tolerance, max_iterations: self.max_iterations };
+        let mut found = search.run(vec![0.0; (width + 1) * n_classes], objective);
+        let bias = Array1::from_vec(found.place.split_off(width * n_classes));
+        let weights = Array2::from_shape_vec((width, n_classes), found.place)
+            .map_err(|_| crate::error::setting("the weights", width, "their number does not fit"))?;
+        let solved =
+            Solved { iterations: found.iterations, objective: found.value * n as f64, converged: found.converged };
+        let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
+        Ok(LinearClassifier { scores, classes, link: Link::Softmax, solved })
+    }
+}

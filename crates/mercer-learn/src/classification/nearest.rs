@@ -1,0 +1,172 @@
+//! Neighbours and class centres, in the kernel's space.
+//!
+//! ```text
+//! ‖φ(x) − φ(xᵢ)‖² = κ(x,x) − 2κ(x,xᵢ) + κ(xᵢ,xᵢ)
+//! ‖φ(x) − m_c‖²   = κ(x,x) − 2·mean_i κ(x,xᵢ) + mean_ij κ(xᵢ,xⱼ)
+//! ```
+//!
+//! The same `κ(x,x)` stands in all distances of a sample, so neither machine needs it. Equally near neighbours count in the
+//! order of the training samples; of classes with equal votes the first wins.
+
+use crate::classes::ClassSet;
+use crate::error::{Result, check_size, setting};
+use crate::repair::Repair;
+use crate::samples::{Basis, Samples};
+use crate::traits::{Classify, Fit, Predict};
+use mercer_data::Classes;
+use mercer_linalg::matmul;
+use ndarray::{Array1, Array2, CowArray, Ix2};
+
+/// Votes of the nearest training samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearestNeighbours {
+    neighbours: usize,
+}
+
+impl NearestNeighbours {
+    /// With so many neighbours, one at least.
+    pub fn new(neighbours: usize) -> Result<Self> {
+        match neighbours {
+            0 => Err(setting("the number of neighbours", 0, "there must be one at least")),
+            _ => Ok(Self { neighbours }),
+        }
+    }
+}
+
+/// The machine of [`NearestNeighbours`]. Its scores are shares of the votes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    pub(crate) basis: Basis,
+    pub(crate) count: usize,
+    /// Features of the training samples, if it was fitted on features.
+    pub(crate) features: Array2<f64>,
+    /// `κ(xᵢ, xᵢ)`.
+    pub(crate) squares: Array1<f64>,
+    pub(crate) labels: Vec<usize>,
+    pub(crate) classes: ClassSet,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+impl Fit<Classes> for NearestNeighbours {
+    type Machine = Neighbours;
+
+    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Neighbours> {
+        samples.check_for_fit()?;
+        check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
+        if self.neighbours > samples.n_samples() {
+            return Err(setting("the number of neighbours", self.neighbours, "there are fewer samples"));
+        }
+        let (classes, labels) = ClassSet::of(labels);
+        let features = match samples {
+            Samples::Features(features) => features.to_owned(),
+            Samples::Gram(_) => Array2::zeros((0, 0)),
+        };
+        let (basis, squares, repairs) = (samples.basis(), samples.diagonal(), classes.repairs());
+        Ok(Neighbours { basis, count: self.neighbours, features, squares, labels, classes, repairs })
+    }
+}
+
+impl Neighbours {
+    /// The nearest training samples of every sample, nearest first.
+    pub fn nearest(&self, samples: &Samples<'_>) -> Result<Vec<Vec<usize>>> {
+        let width = if self.basis == Basis::Gram { self.squares.len() } else { self.features.ncols() };
+        samples.check_for_predict(self.basis, width)?;
+        let kernel: CowArray<'_, f64, Ix2> = match samples {
+            Samples::Gram(kernel) => CowArray::from(*kernel),
+            Samples::Features(features) => CowArray::from(matmul(*features, self.features.t())),
+        };
+        let of_row = |row: ndarray::ArrayView1<'_, f64>| {
+            let distances: Vec<f64> = row.iter().zip(&self.squares).map(|(k, square)| square - 2.0 * k).collect();
+            let mut order: Vec<usize> = (0..distances.len()).collect();
+            let compare = |a: &usize, b: &usize| distances[*a].total_cmp(&distances[*b]).then(a.cmp(b));
+            if self.count < order.len() {
+                order.select_nth_unstable_by(self.count, compare);
+                order.truncate(self.count);
+            }
+            order.sort_unstable_by(compare);
+            order
+        };
+        Ok(kernel.outer_iter().map(of_row).collect())
+    }
+}
+
+impl Predict for Neighbours {
+    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        let nearest = self.nearest(samples)?;
+        let mut votes = Array2::zeros((nearest.len(), self.classes.present().len()));
+        for (row, nearest) in nearest.iter().enumerate() {
+            nearest.iter().for_each(|&at| votes[(row, self.labels[at])] += 1.0 / self.count as f64);
+        }
+        Ok(votes)
+    }
+
+    fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+}
+
+impl Classify for Neighbours {
+    fn classes(&self) -> &ClassSet {
+        &self.classes
+    }
+
+    fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        Ok(self.classes.spread(self.predict(samples)?))
+    }
+}
+
+/// The class whose mean is nearest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NearestCentre;
+
+/// The machine of [`NearestCentre`]. Its scores are `−½·distance²`, without the part that is the same for all classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Centres {
+    pub(crate) basis: Basis,
+    /// Shares of training samples in a class, or the means of features: a column per class.
+    pub(crate) means: Array2<f64>,
+    /// `‖m_c‖²`.
+    pub(crate) squares: Array1<f64>,
+    pub(crate) classes: ClassSet,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+impl Fit<Classes> for NearestCentre {
+    type Machine = Centres;
+
+    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Centres> {
+        samples.check_for_fit()?;
+        check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
+        let (classes, compact) = ClassSet::of(labels);
+        let n_classes = classes.present().len();
+        let mut counts = vec![0_usize; n_classes];
+        compact.iter().for_each(|&class| counts[class] += 1);
+        let mut shares = Array2::zeros((compact.len(), n_classes));
+        compact.iter().enumerate().for_each(|(at, &class)| shares[(at, class)] = 1.0 / counts[class] as f64);
+        let images = matmul(samples.rows().t(), shares.view());
+        let means = samples.weights(shares);
+        let squares = match samples {
+            Samples::Gram(_) => (&images * &means).sum_axis(ndarray::Axis(0)),
+            Samples::Features(_) => means.mapv(|v| v * v).sum_axis(ndarray::Axis(0)),
+        };
+        let repairs = classes.repairs();
+        Ok(Centres { basis: samples.basis(), means, squares, classes, repairs })
+    }
+}
+
+impl Predict for Centres {
+    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        samples.check_for_predict(self.basis, self.means.nrows())?;
+        Ok(matmul(samples.rows(), self.means.view()) - &(&self.squares * 0.5))
+    }
+
+    fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+}
+
+impl Classify for Centres {
+    fn classes(&self) -> &ClassSet {
+        &self.classes
+    }
+}

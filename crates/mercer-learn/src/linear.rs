@@ -1,0 +1,145 @@
+//! The machine that most fits end in: scores that are linear in a sample's row.
+//!
+//! ```text
+//! s(x) = r(x)·W + b,     r(x) = (κ(x, x₁), …, κ(x, x_N)) or φ(x)
+//! ```
+//!
+//! With kernel rows this is the representer theorem's form, with features the primal one; ridge, filters, least squares,
+//! generalised linear models and support vector machines differ in how they find `W` and `b` alone.
+
+use crate::classes::ClassSet;
+use crate::error::{LearnError, Result};
+use crate::repair::Repair;
+use crate::samples::{Basis, Samples};
+use crate::softmax::softmax;
+use crate::traits::{Classify, Predict};
+use mercer_linalg::matmul;
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+/// `s(x) = r(x)·W + b`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear {
+    pub(crate) basis: Basis,
+    pub(crate) weights: Array2<f64>,
+    pub(crate) bias: Array1<f64>,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+impl Linear {
+    /// A row per training sample or feature, a column per output.
+    pub fn weights(&self) -> &Array2<f64> {
+        &self.weights
+    }
+
+    /// A number per output.
+    pub fn bias(&self) -> &Array1<f64> {
+        &self.bias
+    }
+
+    /// What it was fitted on.
+    pub fn basis(&self) -> Basis {
+        self.basis
+    }
+}
+
+impl Predict for Linear {
+    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        samples.check_for_predict(self.basis, self.weights.nrows())?;
+        Ok(matmul(samples.rows(), self.weights.view()) + &self.bias)
+    }
+
+    fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+}
+
+/// What the scores of a classifier mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// Unnormalised logarithms of probabilities: softmax.
+    Softmax,
+    /// Log-odds of each class against the others: sigmoids, made to sum to one.
+    OneVsRest,
+    /// Signed distances from boundaries, which are no probabilities.
+    Margin,
+}
+
+/// Scores of classes that are linear in a sample's row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearClassifier {
+    pub(crate) scores: Linear,
+    pub(crate) classes: ClassSet,
+    pub(crate) link: Link,
+    /// How long the solver took, and where it ended.
+    pub(crate) solved: Solved,
+}
+
+/// How a solver ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Solved {
+    /// Its iterations, passes or steps.
+    pub iterations: usize,
+    /// The objective it reached, in the convention of the machine's settings.
+    pub objective: f64,
+    /// Whether it came to its goal; if not, the machine is the best it found.
+    pub converged: bool,
+}
+
+impl LinearClassifier {
+    /// The scores as a machine of their own.
+    pub fn scores(&self) -> &Linear {
+        &self.scores
+    }
+
+    /// How the solver ended.
+    pub fn solved(&self) -> Solved {
+        self.solved
+    }
+
+    /// What the scores mean.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+}
+
+impl Predict for LinearClassifier {
+    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        self.scores.predict(samples)
+    }
+
+    fn repairs(&self) -> &[Repair] {
+        &self.scores.repairs
+    }
+}
+
+impl Classify for LinearClassifier {
+    fn classes(&self) -> &ClassSet {
+        &self.classes
+    }
+
+    fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        let scores = self.predict(samples)?;
+        let present = match self.link {
+            Link::Softmax => softmax(scores.view()),
+            Link::OneVsRest => one_vs_rest(scores),
+            Link::Margin => {
+                let reason = "the machine gives margins, not probabilities; use its scores, or a logistic machine";
+                return Err(LearnError::Undefined { metric: "the probability of a class", reason });
+            }
+        };
+        Ok(self.classes.spread(present))
+    }
+}
+
+/// Sigmoids made to sum to one; equal where all vanish.
+fn one_vs_rest(mut scores: Array2<f64>) -> Array2<f64> {
+    for mut row in scores.outer_iter_mut() {
+        row.mapv_inplace(|score| 1.0 / (1.0 + (-score).exp()));
+        let sum = row.sum();
+        let share = 1.0 / row.len() as f64;
+        row.mapv_inplace(|p| if sum > 0.0 { p / sum } else { share });
+    }
+    scores
+}

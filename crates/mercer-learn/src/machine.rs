@@ -1,0 +1,250 @@
+//! Any fitted machine, saved and loaded.
+//!
+//! A folder holds `machine.json` (`{"format": "mercer machine", "version": 1, "content": {"kind": …}}`) and arrays.
+
+use crate::classes::ClassSet;
+use crate::classification::{Centres, Neighbours};
+use crate::error::Result;
+use crate::folder::{FolderReader, FolderWriter};
+use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::process::{Latent, Process, ProcessClassifier};
+use crate::repair::Repair;
+use crate::samples::{Basis, Samples};
+use crate::traits::{Classify, Predict};
+use mercer_data::Existing;
+use mercer_linalg::Cholesky;
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const FORMAT: &str = "mercer machine";
+const VERSION: u32 = 1;
+const FILE: &str = "machine.json";
+
+/// A fitted machine of any kind.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Machine {
+    /// A regression that is linear in rows.
+    Linear(Linear),
+    /// A classifier that is linear in rows.
+    LinearClassifier(LinearClassifier),
+    /// Gaussian process regression.
+    Process(Process),
+    /// Gaussian process classification.
+    ProcessClassifier(ProcessClassifier),
+    /// Votes of neighbours.
+    Neighbours(Neighbours),
+    /// Class means.
+    Centres(Centres),
+}
+
+/// What `machine.json` says beside the arrays.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Content {
+    Linear { basis: Basis, repairs: Vec<Repair> },
+    LinearClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, link: Link, solved: Solved },
+    Process { basis: Basis, repairs: Vec<Repair>, noise: f64, jitter: f64, relative_jitter: f64, log_likelihood: f64 },
+    ProcessClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, log_likelihoods: Vec<f64> },
+    Neighbours { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, count: usize, labels: Vec<usize> },
+    Centres { basis: Basis, repairs: Vec<Repair>, classes: ClassSet },
+}
+
+macro_rules! from {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Machine {
+            fn from(machine: $kind) -> Self {
+                Self::$kind(machine)
+            }
+        }
+    )*};
+}
+
+from!(Linear, LinearClassifier, Process, ProcessClassifier, Neighbours, Centres);
+
+impl Machine {
+    /// What it was fitted on.
+    pub fn basis(&self) -> Basis {
+        match self {
+            Self::Linear(machine) => machine.basis,
+            Self::LinearClassifier(machine) => machine.scores.basis,
+            Self::Process(machine) => machine.basis,
+            Self::ProcessClassifier(machine) => machine.basis,
+            Self::Neighbours(machine) => machine.basis,
+            Self::Centres(machine) => machine.basis,
+        }
+    }
+
+    /// The machine as a classifier, if it is one.
+    pub fn as_classifier(&self) -> Option<&dyn Classify> {
+        match self {
+            Self::LinearClassifier(machine) => Some(machine),
+            Self::ProcessClassifier(machine) => Some(machine),
+            Self::Neighbours(machine) => Some(machine),
+            Self::Centres(machine) => Some(machine),
+            Self::Linear(_) | Self::Process(_) => None,
+        }
+    }
+
+    fn as_predict(&self) -> &dyn Predict {
+        match self {
+            Self::Linear(machine) => machine,
+            Self::LinearClassifier(machine) => machine,
+            Self::Process(machine) => machine,
+            Self::ProcessClassifier(machine) => machine,
+            Self::Neighbours(machine) => machine,
+            Self::Centres(machine) => machine,
+        }
+    }
+
+    /// Writes the machine into a folder.
+    pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
+        let writer = FolderWriter::create(folder, FILE, existing)?;
+        let (basis, repairs) = (self.basis(), self.repairs().to_vec());
+        let content = match self {
+            Self::Linear(machine) => {
+                writer.array("weights", &machine.weights)?;
+                writer.array("bias", &machine.bias)?;
+                Content::Linear { basis, repairs }
+            }
+            Self::LinearClassifier(LinearClassifier { scores, classes, link, solved }) => {
+                writer.array("weights", &scores.weights)?;
+                writer.array("bias", &scores.bias)?;
+                let (classes, link, solved) = (classes.clone(), *link, *solved);
+                Content::LinearClassifier { basis, repairs, classes, link, solved }
+            }
+            Self::Process(machine) => {
+                writer.array("features", &machine.features)?;
+                writer.array("factor", &machine.factor.lower)?;
+                writer.array("coefficients", &machine.coefficients)?;
+                writer.array("means", &machine.means)?;
+                let (jitter, relative_jitter) = (machine.factor.jitter, machine.factor.relative_jitter);
+                let (noise, log_likelihood) = (machine.noise, machine.log_likelihood);
+                Content::Process { basis, repairs, noise, jitter, relative_jitter, log_likelihood }
+            }
+            Self::ProcessClassifier(machine) => {
+                writer.array("features", &machine.features)?;
+                for (at, latent) in machine.latent.iter().enumerate() {
+                    writer.array(&format!("factor-{at}"), &latent.lower)?;
+                    writer.array(&format!("coefficients-{at}"), &latent.coefficients)?;
+                    writer.array(&format!("roots-{at}"), &latent.roots)?;
+                }
+                let log_likelihoods = machine.latent.iter().map(|latent| latent.log_likelihood).collect();
+                Content::ProcessClassifier { basis, repairs, classes: machine.classes.clone(), log_likelihoods }
+            }
+            Self::Neighbours(machine) => {
+                writer.array("features", &machine.features)?;
+                writer.array("squares", &machine.squares)?;
+                let (classes, labels) = (machine.classes.clone(), machine.labels.clone());
+                Content::Neighbours { basis, repairs, classes, count: machine.count, labels }
+            }
+            Self::Centres(machine) => {
+                writer.array("means", &machine.means)?;
+                writer.array("squares", &machine.squares)?;
+                Content::Centres { basis, repairs, classes: machine.classes.clone() }
+            }
+        };
+        let content = serde_json::to_value(content).map_err(|error| crate::LearnError::Malformed {
+            place: folder.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        writer.finish(FORMAT, VERSION, content)
+    }
+
+    /// Reads a machine from a folder.
+    ///
+    /// # Errors
+    /// For files that are missing, of another format or version, or do not fit together.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
+        Ok(match reader.content()? {
+            Content::Linear { basis, repairs } => Self::Linear(load_linear(&reader, basis, repairs, None)?),
+            Content::LinearClassifier { basis, repairs, classes, link, solved } => {
+                let n_classes = check_classes(&reader, &classes)?;
+                let scores = load_linear(&reader, basis, repairs, Some(n_classes))?;
+                Self::LinearClassifier(LinearClassifier { scores, classes, link, solved })
+            }
+            Content::Process { basis, repairs, noise, jitter, relative_jitter, log_likelihood } => {
+                let lower = load_square(&reader, "factor", None)?;
+                let n = lower.nrows();
+                let features = load_features(&reader, basis, n)?;
+                let coefficients = reader.matrix("coefficients", Some(n), None)?;
+                let means = reader.vector("means", Some(coefficients.ncols()))?;
+                let factor = Cholesky { lower, jitter, relative_jitter };
+                let process = Process { basis, features, factor, coefficients, means, noise, log_likelihood, repairs };
+                Self::Process(process)
+            }
+            Content::ProcessClassifier { basis, repairs, classes, log_likelihoods } => {
+                let n_classes = check_classes(&reader, &classes)?;
+                let problems = if n_classes == 2 { 1 } else { n_classes };
+                if log_likelihoods.len() != problems || n_classes < 2 {
+                    return Err(reader.malformed("the number of latent functions does not fit the classes"));
+                }
+                let mut latent: Vec<Latent> = Vec::new();
+                for (at, log_likelihood) in log_likelihoods.into_iter().enumerate() {
+                    let n = latent.first().map(|latent| latent.coefficients.len());
+                    let coefficients = reader.vector(&format!("coefficients-{at}"), n)?;
+                    let n = coefficients.len();
+                    let roots = reader.vector(&format!("roots-{at}"), Some(n))?;
+                    let lower = load_square(&reader, &format!("factor-{at}"), Some(n))?;
+                    latent.push(Latent { coefficients, roots, lower, log_likelihood });
+                }
+                let features = load_features(&reader, basis, latent[0].coefficients.len())?;
+                Self::ProcessClassifier(ProcessClassifier { basis, features, latent, classes, repairs })
+            }
+            Content::Neighbours { basis, repairs, classes, count, labels } => {
+                let n_classes = check_classes(&reader, &classes)?;
+                let squares = reader.vector("squares", Some(labels.len()))?;
+                let features = load_features(&reader, basis, labels.len())?;
+                if count == 0 || count > labels.len() || labels.iter().any(|&label| label >= n_classes) {
+                    return Err(reader.malformed("the neighbours or their labels do not fit the classes"));
+                }
+                Self::Neighbours(Neighbours { basis, count, features, squares, labels, classes, repairs })
+            }
+            Content::Centres { basis, repairs, classes } => {
+                let n_classes = check_classes(&reader, &classes)?;
+                let means = reader.matrix("means", None, Some(n_classes))?;
+                let squares = reader.vector("squares", Some(n_classes))?;
+                Self::Centres(Centres { basis, means, squares, classes, repairs })
+            }
+        })
+    }
+}
+
+impl Predict for Machine {
+    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+        self.as_predict().predict(samples)
+    }
+
+    fn repairs(&self) -> &[Repair] {
+        self.as_predict().repairs()
+    }
+}
+
+fn load_linear(reader: &FolderReader, basis: Basis, repairs: Vec<Repair>, outputs: Option<usize>) -> Result<Linear> {
+    let weights = reader.matrix("weights", None, outputs)?;
+    let bias: Array1<f64> = reader.vector("bias", Some(weights.ncols()))?;
+    Ok(Linear { basis, weights, bias, repairs })
+}
+
+/// A triangular factor: square, nothing zero on its diagonal.
+fn load_square(reader: &FolderReader, name: &str, side: Option<usize>) -> Result<Array2<f64>> {
+    let matrix = reader.matrix(name, side, side)?;
+    if matrix.nrows() != matrix.ncols() || matrix.diag().iter().any(|v| *v <= 0.0) {
+        return Err(reader.malformed(format!("{name}.npy is not a Cholesky factor")));
+    }
+    Ok(matrix)
+}
+
+/// Features of training samples; none were saved for a Gram matrix.
+fn load_features(reader: &FolderReader, basis: Basis, n_samples: usize) -> Result<Array2<f64>> {
+    match basis {
+        Basis::Gram => Ok(Array2::zeros((0, 0))),
+        Basis::Features => reader.matrix("features", Some(n_samples), None),
+    }
+}
+
+fn check_classes(reader: &FolderReader, classes: &ClassSet) -> Result<usize> {
+    if classes.is_valid() { Ok(classes.present().len()) } else { Err(reader.malformed("its classes make no sense")) }
+}

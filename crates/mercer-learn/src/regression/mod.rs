@@ -1,0 +1,24 @@
+//! Regression: ridge, spectral filters, least squares, on Gram matrices and on features.
+
+mod filter;
+mod iterative;
+mod least_squares;
+mod ridge;
+
+pub use filter::{Decomposition, Filter};
+pub use iterative::{Columns, Iterated, IterativeRidge};
+pub use least_squares::LeastSquares;
+pub use ridge::Ridge;
+pub(crate) use ridge::centre;
+
+use crate::error::{Result, check_size};
+use crate::samples::Samples;
+use mercer_linalg::check_finite;
+use ndarray::ArrayView2;
+
+/// Samples and targets that belong together, all finite.
+pub(crate) fn check(samples: &Samples<'_>, targets: ArrayView2<'_, f64>) -> Result<()> {
+    samples.check_for_fit()?;
+    check_size("the number of targets", samples.n_samples(), targets.nrows())?;
+    Ok(check_finite("the targets", targets)?)
+}

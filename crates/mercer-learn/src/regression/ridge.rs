@@ -1,0 +1,80 @@
+//! Kernel ridge regression, exactly.
+//!
+//! ```text
+//! min_f Σᵢ (f(xᵢ) − yᵢ)² + α‖f‖²        f(x) = κ(x, X)·(K + αI)⁻¹·y
+//! ```
+//!
+//! With features the smaller of `Φ·Φᵀ + αI` and `Φᵀ·Φ + αI` is factorised. What jitter a singular matrix needed is reported.
+
+use crate::error::{Result, check_not_negative};
+use crate::linear::Linear;
+use crate::repair::{self, Repair};
+use crate::samples::Samples;
+use crate::traits::Fit;
+use mercer_linalg::{cholesky, matmul, syrk};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+
+/// Kernel ridge regression.
+///
+/// ```
+/// use mercer_learn::{Fit, Predict, Samples, regression::Ridge};
+/// use ndarray::array;
+/// let gram = array![[2.0, 1.0], [1.0, 2.0]];
+/// let machine = Ridge::new(1.0)?.fit(&Samples::Gram(gram.view()), &array![[8.0], [0.0]])?;
+/// assert!((machine.weights()[(0, 0)] - 3.0).abs() < 1e-12);
+/// # Ok::<(), mercer_learn::LearnError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ridge {
+    alpha: f64,
+    centred: bool,
+}
+
+impl Ridge {
+    /// With this `α`, zero or above: zero interpolates, as far as the matrix allows.
+    pub fn new(alpha: f64) -> Result<Self> {
+        Ok(Self { alpha: check_not_negative("alpha", alpha)?, centred: false })
+    }
+
+    /// Fits what the targets differ from their mean by, and adds the mean again.
+    pub fn centred(self) -> Self {
+        Self { centred: true, ..self }
+    }
+}
+
+/// The means of the columns, what is left of them, and a note where nothing is.
+pub(crate) fn centre(targets: ArrayView2<'_, f64>, centred: bool) -> (Array1<f64>, Array2<f64>, Vec<Repair>) {
+    if !centred {
+        return (Array1::zeros(targets.ncols()), targets.to_owned(), Vec::new());
+    }
+    let means = targets.sum_axis(Axis(0)) / targets.nrows() as f64;
+    let rest = &targets - &means;
+    let constant = |column: &usize| targets.column(*column).iter().all(|y| *y == targets[(0, *column)]);
+    let notes = (0..targets.ncols()).filter(constant).map(|column| Repair::ConstantTarget { column }).collect();
+    (means, rest, notes)
+}
+
+impl Fit<Array2<f64>> for Ridge {
+    type Machine = Linear;
+
+    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+        super::check(samples, targets.view())?;
+        let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
+        let (rows, columns) = samples.rows().dim();
+        let primal = matches!(samples, Samples::Features(_)) && columns < rows;
+        let mut matrix = match samples {
+            Samples::Features(features) if primal => syrk(features.t()),
+            _ => samples.gram().into_owned(),
+        };
+        matrix.diag_mut().mapv_inplace(|v| v + self.alpha);
+        let factor = cholesky(matrix.view())?;
+        drop(matrix);
+        repairs.extend(repair::jitter(&factor));
+        let weights = if primal {
+            factor.solve(matmul(samples.rows().t(), targets.view()).view())?
+        } else {
+            samples.weights(factor.solve(targets.view())?)
+        };
+        Ok(Linear { basis: samples.basis(), weights, bias, repairs })
+    }
+}

@@ -1,0 +1,7 @@
+//! Every machine through one conformance suite, and each against closed forms or other algorithms.
+
+mod classification;
+mod conformance;
+mod process;
+mod regression;
+mod sets;
