@@ -13,6 +13,7 @@
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
+use crate::learnt::networks;
 use crate::sections;
 use crate::spectrum::Repairs;
 use mercer_data::{Existing, Source, write_atomic, write_npy};
@@ -132,6 +133,7 @@ fn read_basis<T: Real>(
     let (basis, inputs) = (&description.basis, &description.inputs);
     Ok(match basis["type"].as_str() {
         Some(sections::TYPE) => Arc::new(sections::load(folder, basis, inputs, kernel)?),
+        Some(networks::TYPE) => Arc::new(networks::load(folder, basis)?),
         other => {
             let reason = format!("there is no basis of type {other:?}");
             return Err(SpectralError::folder(&folder.join(DESCRIPTION), reason));

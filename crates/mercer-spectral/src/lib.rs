@@ -23,6 +23,7 @@ mod compare;
 mod error;
 mod folder;
 mod functions;
+pub mod learnt;
 mod sections;
 mod spectrum;
 
