@@ -1,0 +1,74 @@
+//! One panel of every kind: `cargo run -p mercer-report --example gallery -- gallery.svg`.
+
+use mercer_data::Existing;
+use mercer_report::{Axis, Bin, Figure, Panel, Series};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).unwrap_or("gallery.svg".to_owned());
+    // Numbers that look random and are the same everywhere.
+    let noise = |at: u32| f64::from(at.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24) - 0.5;
+    let steps = || (1..=40).map(f64::from);
+    let decay = |rate: f64| steps().map(move |t| (t, (-rate * t).exp() + 1e-4));
+    let lines = Panel::lines(
+        "Loss over training",
+        Axis::linear("step"),
+        Axis::log("loss"),
+        [
+            Series::line("train", decay(0.3)).band(decay(0.3).map(|(_, y)| (y * 0.6, y * 1.6))),
+            Series::line("test", decay(0.15)).dashed(),
+            Series::marked_line("measured", decay(0.2).step_by(6)).errors(decay(0.2).step_by(6).map(|(_, y)| 0.4 * y)),
+        ],
+    )
+    .horizontal(1e-3);
+    let cloud = |class: u32| {
+        (0..60).map(move |at| {
+            let (x, y) = (noise(3 * at + 1000 * class), noise(5 * at + 7 + 1000 * class));
+            (x + f64::from(class % 4), y + f64::from(class / 4))
+        })
+    };
+    let classes = |count: u32| (0..count).map(|class| format!("class {class}")).zip(0..);
+    let scatter = Panel::scatter(
+        "Ten classes",
+        Axis::linear("first eigenfunction"),
+        Axis::linear("second"),
+        classes(10).map(|(name, class)| (name, cloud(class))),
+    );
+    let space = Panel::scatter3(
+        "Features in space",
+        ["first", "second", "third"],
+        classes(4).map(|(name, class)| (name, cloud(class).zip(0..).map(|((x, y), at)| [x, y, x * y + noise(at)]))),
+    );
+    let sum =
+        |shift: f64, seed: u32| (0..2000).map(move |at| (0..6).map(|k| noise(seed + 6 * at + k)).sum::<f64>() + shift);
+    let histogram = Panel::histogram(
+        "Scores",
+        "log-probability",
+        40,
+        [("inside", sum(0.0, 1).collect()), ("shifted", sum(0.8, 50_000).collect())],
+    );
+    let bins: Vec<Bin> = (0..10)
+        .map(f64::from)
+        .map(|at| Bin {
+            from: at / 10.0,
+            to: (at + 1.0) / 10.0,
+            confidence: at / 10.0 + 0.06,
+            accuracy: (at / 10.0).powf(1.3),
+            count: at as usize,
+        })
+        .collect();
+    let bars = Panel::bars(
+        "Accuracy",
+        ["ridge", "Gaussian process", "support vectors", "network"],
+        Axis::linear("%"),
+        [("digits", vec![97.1, 98.0, 97.6, 98.4]), ("two moons", vec![88.0, 99.0, 98.5, 97.0])],
+    );
+    Figure::new("One panel of every kind")
+        .panel(lines)
+        .panel(scatter)
+        .panel(space)
+        .panel(histogram)
+        .panel(Panel::reliability("Reliability", &bins))
+        .panel(bars)
+        .write(path.as_ref(), Existing::Replace)?;
+    Ok(())
+}

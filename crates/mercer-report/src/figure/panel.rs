@@ -1,0 +1,125 @@
+//! Panels: two axes, series, and helping lines.
+
+use super::axis::Axis;
+use super::series::{Look, Series};
+use super::svg::Anchor;
+
+/// One plot of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    pub(super) title: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series>,
+    pub(super) helpers: Vec<Helper>,
+    /// Without ticks and frame, and equally long units in both directions: the projection of something with more.
+    pub(super) bare: bool,
+    /// Points that were left out before they became part of a series.
+    pub(super) left_out: usize,
+}
+
+/// What is drawn behind the data to read them by.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Helper {
+    /// Equality of both axes.
+    Diagonal,
+    Horizontal(f64),
+    Vertical(f64),
+    Edge([(f64, f64); 2]),
+    Text((f64, f64), String, Hold),
+}
+
+/// Which side of a text is at its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Hold {
+    Left,
+    Middle,
+    Right,
+}
+
+impl From<Hold> for Anchor {
+    fn from(hold: Hold) -> Self {
+        match hold {
+            Hold::Left => Anchor::Start,
+            Hold::Middle => Anchor::Middle,
+            Hold::Right => Anchor::End,
+        }
+    }
+}
+
+impl Panel {
+    /// An empty panel with linear axes; the title may be empty.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            x: Axis::linear(""),
+            y: Axis::linear(""),
+            series: Vec::new(),
+            helpers: Vec::new(),
+            bare: false,
+            left_out: 0,
+        }
+    }
+
+    /// A panel of lines, or of any other series.
+    pub fn lines(title: impl Into<String>, x: Axis, y: Axis, series: impl IntoIterator<Item = Series>) -> Self {
+        Self { series: series.into_iter().collect(), ..Self::new(title).x(x).y(y) }
+    }
+
+    /// The horizontal axis.
+    #[must_use]
+    pub fn x(mut self, axis: Axis) -> Self {
+        self.x = axis;
+        self
+    }
+
+    /// The vertical axis.
+    #[must_use]
+    pub fn y(mut self, axis: Axis) -> Self {
+        self.y = axis;
+        self
+    }
+
+    /// Adds a series, on top of those before.
+    #[must_use]
+    pub fn series(mut self, series: Series) -> Self {
+        self.series.push(series);
+        self
+    }
+
+    /// Adds a dashed line where both axes are equal.
+    #[must_use]
+    pub fn diagonal(mut self) -> Self {
+        self.helpers.push(Helper::Diagonal);
+        self
+    }
+
+    /// Adds a dashed horizontal line.
+    #[must_use]
+    pub fn horizontal(mut self, y: f64) -> Self {
+        self.helpers.push(Helper::Horizontal(y));
+        self
+    }
+
+    /// Adds a dashed vertical line.
+    #[must_use]
+    pub fn vertical(mut self, x: f64) -> Self {
+        self.helpers.push(Helper::Vertical(x));
+        self
+    }
+
+    /// Whether a point has a place.
+    pub(super) fn drawable(&self, (x, y): (f64, f64)) -> bool {
+        self.x.drawable(x) && self.y.drawable(y)
+    }
+
+    /// Whether bars stand on the horizontal axis.
+    pub(super) fn stands(&self) -> bool {
+        self.series.iter().any(|series| matches!(series.look, Look::Bars(_) | Look::Steps(_)))
+    }
+
+    pub(super) fn skipped(&self) -> usize {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        self.left_out + points.filter(|&&point| !self.drawable(point)).count()
+    }
+}
