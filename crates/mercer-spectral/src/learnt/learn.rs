@@ -27,7 +27,8 @@ use std::sync::Arc;
 /// finish does can be seen.
 #[derive(Debug)]
 pub struct Learnt<T: Real> {
-    /// The functions of the networks, with the averages of the method.
+    /// The functions of the networks, in their order and with the averages of the method: values descend only as far as
+    /// the networks have converged.
     pub before: Vec<Eigenfunctions<T>>,
     /// The best functions in their span.
     pub after: Vec<Eigenfunctions<T>>,
@@ -284,7 +285,7 @@ impl<T: Real> Run<T> {
         for ((objective, basis), scale) in objectives.iter().zip(&bases).zip(&scales) {
             let (values, map) = objective.outcome()?;
             let values: Vec<f64> = values.iter().map(|value| value * scale).collect();
-            before.push(Eigenfunctions::new(&values, Arc::clone(basis), narrow(&map))?);
+            before.push(Eigenfunctions::in_given_order(&values, Arc::clone(basis), narrow(&map))?);
         }
         // The span is that of the networks themselves: what a map does to it does not matter.
         let mut eval = |inputs: &[&[T]], samples: usize| {

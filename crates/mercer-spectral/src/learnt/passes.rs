@@ -94,7 +94,8 @@ impl<T: Element> Passes<T> {
             }
         };
         if rayon::current_num_threads() == 1 {
-            lanes.iter_mut().enumerate().for_each(run);
+            // The last shard's values are still in the cache.
+            lanes.iter_mut().enumerate().rev().for_each(run);
         } else {
             lanes.par_iter_mut().enumerate().for_each(run);
         }
