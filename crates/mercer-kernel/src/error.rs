@@ -33,7 +33,8 @@ pub enum KernelError {
     },
     /// A network, or a part of it, that has no limit of infinite width, or none that is known.
     #[error(
-        "node {node} has no known limit at infinite width: {reason}; take a Monte-Carlo average over finite random networks instead"
+        "node {node} has no known limit at infinite width: {reason}; the Monte-Carlo kernel (`MonteCarlo`), a mean over random \
+         networks of finite width, exists for every network"
     )]
     NoLimit {
         /// The node.

@@ -12,7 +12,8 @@ impl Real for f64 {}
 
 /// A kernel `κ(x, x')` between samples, computed in two phases.
 ///
-/// *Prepare* runs once per block of samples and is parallel inside; *contract* runs once per pair of blocks, on one thread.
+/// *Prepare* runs once per block of samples and is parallel inside; *contract* runs once per pair of blocks, on one thread
+/// (unless [`Cost::contract_alone`]).
 /// The results of both depend on the samples of the blocks alone: not on the number of threads, not on other samples.
 ///
 /// A kernel may be matrix-valued ([`per_sample`](Self::per_sample) rows and columns for every sample), and it may come in
@@ -28,6 +29,12 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
         vec!["kernel".to_owned()]
     }
 
+    /// The names of further matrices that [`contract`](Self::contract) writes behind the parts, which are not summands of the
+    /// kernel but say something of it: its standard errors.
+    fn beside(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the two phases need.
     fn cost(&self) -> Cost;
 
@@ -37,7 +44,7 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
     /// The first phase, for a block of samples; each input is `[samples, …]`, row-major.
     fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block>;
 
-    /// The second phase: writes `[parts, rows of a, rows of b]`, row-major. A block with itself gives symmetric matrices.
+    /// The second phase: writes `[parts and beside, rows of a, rows of b]`, row-major. A block with itself gives symmetric matrices.
     ///
     /// # Panics
     /// If a block was prepared by another kind of kernel, or the tile has another size.
@@ -85,6 +92,8 @@ pub struct Cost {
     pub contract_bytes: usize,
     /// Tiles of the same size (all parts) that a thread needs beside the tile while it contracts.
     pub contract_tiles: usize,
+    /// Whether contracting is parallel inside, so that tiles are made one after the other.
+    pub contract_alone: bool,
     /// Operations to prepare a sample.
     pub prepare_flops: f64,
     /// Operations to contract a pair of samples.
@@ -99,6 +108,7 @@ impl Cost {
             prepare_bytes: self.prepare_bytes.max(other.prepare_bytes),
             contract_bytes: self.contract_bytes.max(other.contract_bytes),
             contract_tiles: self.contract_tiles.max(other.contract_tiles),
+            contract_alone: self.contract_alone || other.contract_alone,
             prepare_flops: self.prepare_flops + other.prepare_flops,
             pair_flops: self.pair_flops + other.pair_flops,
         }

@@ -1,9 +1,11 @@
 //! What eigenfunctions are made of.
 
 use crate::error::{Result, SpectralError};
-use mercer_data::Existing;
+use crate::samples;
+use mercer_data::{Dataset, Existing};
 use mercer_kernel::Real;
-use ndarray::{Array2, ArrayView2};
+use mercer_net::progress::Progress;
+use ndarray::{Array2, ArrayView2, s};
 use std::fmt::Debug;
 use std::path::Path;
 
@@ -37,51 +39,64 @@ pub trait Basis<T: Real>: Debug + Send + Sync {
     }
 }
 
-/// `b(x)·W` for a basis `b`.
-#[derive(Clone, Debug)]
-pub(crate) struct Combined<'a, T: Real> {
-    basis: &'a dyn Basis<T>,
-    weights: ArrayView2<'a, T>,
+/// `b(x)·W`, or `b(x)` itself without weights, of samples: `[samples · per_sample, k]`.
+pub(crate) fn eval<T: Real>(
+    basis: &dyn Basis<T>,
+    weights: Option<ArrayView2<'_, T>>,
+    inputs: &[&[T]],
+    samples: usize,
+) -> Result<Array2<T>> {
+    check_inputs(basis.input_shapes(), inputs, samples)?;
+    let (rows, width) = (basis.per_sample(), basis.n_functions());
+    let mut out = Array2::zeros((samples * rows, weights.map_or(width, |weights| weights.ncols())));
+    let sizes: Vec<usize> = basis.input_shapes().iter().map(|shape| shape.iter().product()).collect();
+    let mut values = Vec::new();
+    for piece in samples::pieces(samples, step(basis)) {
+        let parts: Vec<&[T]> =
+            inputs.iter().zip(&sizes).map(|(input, size)| &input[piece.start * size..piece.end * size]).collect();
+        values.resize(piece.len() * rows * width, T::zero());
+        basis.eval(&parts, piece.len(), &mut values)?;
+        let values = ArrayView2::from_shape((piece.len() * rows, width), &values).expect("just resized");
+        let mut part = out.slice_mut(s![piece.start * rows..piece.end * rows, ..]);
+        match weights {
+            Some(weights) => mercer_linalg::matmul_into(T::one(), values, weights, false, part),
+            None => part.assign(&values),
+        }
+    }
+    Ok(out)
 }
 
-impl<'a, T: Real> Combined<'a, T> {
-    /// The combinations with these weights, `n_functions × k`.
-    pub(crate) fn new(basis: &'a dyn Basis<T>, weights: ArrayView2<'a, T>) -> Self {
-        Self { basis, weights }
-    }
-
-    /// Samples whose values of the basis are in memory at once: it depends on the basis alone, so that results do too.
-    pub(crate) fn step(&self) -> usize {
-        const BYTES: usize = 64 << 20;
-        let sample = self.basis.n_functions() * self.basis.per_sample() * size_of::<T>();
-        (BYTES / sample.max(1)).clamp(1, 8192)
-    }
-
-    /// `[samples · per_sample, k]`.
-    pub(crate) fn eval(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<T>> {
-        check_inputs(self.basis.input_shapes(), inputs, samples)?;
-        let (rows, width) = (self.basis.per_sample(), self.basis.n_functions());
-        let mut out = Array2::zeros((samples * rows, self.weights.ncols()));
-        let step = self.step();
-        let mut values = Vec::new();
-        for start in (0..samples).step_by(step) {
-            let count = step.min(samples - start);
-            values.resize(count * rows * width, T::zero());
-            let part: Vec<&[T]> = inputs
-                .iter()
-                .zip(self.basis.input_shapes())
-                .map(|(input, shape)| {
-                    let size: usize = shape.iter().product();
-                    &input[start * size..(start + count) * size]
-                })
-                .collect();
-            self.basis.eval(&part, count, &mut values)?;
-            let values = ArrayView2::from_shape((count * rows, width), &values).expect("just resized");
-            let part = out.slice_mut(ndarray::s![start * rows..(start + count) * rows, ..]);
-            mercer_linalg::matmul_into(T::one(), values, self.weights, false, part);
+/// The same for data sets, one per input, which are read in pieces.
+pub(crate) fn eval_data<T: Real>(
+    basis: &dyn Basis<T>,
+    weights: Option<ArrayView2<'_, T>>,
+    data: &[Dataset],
+    progress: &dyn Progress,
+) -> Result<Array2<T>> {
+    let (samples, rows) = (samples::count(data), basis.per_sample());
+    let mut out = Array2::zeros((samples * rows, weights.map_or(basis.n_functions(), |weights| weights.ncols())));
+    for piece in samples::pieces(samples, step(basis)) {
+        if progress.cancelled() {
+            return Err(SpectralError::Cancelled);
         }
-        Ok(out)
+        let arrays = samples::read::<T>(data, piece.clone())?;
+        let values = eval(basis, weights, &samples::slices(&arrays), piece.len())?;
+        out.slice_mut(s![piece.start * rows..piece.end * rows, ..]).assign(&values);
+        progress.report(piece.end, samples, "samples");
     }
+    Ok(out)
+}
+
+/// Samples whose values of the basis are in memory at once: it depends on the basis alone, so that results do too.
+pub(crate) fn step<T: Real>(basis: &dyn Basis<T>) -> usize {
+    const BYTES: usize = 64 << 20;
+    let sample = basis.n_functions() * basis.per_sample() * size_of::<T>();
+    (BYTES / sample.max(1)).clamp(1, 8192)
+}
+
+/// The values of a basis on data sets, one per input: `[samples · per_sample, n_functions]`.
+pub fn on_data<T: Real>(basis: &dyn Basis<T>, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
+    eval_data(basis, None, data, progress)
 }
 
 /// An error unless there are `samples` samples of these shapes.

@@ -4,7 +4,8 @@
 //! DIR/eigenfunctions.json    format and version, sizes, shapes of the inputs, the basis, repairs, notes
 //! DIR/values.npy             μ, f64, descending
 //! DIR/weights.npy            n_functions × k: the functions are b(x)·W
-//! DIR/…                      files of the basis: landmarks0.npy, networks as .onnx
+//! DIR/…                      files of the basis: landmarks0.npy, frequencies.npy, networks as .onnx
+//! DIR/kernel.onnx            the network whose kernel it is, as it was given
 //! ```
 //!
 //! Nothing in the folder is trusted: sizes are checked against the files before they are read, numbers must be finite, no
@@ -12,8 +13,11 @@
 
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
+use crate::features::{self, Mapped};
+use crate::fourier::{self, Fourier};
 use crate::functions::Eigenfunctions;
 use crate::learnt::networks;
+use crate::origin::Origin;
 use crate::sections;
 use crate::spectrum::Repairs;
 use mercer_data::{Existing, Source, write_atomic, write_npy};
@@ -47,6 +51,8 @@ struct Description {
     per_sample: usize,
     inputs: Vec<Vec<usize>>,
     basis: Value,
+    #[serde(default)]
+    origin: Option<Value>,
     repairs: Repairs,
     notes: Map<String, Value>,
 }
@@ -68,6 +74,7 @@ impl<T: Real> Eigenfunctions<T> {
             per_sample: self.per_sample(),
             inputs: self.basis().input_shapes().to_vec(),
             basis: self.basis().save(folder, existing)?,
+            origin: self.origin().map(|origin| origin.save(folder, existing)).transpose()?,
             repairs: *self.repairs(),
             notes: self.notes().clone(),
         };
@@ -77,7 +84,8 @@ impl<T: Real> Eigenfunctions<T> {
         Ok(write_atomic(&folder.join(DESCRIPTION), existing, |writer| writer.write_all(text.as_bytes()))?)
     }
 
-    /// Reads functions that were saved. Sections of a kernel need the kernel, which must be the same one.
+    /// Reads functions that were saved. Sections of a kernel without an [`Origin`](crate::Origin) need the kernel, which must be
+    /// the same one.
     ///
     /// # Errors
     /// [`SpectralError::Folder`] for a folder that is damaged, [`SpectralError::OtherKernel`] for a kernel that is missing or
@@ -85,7 +93,8 @@ impl<T: Real> Eigenfunctions<T> {
     pub fn load(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
         let path = folder.join(DESCRIPTION);
         let description = read_description(&path)?;
-        let basis = read_basis(folder, &description, kernel)?;
+        let origin = description.origin.as_ref().map(|value| Origin::load(folder, value)).transpose()?;
+        let basis = read_basis(folder, &description, kernel, origin.as_ref())?;
         let wrong = |what: &str| SpectralError::folder(&path, format!("the {what} of the files are others"));
         if basis.n_functions() != description.functions
             || basis.per_sample() != description.per_sample
@@ -100,7 +109,7 @@ impl<T: Real> Eigenfunctions<T> {
         if values.len() != description.components || weights.dim() != (description.functions, values.len()) {
             return Err(wrong("sizes"));
         }
-        let loaded = Self::new(&values.to_vec(), basis, weights)?.with_repairs(description.repairs);
+        let loaded = Self::new(&values.to_vec(), basis, weights)?.with_repairs(description.repairs).with_origin(origin);
         Ok(description.notes.into_iter().fold(loaded, |functions, (name, value)| functions.note(&name, value)))
     }
 }
@@ -129,10 +138,20 @@ fn read_basis<T: Real>(
     folder: &Path,
     description: &Description,
     kernel: Option<Arc<dyn Kernel<T>>>,
+    origin: Option<&Origin>,
 ) -> Result<Arc<dyn Basis<T>>> {
     let (basis, inputs) = (&description.basis, &description.inputs);
+    let rebuilt = || origin.map(|origin| origin.build::<T>(inputs)).transpose();
     Ok(match basis["type"].as_str() {
-        Some(sections::TYPE) => Arc::new(sections::load(folder, basis, inputs, kernel)?),
+        Some(sections::TYPE) => {
+            let kernel = match kernel {
+                Some(kernel) => Some(kernel),
+                None => rebuilt()?.map(|built| built.kernel),
+            };
+            Arc::new(sections::load(folder, basis, inputs, kernel)?)
+        }
+        Some(fourier::TYPE) => Arc::new(Fourier::load(folder, basis, inputs)?),
+        Some(features::TYPE) => Arc::new(Mapped::load(folder, basis, inputs, rebuilt()?.and_then(|built| built.map))?),
         Some(networks::TYPE) => Arc::new(networks::load(folder, basis)?),
         other => {
             let reason = format!("there is no basis of type {other:?}");

@@ -1,7 +1,8 @@
 //! Eigenfunctions, whatever method found them.
 
-use crate::basis::{Basis, Combined};
+use crate::basis::{self, Basis};
 use crate::error::{Result, SpectralError};
+use crate::origin::Origin;
 use crate::spectrum::{Repairs, Spectrum};
 use mercer_data::{Dataset, Fingerprint};
 use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
@@ -22,6 +23,7 @@ pub struct Eigenfunctions<T: Real> {
     weights: Array2<T>,
     repairs: Repairs,
     notes: Map<String, Value>,
+    origin: Option<Origin>,
 }
 
 impl<T: Real> Eigenfunctions<T> {
@@ -61,7 +63,7 @@ impl<T: Real> Eigenfunctions<T> {
         let most_negative = values.iter().copied().fold(0.0, f64::min);
         let repairs = Repairs { negative, most_negative, ..Repairs::default() };
         let (sorted, weights) = (order.iter().map(|&j| values[j].max(0.0)).collect(), weights.select(Axis(1), order));
-        Ok(Self { values: sorted, basis, weights, repairs, notes: Map::new() })
+        Ok(Self { values: sorted, basis, weights, repairs, notes: Map::new(), origin: None })
     }
 
     /// From a spectrum on data whose functions the basis extends with these weights.
@@ -78,6 +80,16 @@ impl<T: Real> Eigenfunctions<T> {
     pub fn note(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.notes.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// With what is needed to build the kernel again, once the functions have been saved.
+    pub fn with_origin(self, origin: Option<Origin>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Where the kernel comes from, if that is known.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
     }
 
     /// `μ`, descending.
@@ -115,32 +127,14 @@ impl<T: Real> Eigenfunctions<T> {
         &self.notes
     }
 
-    fn combined(&self) -> Combined<'_, T> {
-        Combined::new(&*self.basis, self.weights.view())
-    }
-
     /// `ψ_j` of samples: `[samples · per_sample, k]`; each input is `[samples, …]`, row-major.
     pub fn eval(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<T>> {
-        self.combined().eval(inputs, samples)
+        basis::eval(&*self.basis, Some(self.weights.view()), inputs, samples)
     }
 
     /// `ψ_j` of data sets, one per input, which are read in pieces.
     pub fn eval_data(&self, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
-        let samples = data.first().map_or(0, Dataset::n_samples);
-        let (combined, rows) = (self.combined(), self.per_sample());
-        let mut out = Array2::zeros((samples * rows, self.n_components()));
-        for start in (0..samples).step_by(combined.step()) {
-            if progress.cancelled() {
-                return Err(SpectralError::Cancelled);
-            }
-            let end = (start + combined.step()).min(samples);
-            let read = |set: &Dataset| Ok(set.rows::<T>(start..end)?.as_standard_layout().into_owned());
-            let arrays = data.iter().map(read).collect::<Result<Vec<_>>>()?;
-            let inputs: Vec<&[T]> = arrays.iter().map(|array| array.as_slice().unwrap_or(&[])).collect();
-            out.slice_mut(s![start * rows..end * rows, ..]).assign(&combined.eval(&inputs, end - start)?);
-            progress.report(end, samples, "samples");
-        }
-        Ok(out)
+        basis::eval_data(&*self.basis, Some(self.weights.view()), data, progress)
     }
 
     /// `κ(x, x') = Σ_j μ_j ψ_j(x) ψ_j(x')` between samples: `[samples · per_sample, others · per_sample]`.
@@ -186,7 +180,7 @@ impl<T: Real> FeatureMap<T> for Eigenfunctions<T> {
     fn effort(&self) -> Effort {
         let functions = self.basis.n_functions() * self.per_sample();
         Effort {
-            bytes: self.combined().step() * functions * size_of::<T>(),
+            bytes: basis::step(&*self.basis) * functions * size_of::<T>(),
             flops: 2.0 * functions as f64 * self.n_components() as f64,
         }
     }

@@ -8,7 +8,7 @@ mod preprocess;
 mod samples;
 
 pub(crate) use memory::parse_bytes;
-pub(crate) use network::{ParameterOptions, open_network};
+pub(crate) use network::{ParameterOptions, open_architecture, open_network};
 pub(crate) use precision::{Precision, Real};
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use samples::{DataOptions, Samples};

@@ -1,6 +1,7 @@
 //! A network file, and which of its tensors are parameters.
 
-use crate::failure::{AboutNetwork, Failure};
+use crate::failure::{AboutNetwork, Failure, cannot_open};
+use mercer::net::arch::Architecture;
 use mercer::net::{NetError, Network};
 use std::path::Path;
 
@@ -15,6 +16,23 @@ pub(crate) struct ParameterOptions {
     /// Count tensors of this name as constants (repeatable; `*` and `?` are wild)
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+}
+
+impl ParameterOptions {
+    /// Whether any tensor is named.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty()
+    }
+}
+
+/// Reads a description, and makes its network with the weights of a seed.
+pub(crate) fn open_architecture(path: &Path, seed: u64) -> Result<(Architecture, Network), Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| cannot_open(path.display(), &error))?;
+    let about =
+        |error| Failure::new(format!("{}: {error}", path.display())).hint("`mercer train --help` shows an example");
+    let architecture = Architecture::from_toml(&text).map_err(about)?;
+    let network = architecture.build(seed).map_err(about)?;
+    Ok((architecture, network))
 }
 
 /// Opens an ONNX file.

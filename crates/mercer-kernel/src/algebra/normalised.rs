@@ -14,7 +14,7 @@ use std::sync::Arc;
 ///
 /// A sample with `κ(x, x) = 0` has no direction, and its row and column are 0; otherwise the diagonal of a block with
 /// itself is 1, exactly. Where a kernel comes in several parts, all are divided by the diagonal of their sum: they still
-/// sum to the normalised kernel, and their diagonals to 1 up to rounding.
+/// sum to the normalised kernel, and their diagonals to 1 up to rounding. What a kernel has beside its parts is left out.
 #[derive(Clone, Debug)]
 pub struct Normalised<T> {
     kernel: Arc<dyn Kernel<T>>,
@@ -30,6 +30,11 @@ impl<T: Real> Normalised<T> {
     /// The normalised form of a kernel.
     pub fn new(kernel: Arc<dyn Kernel<T>>) -> Self {
         Self { kernel }
+    }
+
+    /// Matrices that the kernel writes.
+    fn matrices(&self) -> usize {
+        self.kernel.parts().len() + self.kernel.beside().len()
     }
 }
 
@@ -49,6 +54,11 @@ impl<T: Real> Kernel<T> for Normalised<T> {
             // The diagonal is about a pair of samples.
             prepare_flops: cost.prepare_flops + cost.pair_flops,
             pair_flops: cost.pair_flops + (2 * rows * rows * self.parts().len()) as f64,
+            // Where something is left out, all is written elsewhere first.
+            contract_tiles: match self.kernel.beside().len() {
+                0 => cost.contract_tiles,
+                _ => (cost.contract_tiles + 1) * self.matrices(),
+            },
             ..cost
         }
     }
@@ -72,9 +82,15 @@ impl<T: Real> Kernel<T> for Normalised<T> {
     fn contract(&self, a: &Block, b: &Block, tile: &mut [T]) {
         let symmetric = std::ptr::eq(a, b);
         let (a, b) = (a.content::<Scales<T>>(), b.content::<Scales<T>>());
-        self.kernel.contract(&a.block, &b.block, tile);
         let (height, width) = (a.scales.len(), b.scales.len());
         let parts = tile.len() / (height * width).max(1);
+        if self.matrices() == parts {
+            self.kernel.contract(&a.block, &b.block, tile);
+        } else {
+            let mut all = vec![T::zero(); self.matrices() * height * width];
+            self.kernel.contract(&a.block, &b.block, &mut all);
+            tile.copy_from_slice(&all[..tile.len()]);
+        }
         for part in tile.chunks_exact_mut((height * width).max(1)) {
             dispatch(
                 #[inline(always)]

@@ -53,6 +53,11 @@ impl<T: Real> Operands<T> {
                     "kernel {at} of a {name} comes in {parts} parts; combine whole kernels"
                 )));
             }
+            if let Some(other) = kernel.beside().first() {
+                return Err(KernelError::Setting(format!(
+                    "kernel {at} of a {name} also has its {other}; combine kernels alone"
+                )));
+            }
         }
         Ok(Self { name, kernels, per_sample })
     }

@@ -33,9 +33,14 @@ impl<T: Real> Kernel<T> for Scaled<T> {
         self.kernel.parts()
     }
 
+    fn beside(&self) -> Vec<String> {
+        self.kernel.beside()
+    }
+
     fn cost(&self) -> Cost {
         let cost = self.kernel.cost();
-        let elements = (self.per_sample() * self.per_sample() * self.parts().len()) as f64;
+        let matrices = self.parts().len() + self.beside().len();
+        let elements = (self.per_sample() * self.per_sample() * matrices) as f64;
         Cost { pair_flops: cost.pair_flops + elements, ..cost }
     }
 

@@ -43,6 +43,11 @@ impl<T: Real> Gradients<T> {
     pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
         let graph = network.graph(samples)?;
         let weights = network.weights(&graph);
+        Self::at(graph, weights, kind, selection)
+    }
+
+    /// The same for a graph with weights of its own.
+    pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: Kind, selection: &Selection) -> Result<Self> {
         let output = selection.value(&graph)?;
         let size = graph.value(output).meta.numel();
         let seeds = selection.seeds(kind, size)?;
@@ -68,6 +73,11 @@ impl<T: Real> Gradients<T> {
     /// The network's numbers.
     pub fn weights(&self) -> &Weights<T> {
         &self.weights
+    }
+
+    /// The same, for other uses.
+    pub(crate) fn into_weights(self) -> Weights<T> {
+        self.weights
     }
 
     /// The value that is differentiated.

@@ -24,6 +24,8 @@ use crate::kernel::{Block, Cost, Kernel, Real};
 use block::{Plan, Prepared, Spare};
 use contract::Pair;
 use mercer_net::Network;
+use mercer_net::graph::Graph;
+use mercer_net::run::Weights;
 use std::sync::Arc;
 
 /// The empirical NTK of one network at its parameters.
@@ -45,7 +47,15 @@ impl<T: Real> Ntk<T> {
 
     /// The kernel of a part of a network, each parameter in its cheaper form.
     pub fn of(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
-        let gradients = Gradients::new(network, samples, kind, selection)?;
+        Self::with(Gradients::new(network, samples, kind, selection)?, kind)
+    }
+
+    /// The kernel of a graph with weights of its own.
+    pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: Kind, selection: &Selection) -> Result<Self> {
+        Self::with(Gradients::at(graph, weights, kind, selection)?, kind)
+    }
+
+    fn with(gradients: Gradients<T>, kind: Kind) -> Result<Self> {
         let chosen = gradients.chosen().to_vec();
         let forms = forms::cheapest(&gradients, kind == Kind::Full);
         let plan = Plan::new(&gradients, kind == Kind::Full, false, forms);
@@ -82,6 +92,11 @@ impl<T: Real> Ntk<T> {
             self.chosen.iter().zip(&self.plan.forms).map(|(&chosen, &form)| chosen && form != Form::Absorbed).collect();
         self.gradients.choose(&wanted);
         self
+    }
+
+    /// The weights that the kernel was made at.
+    pub fn into_weights(self) -> Weights<T> {
+        self.gradients.into_weights()
     }
 
     /// What was chosen for each parameter.
@@ -124,6 +139,7 @@ impl<T: Real> Kernel<T> for Ntk<T> {
             prepare_bytes: self.gradients.bytes(&self.plan.outer_flags()),
             contract_bytes: contract::scratch_elements(&self.plan) * size_of::<T>(),
             contract_tiles: 0,
+            contract_alone: false,
             prepare_flops: self.gradients.flops(&self.plan.outer_flags()),
             pair_flops: self.plan.pair_flops(),
         }

@@ -1,7 +1,7 @@
 //! The Gram engine: a kernel and data become a matrix, tile by tile, within a memory budget.
 //!
 //! The upper triangle is computed when the matrix is symmetric. Blocks are prepared one after the other, parallel inside;
-//! tiles of blocks that are in memory are contracted in parallel, each on one thread. The tile size depends on the kernel
+//! tiles of blocks that are in memory are contracted in parallel, each on one thread, unless a kernel wants them alone. The tile size depends on the kernel
 //! alone, so the same bits come out for any memory and any number of threads.
 
 mod features;
@@ -74,7 +74,8 @@ impl<'a, T: Real> Gram<'a, T> {
             Some(columns) => Columns::Samples { count: count(columns), symmetric: false },
             None => Columns::Samples { count: count(self.rows), symmetric: true },
         };
-        let (arrays, per_sample) = (self.kernel.parts(), self.kernel.per_sample());
+        let (mut arrays, per_sample) = (self.kernel.parts(), self.kernel.per_sample());
+        arrays.extend(self.kernel.beside());
         let tile = tile_side(&self.kernel.cost(), per_sample, arrays.len(), size_of::<T>());
         Layout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
     }
@@ -263,7 +264,7 @@ impl<T: Real> Run<'_, T> {
 
     fn tiles<'b>(&self, tiles: &[usize], pair: impl Fn(&TilePlace) -> (&'b Block, &'b Block) + Sync) -> Result<()> {
         let n_parts = self.layout.arrays.len();
-        tiles.par_iter().try_for_each_init(Vec::new, |buffer: &mut Vec<T>, &index| {
+        let one = |buffer: &mut Vec<T>, index: usize| {
             self.check_cancelled()?;
             let Some(place) = self.layout.tile(index) else { return Ok(()) };
             let (a, b) = pair(&place);
@@ -284,7 +285,12 @@ impl<T: Real> Run<'_, T> {
             self.writing.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             self.advance(pair_gflop(&self.gram.kernel.cost(), &place));
             Ok(())
-        })
+        };
+        if self.gram.kernel.cost().contract_alone {
+            let mut buffer = Vec::new();
+            return tiles.iter().try_for_each(|&index| one(&mut buffer, index));
+        }
+        tiles.par_iter().try_for_each_init(Vec::new, |buffer, &index| one(buffer, index))
     }
 
     fn check_cancelled(&self) -> Result<()> {

@@ -117,7 +117,12 @@ impl Sizes {
         let tile = (3 + cost.contract_tiles) * rows * columns * element * layout.arrays.len();
         let contract = tile + cost.contract_bytes * side;
         let reading = 3 * side * input_bytes;
-        Self { base, block: side * cost.sample_bytes, working: threads * cost.prepare_bytes.max(contract) + reading }
+        let working = if cost.contract_alone {
+            threads * cost.prepare_bytes + contract
+        } else {
+            threads * cost.prepare_bytes.max(contract)
+        };
+        Self { base, block: side * cost.sample_bytes, working: working + reading }
     }
 
     /// The peak with so many blocks resident and one passing by.

@@ -198,6 +198,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
             prepare_flops: pair_flops,
             pair_flops,
             contract_tiles: 0,
+            contract_alone: false,
         }
     }
 

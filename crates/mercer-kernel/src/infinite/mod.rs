@@ -27,6 +27,7 @@ mod series;
 pub use activation::Activation;
 pub use expression::Expression;
 pub use limit::{Limit, Of};
+pub(crate) use lower::uniform;
 pub use lower::{Features, Lowered, Parametrisation, Rule, Variances, lower};
 pub use net::{Input, Layer, LimitNet, Node, NodeId, Scales};
 pub use patch::{Patch, Space};

@@ -1,7 +1,7 @@
 //! A symmetric matrix known only by its products.
 
 use crate::{Scalar, matmul_into};
-use ndarray::{ArrayBase, ArrayView1, ArrayViewMut1, Axis, Data, Ix2};
+use ndarray::{ArrayBase, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, Data, Ix2};
 
 /// A symmetric linear map of vectors, which may be a matrix, or tiles on disk, or a product of Jacobians.
 ///
@@ -34,6 +34,13 @@ pub trait LinearOperator<T> {
 
     /// `y = A·x`.
     fn apply(&self, x: ArrayView1<'_, T>, y: ArrayViewMut1<'_, T>);
+
+    /// `Y = A·X` for several columns at once, where that is cheaper than one after the other.
+    fn apply_block(&self, x: ArrayView2<'_, T>, mut y: ArrayViewMut2<'_, T>) {
+        for (x, y) in x.axis_iter(Axis(1)).zip(y.axis_iter_mut(Axis(1))) {
+            self.apply(x, y);
+        }
+    }
 }
 
 impl<T: Scalar, S: Data<Elem = T>> LinearOperator<T> for ArrayBase<S, Ix2> {
@@ -43,5 +50,9 @@ impl<T: Scalar, S: Data<Elem = T>> LinearOperator<T> for ArrayBase<S, Ix2> {
 
     fn apply(&self, x: ArrayView1<'_, T>, y: ArrayViewMut1<'_, T>) {
         matmul_into(T::one(), self.view(), x.insert_axis(Axis(1)), false, y.insert_axis(Axis(1)));
+    }
+
+    fn apply_block(&self, x: ArrayView2<'_, T>, y: ArrayViewMut2<'_, T>) {
+        matmul_into(T::one(), self.view(), x, false, y);
     }
 }

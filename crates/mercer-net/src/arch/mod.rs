@@ -72,6 +72,16 @@ impl Architecture {
         toml::to_string(self).map_err(|error| NetError::Setting(error.to_string()))
     }
 
+    /// How its weights are drawn.
+    pub fn initialisation(&self) -> Initialisation {
+        match self {
+            Self::Mlp(mlp) => mlp.initialisation,
+            Self::Cnn(cnn) => cnn.initialisation,
+            Self::Resnet(resnet) => resnet.initialisation,
+            Self::TwoLayer(_) => Initialisation::Ntk,
+        }
+    }
+
     /// The network with its initial weights.
     pub fn build(&self, seed: u64) -> Result<Network> {
         match self {

@@ -2,11 +2,17 @@
 
 use super::KernelArguments;
 use super::kind::KernelKind;
+use super::source::Source;
 use crate::failure::Failure;
 use crate::options::Real;
 use mercer::kernel::empirical::Choice;
+use mercer::kernel::infinite::{Limit, Of, Rule};
+use mercer::kernel::montecarlo::Ensemble;
 use mercer::kernel::sketch::{Sketch, Spec, parse};
-use mercer::kernel::{Activations, Conjugate, FeatureMap, Features, Kernel, Kind, Normalised, Ntk, Selection};
+use mercer::kernel::{
+    Activations, Conjugate, FeatureMap, Features, Kernel, KernelError, Kind, MonteCarlo, Normalised, Ntk,
+    RandomNetworks, Selection,
+};
 use mercer::net::Network;
 use std::sync::Arc;
 
@@ -21,6 +27,10 @@ impl<T: Real> Built<T> {
     fn exact(ntk: Ntk<T>) -> Self {
         let choices = ntk.choices();
         Self { kernel: Arc::new(ntk), map: None, choices }
+    }
+
+    fn of_kernel(kernel: impl Kernel<T> + 'static) -> Self {
+        Self { kernel: Arc::new(kernel), map: None, choices: Vec::new() }
     }
 
     fn of_map(map: impl FeatureMap<T> + 'static) -> Self {
@@ -57,8 +67,9 @@ impl KernelArguments {
         }
     }
 
-    pub(super) fn build<T: Real>(&self, network: &Network, shapes: &[Vec<usize>]) -> Result<Built<T>, Failure> {
-        self.check_flags()?;
+    pub(super) fn build<T: Real>(&self, source: &Source, shapes: &[Vec<usize>]) -> Result<Built<T>, Failure> {
+        let network = source.network();
+        let rule = self.random.rule(source.initialisation());
         let failed = |error| self.failure(error);
         let mut built = match (self.kind, &self.sketch) {
             (KernelKind::Tangent(kind), None) => {
@@ -77,11 +88,33 @@ impl KernelArguments {
                 let nodes: Vec<&str> = self.at.iter().map(String::as_str).collect();
                 Built::of_map(Activations::new(network, shapes, &nodes).map_err(failed)?)
             }
+            (KernelKind::Limit(of), _) => {
+                Built::of_kernel(Limit::of_network(network, shapes, &rule, of).map_err(failed)?)
+            }
+            (KernelKind::MonteCarlo(of), _) => self.mean(network, shapes, &rule, of).map_err(failed)?,
         };
         if self.normalise {
             built.kernel = Arc::new(Normalised::new(built.kernel));
         }
         Ok(built)
+    }
+
+    /// The mean over random networks; with its standard errors, if it has any.
+    fn mean<T: Real>(
+        &self,
+        network: &Network,
+        shapes: &[Vec<usize>],
+        rule: &Rule,
+        of: Of,
+    ) -> Result<Built<T>, KernelError> {
+        let ensemble = Arc::new(Ensemble::new(network, shapes, rule, self.seed)?);
+        let networks = || RandomNetworks::new(Arc::clone(&ensemble), self.random.samples());
+        if self.features && of == Of::Nngp {
+            return Ok(Built::of_map(networks()?));
+        }
+        let kernel = MonteCarlo::of(networks()?, of)?;
+        let errors = self.random.samples() > 1 && !self.normalise;
+        Ok(Built::of_kernel(if errors { kernel.with_errors()? } else { kernel }))
     }
 
     fn spec(&self, kind: Kind, text: &str) -> Result<Spec, Failure> {
@@ -91,7 +124,8 @@ impl KernelArguments {
     }
 
     /// Flags that mean nothing together are refused instead of ignored.
-    fn check_flags(&self) -> Result<(), Failure> {
+    pub(super) fn check_flags(&self) -> Result<(), Failure> {
+        self.random.check(self.kind)?;
         let tangent = matches!(self.kind, KernelKind::Tangent(_));
         let chosen = [
             ("--params", !self.params.is_empty()),
@@ -103,6 +137,9 @@ impl KernelArguments {
         if let Some((flag, _)) = chosen.iter().find(|(_, given)| *given && !tangent) {
             return Err(Failure::new(format!("{flag} is for tangent kernels, not for --kind {}", self.kind))
                 .hint("--kind trace, pseudo, full or logit:I"));
+        }
+        if self.output.is_some() && self.kind.draws_weights() {
+            return Err(Failure::new(format!("--output: --kind {} is of the network's first output", self.kind)));
         }
         if self.kind == KernelKind::Embedding && self.at.is_empty() {
             return Err(Failure::new("--kind embedding: which nodes?").hint("--at NODE,NODE; `mercer info` lists them"));

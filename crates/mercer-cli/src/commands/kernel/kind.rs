@@ -1,6 +1,7 @@
 //! `--kind`.
 
 use mercer::kernel::Kind;
+use mercer::kernel::infinite::Of;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,6 +14,17 @@ pub(super) enum KernelKind {
     Conjugate,
     /// Features at chosen nodes.
     Embedding,
+    /// The limit of infinite width.
+    Limit(Of),
+    /// The mean over random networks.
+    MonteCarlo(Of),
+}
+
+impl KernelKind {
+    /// Whether the kernel is of the distribution of weights, not of the weights that a network has.
+    pub(super) fn draws_weights(self) -> bool {
+        matches!(self, Self::Limit(_) | Self::MonteCarlo(_))
+    }
 }
 
 impl FromStr for KernelKind {
@@ -25,11 +37,19 @@ impl FromStr for KernelKind {
             "pseudo" => Self::Tangent(Kind::Pseudo),
             "ck" => Self::Conjugate,
             "embedding" => Self::Embedding,
+            "nngp" => Self::Limit(Of::Nngp),
+            "ntk-limit" => Self::Limit(Of::Ntk),
+            "nngp-mc" => Self::MonteCarlo(Of::Nngp),
+            "ntk-mc" => Self::MonteCarlo(Of::Ntk),
             "logit" => return Err("say which output, as in logit:0".to_owned()),
             other => match other.strip_prefix("logit:").map(str::parse) {
                 Some(Ok(index)) => Self::Tangent(Kind::Logit(index)),
                 Some(Err(_)) => return Err("the output of logit:I is a number, counted from 0".to_owned()),
-                None => return Err("kinds are full, trace, pseudo, logit:I, ck and embedding".to_owned()),
+                None => {
+                    return Err("kinds are full, trace, pseudo, logit:I, ck, embedding, nngp, ntk-limit, nngp-mc and \
+                                ntk-mc"
+                        .to_owned());
+                }
             },
         })
     }
@@ -44,6 +64,10 @@ impl fmt::Display for KernelKind {
             Self::Tangent(Kind::Logit(index)) => write!(formatter, "logit:{index}"),
             Self::Conjugate => formatter.write_str("ck"),
             Self::Embedding => formatter.write_str("embedding"),
+            Self::Limit(Of::Nngp) => formatter.write_str("nngp"),
+            Self::Limit(Of::Ntk) => formatter.write_str("ntk-limit"),
+            Self::MonteCarlo(Of::Nngp) => formatter.write_str("nngp-mc"),
+            Self::MonteCarlo(Of::Ntk) => formatter.write_str("ntk-mc"),
         }
     }
 }
@@ -54,10 +78,11 @@ mod tests {
 
     #[test]
     fn kinds_are_read_as_they_are_written() {
-        for text in ["full", "trace", "pseudo", "logit:7", "ck", "embedding"] {
+        for text in ["full", "trace", "pseudo", "logit:7", "ck", "embedding", "nngp", "ntk-limit", "nngp-mc", "ntk-mc"]
+        {
             assert_eq!(text.parse::<KernelKind>().unwrap().to_string(), text);
         }
-        for text in ["", "Full", "logit", "logit:", "logit:-1", "logit:x", "nngp"] {
+        for text in ["", "Full", "logit", "logit:", "logit:-1", "logit:x", "ntk"] {
             assert!(text.parse::<KernelKind>().is_err(), "{text}");
         }
     }

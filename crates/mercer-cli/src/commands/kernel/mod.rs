@@ -2,25 +2,28 @@
 
 mod build;
 mod kind;
+mod random;
 mod report;
+mod source;
 mod target;
 
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{bytes, count};
 use crate::interrupt;
-use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network, parse_bytes};
+use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, parse_bytes};
 use crate::progress::Bar;
 use build::Built;
 use kind::KernelKind;
 use mercer::kernel::KernelError;
 use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
+use mercer::kernel::infinite::Of;
 use mercer::kernel::store::{Layout, Manifest};
-use mercer::net::Network;
 use mercer::net::progress::Progress;
+use random::RandomOptions;
 use report::KernelReport;
+use source::{Source, SourceOptions};
 use std::ops::Range;
-use std::path::PathBuf;
 use target::{Destination, Target};
 
 const EXAMPLES: &str = "\
@@ -32,22 +35,26 @@ Examples:
   mercer kernel --net model.onnx --data images.npy --kind trace --sketch sjlt:4096 --features -o phi.npy
   mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr
   mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr --resume
+  mercer kernel --arch mlp.toml --data x.npy --kind ntk-limit --weight-std 1.4 --bias-std 0.1 -o limit.npy
+  mercer kernel --net cnn.onnx --data images.npy --kind nngp-mc --samples 1000 --initialisation he -o mean.npy
 
 Kinds: the empirical NTK as full (N, C, M, C) array, trace (sum over outputs), pseudo (sum of the outputs, over C) and
 logit:I (one output); ck (conjugate kernel: features of the last hidden layer) and embedding (features at --at).
+Without a trained network: nngp and ntk-limit are the kernels of the architecture at infinite width, for one output; nngp-mc
+and ntk-mc are means over --samples random networks of the width it has, which exist for every network, and come with
+standard errors in a second file, mean.standard_error.npy. They do not tell how far the finite width is from the limit.
 Sketches approximate trace and pseudo by K features: khatri-rao is the fastest, sjlt the most accurate for its time.
 A .zarr store can be interrupted, resumed, filled by several processes (--tiles), checked (`mercer info`) and opened in
 Python with zarr or dask.";
 
-/// Compute the kernel of a network on data: NTKs, conjugate and embedding kernels, exact or sketched
+/// Compute the kernel of a network on data: NTKs, conjugate and embedding kernels, limits and means over random networks
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {
-    /// The network
-    #[arg(long, value_name = "MODEL.onnx")]
-    net: PathBuf,
+    #[command(flatten)]
+    source: SourceOptions,
 
-    /// Which kernel: full, trace, pseudo, logit:I, ck or embedding
+    /// Which kernel: full, trace, pseudo, logit:I, ck, embedding, nngp, ntk-limit, nngp-mc or ntk-mc
     #[arg(long, value_name = "KIND")]
     kind: KernelKind,
 
@@ -99,13 +106,16 @@ pub(crate) struct KernelArguments {
     #[arg(long)]
     features: bool,
 
-    /// Seed of the random features
+    /// Seed of random features and random networks
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
     /// Compute in single or double precision
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     precision: Precision,
+
+    #[command(flatten)]
+    random: RandomOptions,
 
     #[command(flatten)]
     data: DataOptions,
@@ -140,21 +150,23 @@ struct RunOptions {
 impl KernelArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         let destination = self.target.check(self.run.dry_run, self.run.tiles.is_some(), self.by_layer)?;
-        let network = open_network(&self.net, &self.parameters)?;
+        self.check_flags()?;
+        let source = self.source.open(&self.parameters, self.seed)?;
         interrupt::watch();
         let report = match self.precision {
-            Precision::F32 => self.compute::<f32>(&network, destination, console)?,
-            Precision::F64 => self.compute::<f64>(&network, destination, console)?,
+            Precision::F32 => self.compute::<f32>(&source, destination, console)?,
+            Precision::F64 => self.compute::<f64>(&source, destination, console)?,
         };
         console.result(&report, || report.text())
     }
 
     fn compute<T: Real>(
         &self,
-        network: &Network,
+        source: &Source,
         destination: Option<Destination>,
         console: &Console,
     ) -> Result<KernelReport, Failure> {
+        let network = source.network();
         let rows = Samples::open(&self.data, network)?;
         let columns = match &self.against[..] {
             [] => None,
@@ -167,8 +179,8 @@ impl KernelArguments {
             let text = format!("--against has samples of shape {:?}, --data of {shapes:?}", columns.shapes());
             return Err(Failure::new(text).hint("both must fit the network in the same way"));
         }
-        network.graph(&shapes).about(&self.net)?;
-        let built = self.build::<T>(network, &shapes)?;
+        network.graph(&shapes).about(self.source.path())?;
+        let built = self.build::<T>(source, &shapes)?;
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();
         let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
@@ -194,6 +206,11 @@ impl KernelArguments {
         report.finish(outcome, plan, resident_memory().1);
         destination.close(opened, &layout, &mut report)?;
         Ok(report)
+    }
+
+    /// Random networks that the kernel is a mean over.
+    fn networks(&self) -> Option<usize> {
+        matches!(self.kind, KernelKind::MonteCarlo(_)).then(|| self.random.samples())
     }
 
     fn chosen_tiles(&self, layout: &Layout) -> Result<Vec<usize>, Failure> {
@@ -223,7 +240,7 @@ impl KernelArguments {
             .fact("kernel", built.identity())
             .fact("data", rows.fingerprint()?)
             .fact("instructions", mercer::linalg::simd::instruction_set())
-            .note("network file", self.net.display().to_string())
+            .note("network file", self.source.path().display().to_string())
             .note("data file", rows.places());
         if let Some(columns) = columns {
             manifest = manifest.fact("against", columns.fingerprint()?).note("against file", columns.places());
@@ -233,15 +250,21 @@ impl KernelArguments {
 
     fn failure(&self, error: KernelError) -> Failure {
         match error {
-            KernelError::Network(error) => Failure::of_network(&self.net, error),
+            KernelError::Network(error) => Failure::of_network(self.source.path(), error),
             KernelError::Data(error) => error.into(),
             KernelError::Memory { allowed, needed } => {
                 let text = format!("--memory {} is too little for one tile", bytes(allowed));
                 Failure::new(text).hint(format!("--memory {}, the smallest that would do", report::rounded_up(needed)))
             }
             KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
-                Failure::new(format!("{}: {error}", self.net.display()))
+                Failure::new(format!("{}: {error}", self.source.path().display()))
                     .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
+            }
+            KernelError::NoLimit { node, reason } => {
+                let mean = if self.kind == KernelKind::Limit(Of::Nngp) { "nngp-mc" } else { "ntk-mc" };
+                let path = self.source.path().display();
+                Failure::new(format!("{path}: node {node} has no known limit at infinite width: {reason}"))
+                    .hint(format!("--kind {mean} --samples 1000 takes the mean over random networks instead"))
             }
             KernelError::Store(error) => (*error).into(),
             KernelError::Cancelled => Failure::interrupted("interrupted"),
@@ -267,7 +290,7 @@ impl<'a, T: Real> Work<'a, T> {
         if arguments.features {
             let Some(map) = built.map() else {
                 return Err(Failure::new("--features: this kernel has no finite features")
-                    .hint("add --sketch METHOD:K, or take --kind ck or embedding"));
+                    .hint("add --sketch METHOD:K, or take --kind ck, embedding or nngp-mc"));
             };
             let run = FeatureRun::new(map, &rows.inputs);
             return Ok(Self::Features(memory.map_or(run, |bytes| run.memory(bytes))));

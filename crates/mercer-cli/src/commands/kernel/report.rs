@@ -15,11 +15,15 @@ pub(super) struct KernelReport {
     network: String,
     kind: String,
     sketch: Option<String>,
+    /// Random networks that the kernel is a mean over.
+    networks: Option<usize>,
     precision: Precision,
     data: String,
     against: Option<String>,
     shape: Vec<usize>,
-    /// The names of the matrices; one, or one per layer.
+    #[serde(skip)]
+    by_layer: bool,
+    /// The names of the matrices; one, one per layer, or one and its standard errors.
     matrices: Vec<String>,
     tiles: usize,
     pub(super) tiles_done: usize,
@@ -56,9 +60,11 @@ impl KernelReport {
         columns: Option<&Samples>,
     ) -> Self {
         Self {
-            network: arguments.net.display().to_string(),
+            network: arguments.source.path().display().to_string(),
             kind: arguments.kind.to_string(),
             sketch: arguments.sketch.clone(),
+            networks: arguments.networks(),
+            by_layer: arguments.by_layer,
             precision: arguments.precision,
             data: rows.places(),
             against: columns.map(Samples::places),
@@ -113,8 +119,10 @@ impl KernelReport {
         if let Some(output) = &self.output {
             let (what, size) = (&self.kind, shape(&self.shape));
             text += &match self.matrices.len() {
-                1 => format!("{what} of shape {size} in {output}\n"),
-                layers => format!("{what} of {layers} layers, each of shape {size}; listed in result.json\n"),
+                layers if self.by_layer => {
+                    format!("{what} of {layers} layers, each of shape {size}; listed in result.json\n")
+                }
+                _ => format!("{what} of shape {size} in {output}\n"),
             };
             if !self.complete {
                 let (done, all) = (grouped(self.tiles_done), grouped(self.tiles));

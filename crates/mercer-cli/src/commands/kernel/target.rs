@@ -165,11 +165,14 @@ impl Destination {
 
     /// The `.npy` files, one per matrix.
     fn files(&self, layout: &Layout) -> Vec<PathBuf> {
-        if !self.listed {
-            return vec![self.path.clone()];
-        }
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        layout.folders().iter().map(|layer| self.path.with_file_name(format!("{stem}.{layer}.npy"))).collect()
+        let named = |matrix: &String| self.path.with_file_name(format!("{stem}.{matrix}.npy"));
+        let folders = layout.folders();
+        if self.listed {
+            return folders.iter().map(named).collect();
+        }
+        // The kernel itself, and what there is beside it.
+        std::iter::once(self.path.clone()).chain(folders[1..].iter().map(named)).collect()
     }
 
     /// Completes the files, and says in the report what is where.

@@ -6,10 +6,9 @@ mod settings;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::options::{DataOptions, Precision, Samples};
+use crate::options::{DataOptions, Precision, Samples, open_architecture};
 use crate::output::OutputFolder;
 use mercer::data::{Dataset, Labels, Source, open_labelled};
-use mercer::net::arch::Architecture;
 use mercer::net::{Network, train};
 use run::Run;
 use settings::TrainingOptions;
@@ -73,7 +72,7 @@ pub(crate) struct TrainArguments {
 impl TrainArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         let optimiser = self.training.optimiser()?;
-        let network = build(&self.arch, self.training.seed)?;
+        let (_, network) = open_architecture(&self.arch, self.training.seed)?;
         let Some(_) = &self.data.labels else {
             return Err(Failure::new("training needs --labels").hint("--labels FILE[:KEY], one per sample"));
         };
@@ -121,13 +120,6 @@ impl TrainArguments {
         };
         Ok(Some((self.data.preprocess.apply(dataset)?, labels)))
     }
-}
-
-fn build(path: &Path, seed: u64) -> Result<Network, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| crate::failure::cannot_open(path.display(), &error))?;
-    let about =
-        |error| Failure::new(format!("{}: {error}", path.display())).hint("`mercer train --help` shows an example");
-    Architecture::from_toml(&text).map_err(about)?.build(seed).map_err(about)
 }
 
 /// Whether the network is made for such samples and labels.

@@ -27,8 +27,14 @@ impl Walk<'_> {
                     return refuse(&label, "it combines units with constants that differ from unit to unit");
                 };
                 let (own, constant) = (Arc::clone(&x.function), Arc::new(Expression::Constant(value)));
-                let operands = if matches!(a, Known::Random(_)) { (own, constant) } else { (constant, own) };
-                self.elementwise(&label, x, simplified(combine, operands.0, operands.1))
+                let first = matches!(a, Known::Random(_));
+                let ordered = |own, constant| if first { (own, constant) } else { (constant, own) };
+                let (a, b) = ordered(Arc::new(Expression::Unit), Arc::clone(&constant));
+                if let Some(layer) = self.own_scale(&label, x, simplified(combine, a, b))? {
+                    return Ok(layer);
+                }
+                let (a, b) = ordered(own, constant);
+                self.elementwise(&label, x, simplified(combine, a, b))
             }
             (Known::Random(x), Known::Parameter { id, factor }) => {
                 self.with_parameter(&label, combine, (x, node.inputs[0]), (*id, *factor, node.inputs[1]))

@@ -20,6 +20,7 @@ mod walk;
 
 pub use features::Features;
 pub use rule::{Parametrisation, Rule, Variances};
+pub(crate) use walk::uniform;
 
 use super::net::LimitNet;
 use crate::error::Result;

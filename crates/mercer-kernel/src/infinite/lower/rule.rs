@@ -57,7 +57,7 @@ impl Rule {
         Self { parametrisation: Parametrisation::Standard, ..Self::ntk(weight_std, bias_std) }
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if let Variances::Deviations { weight, bias } = self.variances
             && !(weight > 0.0 && weight.is_finite() && bias >= 0.0 && bias.is_finite())
         {
@@ -69,7 +69,7 @@ impl Rule {
     }
 
     /// The variances of a weight and of a bias of a layer without scales.
-    fn drawn(&self, fan_in: usize) -> [f64; 2] {
+    pub(crate) fn drawn(&self, fan_in: usize) -> [f64; 2] {
         let n = fan_in.max(1) as f64;
         match self.variances {
             Variances::Initialisation(Initialisation::Standard) => [1.0 / (3.0 * n), 1.0 / (3.0 * n)],

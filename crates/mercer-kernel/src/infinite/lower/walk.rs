@@ -1,7 +1,7 @@
 //! One walk over the nodes of a graph.
 
 use super::layout::Layout;
-use super::{Features, Lowered, Rule};
+use super::{Features, Lowered, Rule, Variances};
 use crate::error::Result;
 use crate::infinite::activation::Activation;
 use crate::infinite::expression::Expression;
@@ -155,6 +155,9 @@ impl<'a> Walk<'a> {
             return refuse(&label, "padding is known before a convolution only");
         }
         if let Some(&Unary(function)) = op.downcast_ref::<Unary>() {
+            if let Some(layer) = self.own_scale(&label, &x, Expression::Unary(function, Arc::new(Expression::Unit)))? {
+                return Ok(layer);
+            }
             return self.elementwise(&label, &x, Expression::Unary(function, Arc::clone(&x.function)));
         }
         let moved = |layout: Option<Layout>| match layout {
@@ -192,6 +195,19 @@ impl<'a> Walk<'a> {
             return Ok(Random::of(normed, x.layout));
         }
         refuse(&label, &format!("{} has none", node.op.name()))
+    }
+
+    /// A scale directly behind a layer that nothing else reads is the layer's own; it matters where deviations are given,
+    /// which hold whatever scales the graph has.
+    pub(super) fn own_scale(&mut self, label: &str, x: &Random, function: Expression) -> Result<Option<Random>> {
+        let Some((factor, 0.0)) = function.affine() else { return Ok(None) };
+        let given = matches!(self.rule.variances, Variances::Deviations { .. });
+        let bare = x.sole && x.margin.is_none() && *x.function == Expression::Unit;
+        if !given || !bare || factor == 0.0 {
+            return Ok(None);
+        }
+        let merged = self.net.append_scales(x.node, label, Scales::factor(factor))?;
+        Ok(merged.map(|node| Random::of(node, x.layout.clone())))
     }
 
     /// Another function of the same units.
@@ -340,7 +356,7 @@ fn shared(node: &Node, operands: &[Known]) -> Known {
 }
 
 /// The number that a constant consists of.
-pub(super) fn uniform(data: &[f64]) -> Option<f64> {
+pub(crate) fn uniform(data: &[f64]) -> Option<f64> {
     let &first = data.first()?;
     data.iter().all(|&x| x == first).then_some(first)
 }

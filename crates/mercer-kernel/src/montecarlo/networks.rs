@@ -1,0 +1,149 @@
+//! The outputs of random networks: features whose kernel estimates the NNGP.
+
+use super::Ensemble;
+use crate::error::{KernelError, Result};
+use crate::feature::{Effort, FeatureMap};
+use crate::kernel::Real;
+use crate::products::all_finite;
+use crate::shards::Shards;
+use mercer_net::graph::ValueId;
+use mercer_net::run::{Keep, Workspace};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The weights of networks that are held at once have no more numbers than this together, if one alone does not have more.
+const GROUP_ELEMENTS: usize = 1 << 22;
+
+/// More networks at once bring nothing.
+const LARGEST_GROUP: usize = 16;
+
+/// The outputs of `S` random networks, `φ(x) = g(x, θ_s)/√(S C)` for all `s` and all `C` outputs.
+///
+/// Outputs of one network are draws of the same process, given its hidden layers even independent ones, so all are used.
+#[derive(Debug)]
+pub struct RandomNetworks<T> {
+    ensemble: Arc<Ensemble>,
+    networks: Range<usize>,
+    output: ValueId,
+    n_outputs: usize,
+    shards: Shards<Workspace<T>>,
+}
+
+impl<T: Real> RandomNetworks<T> {
+    /// So many networks of an ensemble, from its first on.
+    pub fn new(ensemble: Arc<Ensemble>, n_networks: usize) -> Result<Self> {
+        if n_networks == 0 {
+            return Err(KernelError::Setting("a mean over no networks".to_owned()));
+        }
+        let graph = ensemble.graph();
+        let Some(&(ref name, output)) = graph.outputs().first() else {
+            return Err(KernelError::Setting("the network has no output".to_owned()));
+        };
+        let meta = &graph.value(output).meta;
+        if !meta.is_batched() || meta.numel() == 0 {
+            return Err(KernelError::Setting(format!("{name:?} is empty or does not depend on the input")));
+        }
+        let (n_outputs, shards) = (meta.numel(), Shards::of(graph));
+        Ok(Self { ensemble, networks: 0..n_networks, output, n_outputs, shards })
+    }
+
+    /// As many networks, but from this one on.
+    pub fn starting_at(self, first: usize) -> Self {
+        Self { networks: first..first.saturating_add(self.networks.len()), ..self }
+    }
+
+    /// What networks are drawn from.
+    pub fn ensemble(&self) -> &Arc<Ensemble> {
+        &self.ensemble
+    }
+
+    /// Which networks.
+    pub fn networks(&self) -> Range<usize> {
+        self.networks.clone()
+    }
+
+    /// Outputs of each network.
+    pub fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    /// Networks that are drawn at once.
+    pub(super) fn group(&self) -> usize {
+        (GROUP_ELEMENTS / self.ensemble.n_params().max(1)).clamp(1, LARGEST_GROUP)
+    }
+
+    /// The outputs of one network, `[samples, outputs]`.
+    pub(super) fn outputs(&self, network: usize, inputs: &[&[T]], samples: usize) -> Result<Vec<T>> {
+        let (graph, width) = (self.ensemble.graph(), self.n_outputs);
+        let weights = self.ensemble.weights::<T>(network);
+        let mut outputs = vec![T::zero(); samples * width];
+        self.shards.sweep(
+            (graph, inputs, samples),
+            outputs.chunks_mut(self.shards.grain() * width),
+            || self.workspace(),
+            |workspace, inputs, samples, out: &mut [T]| {
+                workspace.forward(&weights, inputs, samples)?;
+                out.copy_from_slice(workspace.get(&weights, self.output));
+                if !all_finite(out) {
+                    let at = out.iter().position(|x| !x.is_finite()).unwrap_or(0);
+                    let place = format!("the output of random network {network}");
+                    return Err(KernelError::NotFinite { place, sample: at / width });
+                }
+                Ok(())
+            },
+        )?;
+        Ok(outputs)
+    }
+
+    fn workspace(&self) -> Workspace<T> {
+        Workspace::new(Arc::clone(self.ensemble.graph()), &Keep::Only(vec![self.output]))
+    }
+
+    /// Bytes that every thread needs to run networks, the weights of a group counted as if they were not shared.
+    pub(super) fn bytes(&self) -> usize {
+        let weights = self.group() * self.ensemble.n_params() * size_of::<T>();
+        self.workspace().bytes(self.shards.grain()) + weights
+    }
+
+    /// Operations to run and draw one network, per sample.
+    pub(super) fn flops(&self) -> f64 {
+        self.ensemble.graph().flops() as f64
+    }
+
+    pub(super) fn identity(&self) -> serde_json::Value {
+        let (first, count) = (self.networks.start, self.networks.len());
+        serde_json::json!({ "ensemble": self.ensemble.identity::<T>(), "first": first, "networks": count })
+    }
+}
+
+impl<T: Real> FeatureMap<T> for RandomNetworks<T> {
+    fn n_features(&self) -> usize {
+        self.networks.len() * self.n_outputs
+    }
+
+    fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        let (width, per_network) = (self.n_features(), self.n_outputs);
+        let scale = T::of(1.0 / (width as f64).sqrt());
+        for start in self.networks.clone().step_by(self.group()) {
+            let group = start..(start + self.group()).min(self.networks.end);
+            let outputs: Vec<Result<Vec<T>>> =
+                group.into_par_iter().map(|network| self.outputs(network, inputs, samples)).collect();
+            for (at, outputs) in outputs.into_iter().enumerate() {
+                let first = (start - self.networks.start + at) * per_network;
+                for (row, outputs) in out.chunks_exact_mut(width).zip(outputs?.chunks_exact(per_network)) {
+                    row[first..first + per_network].iter_mut().zip(outputs).for_each(|(to, &x)| *to = scale * x);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn effort(&self) -> Effort {
+        Effort { bytes: self.bytes(), flops: self.flops() * self.networks.len() as f64 }
+    }
+
+    fn identity(&self) -> serde_json::Value {
+        serde_json::json!({ "kernel": "random networks", "of": self.identity() })
+    }
+}
