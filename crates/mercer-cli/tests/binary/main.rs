@@ -1,5 +1,6 @@
 //! Runs the `mercer` binary in a fresh folder and looks at what it prints, writes and returns.
 
+mod classic;
 mod command_line;
 mod folder;
 mod info;

@@ -5,6 +5,7 @@ use super::kind::KernelKind;
 use super::source::Source;
 use crate::failure::Failure;
 use crate::options::Real;
+use mercer::kernel::classic::{Classic, Expression};
 use mercer::kernel::empirical::Choice;
 use mercer::kernel::infinite::{Limit, Of, Rule};
 use mercer::kernel::montecarlo::Ensemble;
@@ -68,10 +69,32 @@ impl KernelArguments {
     }
 
     pub(super) fn build<T: Real>(&self, source: &Source, shapes: &[Vec<usize>]) -> Result<Built<T>, Failure> {
-        let network = source.network();
+        let mut built = match (source, source.network()) {
+            (Source::Formula(expression), _) => self.classic(expression, shapes)?,
+            (_, Some(network)) => self.of_network(network, source, shapes)?,
+            (_, None) => return Err(Failure::new("there is neither a network nor a kernel")),
+        };
+        if self.normalise {
+            built.kernel = Arc::new(Normalised::new(built.kernel));
+        }
+        Ok(built)
+    }
+
+    /// A function of samples of any shape, as vectors.
+    fn classic<T: Real>(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<Built<T>, Failure> {
+        let size = shapes.iter().flatten().product();
+        Ok(Built::of_kernel(Classic::new(expression, size).map_err(|error| self.failure(error))?))
+    }
+
+    fn of_network<T: Real>(
+        &self,
+        network: &Network,
+        source: &Source,
+        shapes: &[Vec<usize>],
+    ) -> Result<Built<T>, Failure> {
         let rule = self.random.rule(source.initialisation());
         let failed = |error| self.failure(error);
-        let mut built = match (self.kind, &self.sketch) {
+        Ok(match (self.kind(), &self.sketch) {
             (KernelKind::Tangent(kind), None) => {
                 let ntk = Ntk::of(network, shapes, kind, &self.selection()).map_err(failed)?;
                 Built::exact(if self.by_layer { ntk.by_layer() } else { ntk })
@@ -92,11 +115,8 @@ impl KernelArguments {
                 Built::of_kernel(Limit::of_network(network, shapes, &rule, of).map_err(failed)?)
             }
             (KernelKind::MonteCarlo(of), _) => self.mean(network, shapes, &rule, of).map_err(failed)?,
-        };
-        if self.normalise {
-            built.kernel = Arc::new(Normalised::new(built.kernel));
-        }
-        Ok(built)
+            (KernelKind::Classic, _) => return Err(Failure::new("which kernel of the network?").hint("--kind trace")),
+        })
     }
 
     /// The mean over random networks; with its standard errors, if it has any.
@@ -125,8 +145,10 @@ impl KernelArguments {
 
     /// Flags that mean nothing together are refused instead of ignored.
     pub(super) fn check_flags(&self) -> Result<(), Failure> {
-        self.random.check(self.kind)?;
-        let tangent = matches!(self.kind, KernelKind::Tangent(_));
+        self.check_formula()?;
+        let kind = self.kind();
+        self.random.check(kind)?;
+        let tangent = matches!(kind, KernelKind::Tangent(_));
         let chosen = [
             ("--params", !self.params.is_empty()),
             ("--by-layer", self.by_layer),
@@ -135,23 +157,23 @@ impl KernelArguments {
             ("--sketch", self.sketch.is_some()),
         ];
         if let Some((flag, _)) = chosen.iter().find(|(_, given)| *given && !tangent) {
-            return Err(Failure::new(format!("{flag} is for tangent kernels, not for --kind {}", self.kind))
+            return Err(Failure::new(format!("{flag} is for tangent kernels, not for --kind {}", kind))
                 .hint("--kind trace, pseudo, full or logit:I"));
         }
-        if self.output.is_some() && self.kind.draws_weights() {
-            return Err(Failure::new(format!("--output: --kind {} is of the network's first output", self.kind)));
+        if self.output.is_some() && kind.draws_weights() {
+            return Err(Failure::new(format!("--output: --kind {} is of the network's first output", kind)));
         }
-        if self.kind == KernelKind::Embedding && self.at.is_empty() {
+        if kind == KernelKind::Embedding && self.at.is_empty() {
             return Err(Failure::new("--kind embedding: which nodes?").hint("--at NODE,NODE; `mercer info` lists them"));
         }
-        if self.kind != KernelKind::Embedding && !self.at.is_empty() {
-            return Err(Failure::new(format!("--at is for --kind embedding, not for {}", self.kind))
+        if kind != KernelKind::Embedding && !self.at.is_empty() {
+            return Err(Failure::new(format!("--at is for --kind embedding, not for {}", kind))
                 .hint("--output NAME gives the kernel of another value"));
         }
-        if self.without_bias && self.kind != KernelKind::Conjugate {
+        if self.without_bias && kind != KernelKind::Conjugate {
             return Err(Failure::new("--without-bias is for --kind ck"));
         }
-        if self.kind == KernelKind::Tangent(Kind::Full) && self.sketch.is_some() {
+        if kind == KernelKind::Tangent(Kind::Full) && self.sketch.is_some() {
             return Err(Failure::new("--sketch: a full kernel has no sketch").hint("--kind trace or pseudo"));
         }
         if self.sketch.is_some() && self.by_layer {
@@ -162,5 +184,29 @@ impl KernelArguments {
             return Err(Failure::new(format!("--features writes the features of --data; {flag} is for matrices")));
         }
         Ok(())
+    }
+
+    /// A formula is a function of the data: what speaks of networks is refused.
+    fn check_formula(&self) -> Result<(), Failure> {
+        let flags = [
+            ("--kind", self.kind.is_some()),
+            ("--output", self.output.is_some()),
+            ("--components", self.components.is_some()),
+            ("--combine", self.combine.is_some()),
+            ("--at", !self.at.is_empty()),
+            ("--without-bias", self.without_bias),
+            ("--params", !self.params.is_empty()),
+            ("--by-layer", self.by_layer),
+            ("--sketch", self.sketch.is_some()),
+            ("--features", self.features),
+            ("--include and --exclude", self.parameters.is_given()),
+        ];
+        match flags.iter().find(|(_, given)| *given && self.source.formula().is_some()) {
+            Some((flag, _)) => {
+                Err(Failure::new(format!("--kernel is a function of the data; {flag} speaks of a network"))
+                    .hint(format!("leave {flag} out, or give --net MODEL.onnx --kind KIND instead of --kernel")))
+            }
+            None => Ok(()),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `mercer kernel`: the Gram matrix of a network's kernel, or its features.
+//! `mercer kernel`: the Gram matrix of a network's kernel, or its features, or of a classic kernel.
 
 mod build;
 mod kind;
@@ -37,6 +37,7 @@ Examples:
   mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr --resume
   mercer kernel --arch mlp.toml --data x.npy --kind ntk-limit --weight-std 1.4 --bias-std 0.1 -o limit.npy
   mercer kernel --net cnn.onnx --data images.npy --kind nngp-mc --samples 1000 --initialisation he -o mean.npy
+  mercer kernel --kernel 'rbf(lengthscale=1.5) + 0.1*linear()' --data x.npy --precision f64 -o gram.npy
 
 Kinds: the empirical NTK as full (N, C, M, C) array, trace (sum over outputs), pseudo (sum of the outputs, over C) and
 logit:I (one output); ck (conjugate kernel: features of the last hidden layer) and embedding (features at --at).
@@ -45,18 +46,26 @@ and ntk-mc are means over --samples random networks of the width it has, which e
 standard errors in a second file, mean.standard_error.npy. They do not tell how far the finite width is from the limit.
 Sketches approximate trace and pseudo by K features: khatri-rao is the fastest, sjlt the most accurate for its time.
 A .zarr store can be interrupted, resumed, filled by several processes (--tiles), checked (`mercer info`) and opened in
-Python with zarr or dask.";
+Python with zarr or dask.
 
-/// Compute the kernel of a network on data: NTKs, conjugate and embedding kernels, limits and means over random networks
+--kernel takes sums and products of positive numbers and of these kernels, with the parameters that are not their
+defaults. A lengthscale ℓ may be a list with one for every number of a sample, as in rbf(lengthscale=[1, 2, 0.5]):
+";
+
+fn after_help() -> String {
+    format!("{EXAMPLES}{}", mercer::kernel::classic::help())
+}
+
+/// Compute a kernel on data: of a network (NTKs, conjugate and embedding kernels, limits, means over random networks) or classic
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, next_help_heading = "Kernel")]
+#[command(after_help = after_help(), next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {
     #[command(flatten)]
     source: SourceOptions,
 
     /// Which kernel: full, trace, pseudo, logit:I, ck, embedding, nngp, ntk-limit, nngp-mc or ntk-mc
-    #[arg(long, value_name = "KIND")]
-    kind: KernelKind,
+    #[arg(long, value_name = "KIND", required_unless_present = "kernel")]
+    kind: Option<KernelKind>,
 
     /// Compare with these samples instead of with the same ones: they become the columns
     #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
@@ -166,20 +175,22 @@ impl KernelArguments {
         destination: Option<Destination>,
         console: &Console,
     ) -> Result<KernelReport, Failure> {
-        let network = source.network();
-        let rows = Samples::open(&self.data, network)?;
-        let columns = match &self.against[..] {
-            [] => None,
-            texts => Some(Samples::given("--against", texts, &self.data, network)?),
+        let open = |flag: &str, texts: &[String]| match source.network() {
+            Some(network) => Samples::given(flag, texts, &self.data, network),
+            None => Samples::plain(flag, texts, &self.data),
         };
+        let rows = open("--data", &self.data.data)?;
+        let columns = if self.against.is_empty() { None } else { Some(open("--against", &self.against)?) };
         let shapes = rows.shapes();
         if let Some(columns) = &columns
             && columns.shapes() != shapes
         {
             let text = format!("--against has samples of shape {:?}, --data of {shapes:?}", columns.shapes());
-            return Err(Failure::new(text).hint("both must fit the network in the same way"));
+            return Err(Failure::new(text).hint("both must have samples of the same shape"));
         }
-        network.graph(&shapes).about(self.source.path())?;
+        if let Some(network) = source.network() {
+            network.graph(&shapes).about(self.source.path())?;
+        }
         let built = self.build::<T>(source, &shapes)?;
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();
@@ -208,9 +219,14 @@ impl KernelArguments {
         Ok(report)
     }
 
+    /// Which kernel; without a network it is the formula's.
+    fn kind(&self) -> KernelKind {
+        self.kind.unwrap_or(KernelKind::Classic)
+    }
+
     /// Random networks that the kernel is a mean over.
     fn networks(&self) -> Option<usize> {
-        matches!(self.kind, KernelKind::MonteCarlo(_)).then(|| self.random.samples())
+        matches!(self.kind(), KernelKind::MonteCarlo(_)).then(|| self.random.samples())
     }
 
     fn chosen_tiles(&self, layout: &Layout) -> Result<Vec<usize>, Failure> {
@@ -240,8 +256,10 @@ impl KernelArguments {
             .fact("kernel", built.identity())
             .fact("data", rows.fingerprint()?)
             .fact("instructions", mercer::linalg::simd::instruction_set())
-            .note("network file", self.source.path().display().to_string())
             .note("data file", rows.places());
+        if let Some(file) = self.source.file() {
+            manifest = manifest.note("network file", file.display().to_string());
+        }
         if let Some(columns) = columns {
             manifest = manifest.fact("against", columns.fingerprint()?).note("against file", columns.places());
         }
@@ -261,7 +279,7 @@ impl KernelArguments {
                     .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
             }
             KernelError::NoLimit { node, reason } => {
-                let mean = if self.kind == KernelKind::Limit(Of::Nngp) { "nngp-mc" } else { "ntk-mc" };
+                let mean = if self.kind() == KernelKind::Limit(Of::Nngp) { "nngp-mc" } else { "ntk-mc" };
                 let path = self.source.path().display();
                 Failure::new(format!("{path}: node {node} has no known limit at infinite width: {reason}"))
                     .hint(format!("--kind {mean} --samples 1000 takes the mean over random networks instead"))

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// What `--json` shows.
 #[derive(Debug, Serialize)]
 pub(super) struct KernelReport {
-    network: String,
+    network: Option<String>,
     kind: String,
     sketch: Option<String>,
     /// Random networks that the kernel is a mean over.
@@ -60,8 +60,8 @@ impl KernelReport {
         columns: Option<&Samples>,
     ) -> Self {
         Self {
-            network: arguments.source.path().display().to_string(),
-            kind: arguments.kind.to_string(),
+            network: arguments.source.file().map(|file| file.display().to_string()),
+            kind: arguments.source.formula().map_or_else(|| arguments.kind().to_string(), str::to_owned),
             sketch: arguments.sketch.clone(),
             networks: arguments.networks(),
             by_layer: arguments.by_layer,
