@@ -89,7 +89,9 @@ pub enum LearnError {
         iterations: usize,
     },
     /// More memory is needed than is allowed.
-    #[error("the {what} posterior takes a matrix of side {side} apart, {needed} bytes in all, but {allowed} are allowed; {instead}")]
+    #[error(
+        "the {what} posterior takes a matrix of side {side} apart, {needed} bytes in all, but {allowed} are allowed; {instead}"
+    )]
     Memory {
         /// The structure.
         what: String,

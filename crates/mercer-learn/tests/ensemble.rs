@@ -103,7 +103,8 @@ fn the_linearised_network_follows_gradient_flow() {
     let targets = f0.mapv(|x| (5.0 * x).cos());
     let (n, time, rate) = (6, 7.0, 0.3);
     for kind in [Kind::Full, Kind::Pseudo] {
-        let gram = Ntk::<f64>::new(&network, &[vec![3]], kind).and_then(|kernel| kernel.gram(&[flat], 9)).expect("a kernel");
+        let gram =
+            Ntk::<f64>::new(&network, &[vec![3]], kind).and_then(|kernel| kernel.gram(&[flat], 9)).expect("a kernel");
         let per = if kind == Kind::Full { 2 } else { 1 };
         let gram = Array2::from_shape_vec((9 * per, 9 * per), gram).expect("square");
         let settings = FlowSettings { learning_rate: rate, regularisation: 0.0 };
@@ -178,5 +179,7 @@ fn bad_input_is_refused_and_singular_kernels_are_repaired() {
     assert!(matches!(machine.repairs()[..], [Repair::Truncated { kept: 1, of: 2, .. }]));
     let found = machine.predict(f64::INFINITY, twice.view(), Array2::zeros((2, 1)).view()).expect("predicts");
     assert!(found.iter().all(|x| (x - 1.5).abs() < 1e-12), "{found}");
-    assert!(Linearised::fit(good.view(), Array2::zeros((3, 1)).view(), Array2::zeros((3, 1)).view(), settings).is_err());
+    assert!(
+        Linearised::fit(good.view(), Array2::zeros((3, 1)).view(), Array2::zeros((3, 1)).view(), settings).is_err()
+    );
 }

@@ -9,3 +9,4 @@ mod predict;
 mod refusals;
 mod store;
 mod train;
+mod uncertainty;

@@ -40,7 +40,11 @@ impl Linearised {
         check_size("the number of targets", samples, targets.nrows())?;
         check_size("the number of targets per sample", n_outputs, targets.ncols())?;
         if gram.nrows() != samples {
-            check_size("the number of rows of the kernel (samples, or samples times outputs)", samples * n_outputs, gram.nrows())?;
+            check_size(
+                "the number of rows of the kernel (samples, or samples times outputs)",
+                samples * n_outputs,
+                gram.nrows(),
+            )?;
         }
         check_finite("the outputs", outputs)?;
         check_finite("the targets", targets)?;
@@ -58,12 +62,7 @@ impl Linearised {
     }
 
     /// The outputs at a time, which may be infinite, from the kernel of test and training samples and the network's own outputs.
-    pub fn predict(
-        &self,
-        time: f64,
-        cross: ArrayView2<'_, f64>,
-        outputs: ArrayView2<'_, f64>,
-    ) -> Result<Array2<f64>> {
+    pub fn predict(&self, time: f64, cross: ArrayView2<'_, f64>, outputs: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let (samples, n_outputs) = outputs.dim();
         check_size("the number of outputs", self.residual.ncols(), n_outputs)?;
         check_size("the number of columns of the kernel", self.flow.values.len(), cross.ncols())?;

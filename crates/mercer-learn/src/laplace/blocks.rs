@@ -268,10 +268,8 @@ impl Block {
                 let deltas = deltas.as_standard_layout();
                 let deltas = deltas.as_slice().expect("standard layout");
                 let mut scaled = vec![0.0; n_outputs * n_right];
-                for ((out, weights), deltas) in out
-                    .chunks_exact_mut(square)
-                    .zip(weights.outer_iter())
-                    .zip(deltas.chunks_exact(n_outputs * n_right))
+                for ((out, weights), deltas) in
+                    out.chunks_exact_mut(square).zip(weights.outer_iter()).zip(deltas.chunks_exact(n_outputs * n_right))
                 {
                     for (scaled, deltas) in scaled.chunks_exact_mut(n_right).zip(deltas.chunks_exact(n_right)) {
                         scaled.iter_mut().zip(deltas).zip(&weights).for_each(|((s, d), w)| *s = d * w.sqrt());

@@ -66,12 +66,7 @@ impl Likelihood {
     }
 
     /// `Σ ln p(y|f)` of some samples, the rows of `labels` from `first` on.
-    pub(super) fn log_likelihood(
-        &self,
-        outputs: ArrayView2<'_, f64>,
-        labels: &Labels,
-        first: usize,
-    ) -> Result<f64> {
+    pub(super) fn log_likelihood(&self, outputs: ArrayView2<'_, f64>, labels: &Labels, first: usize) -> Result<f64> {
         let (samples, n_outputs) = outputs.dim();
         match (*self, labels) {
             (Self::Categorical, Labels::Classes(classes)) => {

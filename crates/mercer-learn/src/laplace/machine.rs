@@ -158,7 +158,8 @@ impl<T: Real> Laplace<T> {
             }
         };
         let squares = |array: &Vec<T>| array.iter().map(|x| x.wide() * x.wide()).sum::<f64>();
-        let squared_norm = weights.parameters.iter().zip(&chosen).filter(|(_, own)| **own).map(|(a, _)| squares(a)).sum();
+        let squared_norm =
+            weights.parameters.iter().zip(&chosen).filter(|(_, own)| **own).map(|(a, _)| squares(a)).sum();
         let fingerprint = weights.fingerprint(&graph);
         Ok(Self {
             settings: settings.clone(),
@@ -284,11 +285,14 @@ impl<T: Real> Laplace<T> {
             let block = || -> Result<_> {
                 let precision = self.prior_precision();
                 let outputs = self.outputs(&slices, rows.len())?;
-                Ok((outputs, match &self.curvature {
-                    Curvature::Blocks(blocks) => (blocks.covariance(&slices, rows.len(), precision)?, 0),
-                    Curvature::Dense(dense) => dense.covariance(&slices, rows.len(), precision)?,
-                    Curvature::Last(last) => (last.covariance(&slices, rows.len(), precision)?, 0),
-                }))
+                Ok((
+                    outputs,
+                    match &self.curvature {
+                        Curvature::Blocks(blocks) => (blocks.covariance(&slices, rows.len(), precision)?, 0),
+                        Curvature::Dense(dense) => dense.covariance(&slices, rows.len(), precision)?,
+                        Curvature::Last(last) => (last.covariance(&slices, rows.len(), precision)?, 0),
+                    },
+                ))
             };
             let (outputs, (covariance, clipped)) = block().map_err(|error| shifted(error, rows.start))?;
             functional.mean.slice_mut(s![rows.clone(), ..]).assign(&outputs);

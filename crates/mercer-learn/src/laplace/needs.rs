@@ -55,7 +55,13 @@ impl Needs {
             Structure::Sketch { .. } | Structure::Features { .. } => "take fewer features",
             _ => "take a diagonal structure, or the last layer alone",
         };
-        Err(LearnError::Memory { what: settings.structure.to_string(), side: self.side, needed: self.bytes, allowed, instead })
+        Err(LearnError::Memory {
+            what: settings.structure.to_string(),
+            side: self.side,
+            needed: self.bytes,
+            allowed,
+            instead,
+        })
     }
 }
 
@@ -75,11 +81,8 @@ fn sides<T: Real>(
         let full = settings.structure == Structure::LastLayerFull;
         return Ok((count, if full { vec![count] } else { vec![width, head.n_outputs] }));
     }
-    let selection = Selection {
-        output: settings.output.clone(),
-        parameters: settings.parameters.clone(),
-        ..Selection::default()
-    };
+    let selection =
+        Selection { output: settings.output.clone(), parameters: settings.parameters.clone(), ..Selection::default() };
     let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
     let gradients = Gradients::<T>::new(network, samples, Kind::Trace, &selection)?;
     let shapes = gradients.outer_shapes();

@@ -80,10 +80,7 @@ impl Detection {
     pub fn of(usual: &[f64], other: &[f64]) -> Result<Self> {
         let scores: Vec<f64> = usual.iter().chain(other).copied().collect();
         let positive: Vec<bool> = (0..scores.len()).map(|at| at >= usual.len()).collect();
-        Ok(Self {
-            auroc: area_under_roc(&scores, &positive)?,
-            aupr: area_under_precision_recall(&scores, &positive)?,
-        })
+        Ok(Self { auroc: area_under_roc(&scores, &positive)?, aupr: area_under_precision_recall(&scores, &positive)? })
     }
 }
 

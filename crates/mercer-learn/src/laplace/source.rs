@@ -146,12 +146,8 @@ impl<T: Real> Head<T> {
     }
 
     fn parameters(&self) -> Vec<Chosen> {
-        let weight = Chosen {
-            at: 0,
-            name: self.weight.clone(),
-            numel: self.width * self.n_outputs,
-            shape: Some(self.shape()),
-        };
+        let weight =
+            Chosen { at: 0, name: self.weight.clone(), numel: self.width * self.n_outputs, shape: Some(self.shape()) };
         let bias = |(at, name): (usize, &String)| Chosen { at, name: name.clone(), numel: self.n_outputs, shape: None };
         std::iter::once(weight).chain((1..).zip(&self.biases).map(bias)).collect()
     }
@@ -166,7 +162,11 @@ impl<T: Real> Head<T> {
     /// What the reverse passes would give.
     fn factors(&self, features: &[T]) -> Factors<T> {
         let samples = features.len() / self.width.max(1);
-        let weight = Factor::Outer { shape: self.shape(), left: features.to_vec(), right: self.units(samples, self.layer.scale) };
+        let weight = Factor::Outer {
+            shape: self.shape(),
+            left: features.to_vec(),
+            right: self.units(samples, self.layer.scale),
+        };
         let biases = self.layer.biases.iter().map(|&(_, scale)| Some(Factor::Explicit(self.units(samples, scale))));
         Factors { samples, seeds: self.n_outputs, parameters: std::iter::once(Some(weight)).chain(biases).collect() }
     }

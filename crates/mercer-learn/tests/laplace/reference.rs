@@ -36,7 +36,8 @@ fn function_space(network: &Network, train: &Dataset, test: &Dataset, precision:
     let mut noisy = gram(&a, &a);
     noisy.diag_mut().mapv_inplace(|x| x + precision);
     let cross = gram(&a, &b);
-    let explained = matmul(cross.t(), cholesky(noisy.view()).expect("positive").solve(cross.view()).expect("solves").view());
+    let explained =
+        matmul(cross.t(), cholesky(noisy.view()).expect("positive").solve(cross.view()).expect("solves").view());
     let posterior = (gram(&b, &b) - explained) / precision;
     let mut blocks = Array3::zeros((m, outputs, outputs));
     for (at, mut block) in blocks.axis_iter_mut(Axis(0)).enumerate() {
@@ -81,11 +82,11 @@ fn the_residual_correction_restores_the_variance_far_from_the_data() {
     let mut case = iris();
     let far = case.test[0].read::<f64>().expect("data").mapv(|x| -4.0 * x + 3.0);
     case.test = vec![dataset("far", far)];
-    let trace = |covariance: &Array3<f64>| -> f64 {
-        covariance.axis_iter(Axis(0)).map(|block| block.diag().sum()).sum()
-    };
+    let trace =
+        |covariance: &Array3<f64>| -> f64 { covariance.axis_iter(Axis(0)).map(|block| block.diag().sum()).sum() };
     let full = trace(&covariance(&case, Structure::Full));
-    let (plain, corrected) = (trace(&covariance(&case, sketch(24, false))), trace(&covariance(&case, sketch(24, true))));
+    let (plain, corrected) =
+        (trace(&covariance(&case, sketch(24, false))), trace(&covariance(&case, sketch(24, true))));
     assert!(plain < 0.9 * full, "{plain} of {full}");
     assert!((corrected / full - 1.0).abs() < (plain / full - 1.0).abs(), "{plain}, {corrected}, {full}");
 }
@@ -178,7 +179,8 @@ fn the_diagonal_of_convolutions_is_that_of_the_full_curvature() {
 fn kronecker_factors_of_convolutions_are_those_of_the_formula() {
     let (network, data, labels) = convolutions();
     let (samples, n_outputs) = (data[0].n_samples(), 3);
-    let found = fit(&network, &data, &labels, Structure::Kronecker).predict(&data, &Silent::default()).expect("predicts");
+    let found =
+        fit(&network, &data, &labels, Structure::Kronecker).predict(&data, &Silent::default()).expect("predicts");
     let x: Vec<f64> = data[0].read().expect("data").into_iter().collect();
     let shapes = [data[0].sample_shape().to_vec()];
     let gradients = Gradients::<f64>::new(&network, &shapes, Kind::Trace, &Selection::default()).expect("gradients");
@@ -198,7 +200,8 @@ fn kronecker_factors_of_convolutions_are_those_of_the_formula() {
         let (mut jacobians, mut curvature) = (Array3::zeros((samples, n_outputs, size)), Array2::zeros((size, size)));
         let shape = gradients.outer_shapes()[parameter];
         let (right_size, left_size) = shape.map_or((size, 1), |shape| (shape.right, shape.left));
-        let (mut a, mut b) = (Array2::<f64>::zeros((left_size, left_size)), Array2::<f64>::zeros((right_size, right_size)));
+        let (mut a, mut b) =
+            (Array2::<f64>::zeros((left_size, left_size)), Array2::<f64>::zeros((right_size, right_size)));
         let mut first = 0;
         for shard in shards.iter().flatten() {
             let factor = shard.parameters[parameter].as_ref().expect("chosen");

@@ -14,7 +14,8 @@ fn error(result: Result<Laplace<f64>, LearnError>) -> String {
 #[test]
 fn bad_settings_are_refused() {
     let case = iris();
-    let fit = |settings: &Settings| Laplace::fit(&case.network, &case.train, &case.labels, settings, &Silent::default());
+    let fit =
+        |settings: &Settings| Laplace::fit(&case.network, &case.train, &case.labels, settings, &Silent::default());
     for precision in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let settings = case.settings(Structure::Diagonal).prior_precision(precision);
         assert!(error(fit(&settings)).contains("prior precision"));
@@ -50,7 +51,10 @@ fn bad_data_are_refused() {
     assert!(fit(dataset("wide", numbers(3, 5)), &classes(3)).is_err());
     let mut broken = numbers(3, 4);
     broken[[1, 2]] = f64::NAN;
-    assert!(mercer_data::Dataset::from_array("broken", broken.view()).is_err() || fit(dataset("broken", broken), &classes(3)).is_err());
+    assert!(
+        mercer_data::Dataset::from_array("broken", broken.view()).is_err()
+            || fit(dataset("broken", broken), &classes(3)).is_err()
+    );
     let beyond = Labels::Classes(Classes::new(vec![0, 1, 4], 5).expect("classes"));
     assert!(error(fit(dataset("beyond", numbers(3, 4)), &beyond)).contains("class"));
     assert!(matches!(
@@ -75,7 +79,8 @@ fn poor_data_have_a_posterior() {
         for structure in [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LastLayerFull] {
             let settings = case.settings(structure);
             let data = [dataset("poor", x.clone().into_dyn())];
-            let machine = Laplace::<f64>::fit(&case.network, &data, &labels, &settings, &Silent::default()).expect("fits");
+            let machine =
+                Laplace::<f64>::fit(&case.network, &data, &labels, &settings, &Silent::default()).expect("fits");
             let functional = machine.predict(&case.test, &Silent::default()).expect("predicts");
             assert!(functional.variances().iter().all(|&x| x > 0.0 && x.is_finite()));
         }
