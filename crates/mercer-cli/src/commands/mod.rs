@@ -6,6 +6,7 @@ mod info;
 mod kernel;
 mod predict;
 mod train;
+mod uncertainty;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Kernel(Box<kernel::KernelArguments>),
     Predict(predict::PredictArguments),
     Train(train::TrainArguments),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -30,6 +32,7 @@ impl Command {
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }
