@@ -22,6 +22,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    mercer::linalg::memory::prefer_huge_pages();
     let arguments = Arguments::parse();
     let console = Console::new(&arguments.common);
     std::panic::set_hook(Box::new(apologise));

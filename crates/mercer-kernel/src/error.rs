@@ -42,6 +42,9 @@ pub enum KernelError {
         /// Why.
         reason: String,
     },
+    /// A classic kernel whose text or numbers are wrong.
+    #[error(transparent)]
+    Classic(#[from] crate::classic::ClassicError),
     /// The memory allowed does not suffice for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {

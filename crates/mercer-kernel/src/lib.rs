@@ -5,6 +5,7 @@
 
 pub mod activation;
 pub mod algebra;
+pub mod classic;
 pub mod direction;
 pub mod empirical;
 mod error;
@@ -22,6 +23,7 @@ pub mod store;
 
 pub use activation::{Activations, Conjugate};
 pub use algebra::{Normalised, Product, Scaled, Sum};
+pub use classic::Classic;
 pub use direction::Directions;
 pub use empirical::{Form, Kind, Ntk, Selection};
 pub use error::{KernelError, Result};

@@ -5,7 +5,7 @@ use crate::networks::Case;
 use mercer_kernel::empirical::layer_names;
 use mercer_kernel::sketch::{Spec, parse};
 use mercer_kernel::{
-    Activations, Conjugate, Directions, Features, Form, Kernel, Kind, Normalised, Ntk, Product, Real, Scaled,
+    Activations, Classic, Conjugate, Directions, Features, Form, Kernel, Kind, Normalised, Ntk, Product, Real, Scaled,
     Selection, Sketch, Sum,
 };
 use mercer_net::graph::Origin;
@@ -36,6 +36,7 @@ pub(crate) fn members<T: Real>(case: &Case) -> Vec<Member<T>> {
     let mut table = tangent_kernels(case);
     table.extend(feature_maps(case));
     table.extend(combinations(case));
+    table.extend(classic_kernels(case));
     table
 }
 
@@ -133,6 +134,35 @@ fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
         table.push(member("conjugate", Features(conjugate), None));
     }
     table
+}
+
+/// Kernels of the data alone; lengthscales fit their size, so that the matrix is not the identity.
+fn classic_kernels<T: Real>(case: &Case) -> Vec<Member<T>> {
+    let size = (case.size() as f64).sqrt();
+    let each = (0..case.size()).map(|at| (size * (1.0 + at as f64 / 1e3)).to_string()).collect::<Vec<_>>().join(",");
+    [
+        "linear()".to_owned(),
+        "polynomial(degree=2, scale=0.1)".to_owned(),
+        format!("rbf(lengthscale=[{each}])"),
+        format!("laplacian(lengthscale={})", case.size()),
+        format!("matern12(lengthscale={size})"),
+        format!("matern32(lengthscale={size})"),
+        format!("matern52(lengthscale={size})"),
+        format!("rational_quadratic(lengthscale={size}, alpha=2)"),
+        format!("periodic(lengthscale={size}, period=7)"),
+        "cosine()".to_owned(),
+        "arccosine(order=0)".to_owned(),
+        "arccosine(order=1)".to_owned(),
+        "arccosine(order=2)".to_owned(),
+        format!("(0.5 + 2*rbf(lengthscale={size}))*cosine() + 0.1*linear()"),
+    ]
+    .iter()
+    .map(|text| {
+        let expression = text.parse().expect("an expression");
+        let name: String = text.chars().take(40).collect();
+        member(&name, Classic::new(&expression, case.size()).expect("a kernel"), None)
+    })
+    .collect()
 }
 
 fn combinations<T: Real>(case: &Case) -> Vec<Member<T>> {

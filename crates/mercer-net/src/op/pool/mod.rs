@@ -252,25 +252,30 @@ mod tests {
     #[test]
     fn the_fast_path_is_the_slow_path() {
         let op = pool(Pooling::Max, &[2, 2], &[2, 2], &[0, 0], &[0, 0]);
-        // Many ties.
-        let x: Vec<f64> = (0..70).map(|i| f64::from(i * i % 3)).collect();
-        let y = values(&op, &x, &[1, 2, 5, 7]);
-        let g = op.geometry(&[1, 2, 5, 7], &[1, 2, 2, 3]);
-        assert!(g.halves());
-        let mut fast = vec![0.0; 12];
-        halves::largest(&g, &x, &mut fast);
-        assert_eq!(fast, y);
-        let dy: Vec<f64> = (1..13).map(f64::from).collect();
-        let (mut slow, mut hits, mut open) = (vec![0.0; 70], [0.0; 3], [0.0; 3]);
-        window::hits(&g, &x, &y, &mut hits, &mut open, |at, from, to, step, hits| {
-            let terms = slow[from..to].iter_mut().step_by(step).zip(hits.iter().zip(&dy[at..]));
-            terms.for_each(|(dx, (hit, dy))| *dx += hit * dy);
-        });
-        let mut fast = vec![9.0; 70];
-        halves::largest_back(&g, &x, &y, &dy, &mut fast, false);
-        assert_eq!(fast, slow);
-        halves::largest_back(&g, &x, &y, &dy, &mut fast, true);
-        assert!(fast.iter().zip(&slow).all(|(fast, slow)| *fast == 2.0 * slow));
+        // Odd sizes, rows of which several are worked on together, rows longer than what is worked on at once.
+        for [channels, height, width] in [[2, 5, 7], [3, 4, 64], [1, 2, 301]] {
+            let (rows, columns) = (height / 2, width / 2);
+            // Many ties.
+            let x: Vec<f64> = (0..channels * height * width).map(|i| (i * i % 3) as f64).collect();
+            let shape = [1, channels, height, width];
+            let y = values(&op, &x, &shape);
+            let g = op.geometry(&shape, &[1, channels, rows, columns]);
+            assert!(g.halves());
+            let mut fast = vec![0.0; y.len()];
+            halves::largest(&g, &x, &mut fast);
+            assert_eq!(fast, y);
+            let dy: Vec<f64> = (1..=y.len()).map(|i| i as f64).collect();
+            let (mut slow, mut hits, mut open) = (vec![0.0; x.len()], vec![0.0; columns], vec![0.0; columns]);
+            window::hits(&g, &x, &y, &mut hits, &mut open, |at, from, to, step, hits| {
+                let terms = slow[from..to].iter_mut().step_by(step).zip(hits.iter().zip(&dy[at..]));
+                terms.for_each(|(dx, (hit, dy))| *dx += hit * dy);
+            });
+            let mut fast = vec![9.0; x.len()];
+            halves::largest_back(&g, &x, &y, &dy, &mut fast, false);
+            assert_eq!(fast, slow);
+            halves::largest_back(&g, &x, &y, &dy, &mut fast, true);
+            assert!(fast.iter().zip(&slow).all(|(fast, slow)| *fast == 2.0 * slow));
+        }
     }
 
     #[test]
