@@ -32,6 +32,11 @@ pub trait Basis<T: Real>: Debug + Send + Sync {
     /// Writes the files that reading needs into a folder that exists, and returns the description that finds them again: a
     /// JSON object with a `type`. Names of files are the type's own and never come from the description.
     fn save(&self, folder: &Path, existing: Existing) -> Result<serde_json::Value>;
+
+    /// The network that computes these functions and its outputs per function, if they are a network's.
+    fn network(&self) -> Option<(&mercer_net::Network, usize)> {
+        None
+    }
 }
 
 /// `b(x)·W`, or `b(x)` itself without weights, of samples: `[samples · per_sample, k]`.

@@ -16,6 +16,7 @@ use crate::error::{Result, SpectralError};
 use crate::features::{self, Mapped};
 use crate::fourier::{self, Fourier};
 use crate::functions::Eigenfunctions;
+use crate::learnt::networks;
 use crate::origin::Origin;
 use crate::sections;
 use crate::spectrum::Repairs;
@@ -151,6 +152,7 @@ fn read_basis<T: Real>(
         }
         Some(fourier::TYPE) => Arc::new(Fourier::load(folder, basis, inputs)?),
         Some(features::TYPE) => Arc::new(Mapped::load(folder, basis, inputs, rebuilt()?.and_then(|built| built.map))?),
+        Some(networks::TYPE) => Arc::new(networks::load(folder, basis)?),
         other => {
             let reason = format!("there is no basis of type {other:?}");
             return Err(SpectralError::folder(&folder.join(DESCRIPTION), reason));

@@ -35,6 +35,19 @@ impl<T: Real> Eigenfunctions<T> {
     /// # Errors
     /// [`SpectralError::Setting`] if sizes do not fit, or a number is not finite.
     pub fn new(values: &[f64], basis: Arc<dyn Basis<T>>, weights: Array2<T>) -> Result<Self> {
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+        Self::ordered(values, basis, weights, &order)
+    }
+
+    /// As [`new`](Self::new), in the order of a method whose functions have one of their own: values then descend only as far
+    /// as they have converged.
+    pub(crate) fn in_given_order(values: &[f64], basis: Arc<dyn Basis<T>>, weights: Array2<T>) -> Result<Self> {
+        let order: Vec<usize> = (0..values.len()).collect();
+        Self::ordered(values, basis, weights, &order)
+    }
+
+    fn ordered(values: &[f64], basis: Arc<dyn Basis<T>>, weights: Array2<T>, order: &[usize]) -> Result<Self> {
         if weights.dim() != (basis.n_functions(), values.len()) {
             return Err(SpectralError::Setting(format!(
                 "weights of shape {:?} do not combine {} basis functions into {}",
@@ -46,12 +59,10 @@ impl<T: Real> Eigenfunctions<T> {
         if !values.iter().all(|v| v.is_finite()) || !weights.iter().all(|w| w.is_finite()) {
             return Err(SpectralError::Setting("an eigenvalue or a weight is not a finite number".to_owned()));
         }
-        let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
         let negative = values.iter().filter(|v| **v < 0.0).count();
         let most_negative = values.iter().copied().fold(0.0, f64::min);
         let repairs = Repairs { negative, most_negative, ..Repairs::default() };
-        let (sorted, weights) = (order.iter().map(|&j| values[j].max(0.0)).collect(), weights.select(Axis(1), &order));
+        let (sorted, weights) = (order.iter().map(|&j| values[j].max(0.0)).collect(), weights.select(Axis(1), order));
         Ok(Self { values: sorted, basis, weights, repairs, notes: Map::new(), origin: None })
     }
 

@@ -27,6 +27,7 @@ mod folder;
 mod fourier;
 mod functions;
 mod landmarks;
+pub mod learnt;
 mod nystrom;
 mod origin;
 mod samples;
