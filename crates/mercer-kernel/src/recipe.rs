@@ -2,10 +2,13 @@
 
 use crate::activation::{Activations, Conjugate};
 use crate::algebra::Normalised;
+use crate::classic::{Classic, Expression};
 use crate::empirical::{Choice, Kind, Ntk, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{FeatureMap, Features};
+use crate::infinite::{Limit, Of, Rule};
 use crate::kernel::{Kernel, Real};
+use crate::montecarlo::{Ensemble, MonteCarlo, RandomNetworks};
 use crate::sketch::{Sketch, Spec};
 use mercer_net::Network;
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,8 @@ use std::sync::Arc;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Recipe {
+    /// A classic kernel by its formula, as `rbf(lengthscale=1.5)`.
+    Classic(String),
     /// The empirical NTK of a network.
     Tangent {
         /// Of which outputs.
@@ -38,6 +43,27 @@ pub enum Recipe {
     },
     /// The features at these nodes.
     Embedding(Vec<String>),
+    /// The limit of infinite width.
+    Limit {
+        /// NNGP or NTK.
+        of: Of,
+        /// The distribution of the weights.
+        rule: Rule,
+    },
+    /// The mean over random networks.
+    MonteCarlo {
+        /// NNGP or NTK.
+        of: Of,
+        /// The distribution of the weights.
+        rule: Rule,
+        /// How many networks.
+        networks: usize,
+        /// Of the random numbers.
+        seed: u64,
+        /// With the standard errors beside the kernel.
+        #[serde(default)]
+        errors: bool,
+    },
     /// Divided by `√(κ(x,x)·κ(x',x'))`.
     Normalised(Box<Recipe>),
 }
@@ -64,8 +90,9 @@ impl Recipe {
     /// Whether it is the kernel of a network.
     pub fn needs_network(&self) -> bool {
         match self {
-            Self::Tangent { .. } | Self::Sketch(_) | Self::Conjugate { .. } | Self::Embedding(_) => true,
+            Self::Classic(_) => false,
             Self::Normalised(inner) => inner.needs_network(),
+            _ => true,
         }
     }
 
@@ -77,6 +104,17 @@ impl Recipe {
         let needed =
             || network.ok_or_else(|| KernelError::Setting("this kernel is of a network, which is missing".to_owned()));
         Ok(match self {
+            Self::Classic(formula) => {
+                let expression: Expression = formula.parse()?;
+                let [shape] = shapes else {
+                    return Err(KernelError::Setting(format!(
+                        "{formula} is a kernel of one input, not of {}",
+                        shapes.len()
+                    )));
+                };
+                let kernel = Classic::new(&expression, shape.iter().product())?;
+                Built { kernel: Arc::new(kernel), map: None, choices: Vec::new() }
+            }
             Self::Tangent { kind, selection, by_layer } => {
                 let ntk = Ntk::of(needed()?, shapes, *kind, selection)?;
                 let ntk = if *by_layer { ntk.by_layer() } else { ntk };
@@ -92,6 +130,22 @@ impl Recipe {
                 let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
                 Built::of_map(Activations::new(needed()?, shapes, &nodes)?)
             }
+            Self::Limit { of, rule } => Built {
+                kernel: Arc::new(Limit::of_network(needed()?, shapes, rule, *of)?),
+                map: None,
+                choices: Vec::new(),
+            },
+            Self::MonteCarlo { of, rule, networks, seed, errors } => {
+                let ensemble = Arc::new(Ensemble::new(needed()?, shapes, rule, *seed)?);
+                let drawn = || RandomNetworks::new(Arc::clone(&ensemble), *networks);
+                let kernel = MonteCarlo::of(drawn()?, *of)?;
+                let kernel = if *errors { kernel.with_errors()? } else { kernel };
+                let map: Option<Arc<dyn FeatureMap<T>>> = match of {
+                    Of::Nngp => Some(Arc::new(drawn()?)),
+                    Of::Ntk => None,
+                };
+                Built { kernel: Arc::new(kernel), map, choices: Vec::new() }
+            }
             Self::Normalised(inner) => {
                 let built = inner.build(network, shapes)?;
                 Built { kernel: Arc::new(Normalised::new(built.kernel)), map: None, ..built }
@@ -105,6 +159,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_formula_is_a_recipe() {
+        let recipe = Recipe::Classic("2*rbf(lengthscale=1.5)".to_owned());
+        let text = serde_json::to_string(&recipe).expect("writes");
+        let read: Recipe = serde_json::from_str(&text).expect("reads");
+        assert!(!read.needs_network());
+        let kernel = read.build::<f64>(None, &[vec![2, 3]]).expect("builds").kernel;
+        let block = kernel.prepare(&[&[0.5; 6]], 1).expect("prepares");
+        assert_eq!(kernel.diagonal(&block), [2.0]);
+        assert!(read.build::<f64>(None, &[vec![2], vec![3]]).is_err());
+        assert!(Recipe::Classic("rbf(".to_owned()).build::<f64>(None, &[vec![2]]).is_err());
+    }
+
+    #[test]
     fn a_recipe_builds_the_same_kernel_after_a_round_trip() {
         let network = mercer_net::arch::Mlp::new(2, &[5], 3).build(0).expect("builds");
         let tangent = Recipe::Tangent { kind: Kind::Trace, selection: Selection::default(), by_layer: false };
@@ -112,6 +179,8 @@ mod tests {
             tangent.clone(),
             Recipe::Normalised(Box::new(tangent)),
             Recipe::Conjugate { output: None, bias: true },
+            Recipe::Limit { of: Of::Ntk, rule: Rule::ntk(1.4, 0.1) },
+            Recipe::MonteCarlo { of: Of::Nngp, rule: Rule::ntk(1.4, 0.1), networks: 3, seed: 1, errors: false },
             Recipe::Sketch(Spec::new(crate::sketch::Method::Gaussian, 8, Kind::Pseudo)),
         ];
         for recipe in recipes {

@@ -1,7 +1,7 @@
 //! Where a kernel comes from: a network file, the description of an architecture, or a formula.
 
-use crate::failure::Failure;
-use crate::options::{ParameterOptions, open_architecture, open_network};
+use crate::failure::{AboutNetwork, Failure};
+use crate::options::{DataOptions, ParameterOptions, Samples, open_architecture, open_network};
 use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::net::Network;
 use mercer::net::arch::Initialisation;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// What the kernel is of.
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-pub(super) struct SourceOptions {
+#[group(multiple = false)]
+pub(crate) struct SourceOptions {
     /// The network
     #[arg(long, value_name = "MODEL.onnx")]
     net: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct SourceOptions {
 }
 
 /// An opened source.
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A file with trained weights.
     Trained(Network),
     /// An architecture, with the initialisation that its description names.
@@ -35,22 +35,27 @@ pub(super) enum Source {
 }
 
 impl SourceOptions {
+    /// Whether there is one.
+    pub(crate) fn is_given(&self) -> bool {
+        self.file().is_some() || self.kernel.is_some()
+    }
+
     /// The file or the formula, for messages.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.file().or(self.kernel.as_deref().map(Path::new)).unwrap_or(Path::new("network"))
     }
 
     /// The file, if there is one.
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.net.as_deref().or(self.arch.as_deref())
     }
 
     /// The formula, if there is one.
-    pub(super) fn formula(&self) -> Option<&str> {
+    pub(crate) fn formula(&self) -> Option<&str> {
         self.kernel.as_deref()
     }
 
-    pub(super) fn open(&self, parameters: &ParameterOptions, seed: u64) -> Result<Source, Failure> {
+    pub(crate) fn open(&self, parameters: &ParameterOptions, seed: u64) -> Result<Source, Failure> {
         if let Some(text) = &self.kernel {
             let wrong = |error: ClassicError| {
                 Failure::new(format!("--kernel, {error}")).hint("`mercer kernel --help` lists the kernels")
@@ -58,6 +63,8 @@ impl SourceOptions {
             return text.parse().map(Source::Formula).map_err(wrong);
         }
         match &self.arch {
+            None if self.net.is_none() => Err(Failure::new("there is neither a network nor a kernel")
+                .hint("--net MODEL.onnx, --arch FILE.toml or --kernel FORMULA")),
             None => Ok(Source::Trained(open_network(self.path(), parameters)?)),
             Some(_) if parameters.is_given() => {
                 Err(Failure::new("--include and --exclude are for --net: all weights of an --arch are parameters"))
@@ -71,7 +78,7 @@ impl SourceOptions {
 }
 
 impl Source {
-    pub(super) fn network(&self) -> Option<&Network> {
+    pub(crate) fn network(&self) -> Option<&Network> {
         match self {
             Self::Trained(network) | Self::Described(network, _) => Some(network),
             Self::Formula(_) => None,
@@ -79,10 +86,26 @@ impl Source {
     }
 
     /// How weights are drawn if nothing else is said.
-    pub(super) fn initialisation(&self) -> Initialisation {
+    pub(crate) fn initialisation(&self) -> Initialisation {
         match self {
             Self::Trained(_) | Self::Formula(_) => Initialisation::default(),
             Self::Described(_, initialisation) => *initialisation,
+        }
+    }
+
+    /// Opens what the user wrote after a flag, for the network's inputs or as one set of samples.
+    pub(crate) fn samples(&self, flag: &str, texts: &[String], options: &DataOptions) -> Result<Samples, Failure> {
+        match self.network() {
+            Some(network) => Samples::given(flag, texts, options, network),
+            None => Samples::plain(flag, texts, options),
+        }
+    }
+
+    /// Tells that the network is not made for such samples, before anything else is done.
+    pub(crate) fn check_shapes(&self, shapes: &[Vec<usize>], path: &Path) -> Result<(), Failure> {
+        match self.network() {
+            Some(network) => network.graph(shapes).map(|_| ()).about(path),
+            None => Ok(()),
         }
     }
 }
