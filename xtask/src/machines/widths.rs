@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
 fn one(width: usize, seed: u64) -> Fallible<[f64; 3]> {
     let (train, test) = digits::split()?;
     let rows = |set: &digits::Digits, n: usize| -> Fallible<Array2<f64>> {
-        let pixels = set.pixels()?.mapv(|value| f64::from(value) / 16.0);
+        let pixels = set.pixels()?.mapv(f64::from);
         let size = pixels.len() / pixels.shape()[0];
         Ok(pixels.slice(s![..n, .., ..]).to_owned().into_shape_with_order((n, size))?)
     };
@@ -62,7 +62,7 @@ fn one(width: usize, seed: u64) -> Fallible<[f64; 3]> {
     let frobenius = frobenius_difference(spread.view(), theta.view())?;
     let (top, other) = (spectrum_summary(theta.view())?.largest, spectrum_summary(small.view())?.largest);
     // f_lin(z) = f(z) + Θ(z, X)·Θ(X, X)⁻¹·(y − f(X)), with the targets one-hot.
-    let labels = train.labels().indices()[..60].to_vec();
+    let labels = train.classes.indices()[..60].to_vec();
     let targets = Array2::from_shape_fn((60, CLASSES), |(i, c)| f64::from(u8::from(labels[i] == c)));
     let (start, start_z) = (outputs(&network, &x)?, outputs(&network, &z)?);
     let residual = &targets - &start;
