@@ -6,6 +6,7 @@
 
 mod cases;
 mod limits;
+mod machines;
 mod peer;
 mod table;
 mod threads;
@@ -74,7 +75,7 @@ fn main() {
     // Everything but the last table is measured on one thread.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("a thread starts");
     let mut lines = Vec::new();
-    for make in cases::all().into_iter().chain(limits::all()) {
+    for make in cases::all().into_iter().chain(limits::all()).chain(machines::all()) {
         let mut case = make();
         if case.name.contains(&only) {
             lines.push(measure(&mut case, rounds, &mut peer));
