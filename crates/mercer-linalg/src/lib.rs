@@ -10,6 +10,7 @@
 //! | [`cholesky`] | `A + σI = L·Lᵀ`, with the jitter `σ` that was needed |
 //! | [`symmetric_eigen`] | `A = U·diag(λ)·Uᵀ`, largest first |
 //! | [`top_eigen`], [`Lanczos`] | the largest eigenpairs, of a matrix or a [`LinearOperator`] |
+//! | [`Randomised`] | approximations of them from a few products with a block of vectors |
 //! | [`conjugate_gradient`], [`ConjugateGradient`] | the solution of `(A + σI)·x = b`, through products with `A` alone |
 //! | [`PivotedCholesky`] | `A ≈ F·Fᵀ` of low rank, from few columns of `A` |
 //! | [`thin_svd`], [`thin_qr`] | `A = U·diag(σ)·Vᵀ`, `A = Q·R` |
@@ -36,7 +37,7 @@ pub mod verify;
 
 pub use cholesky::{Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_with_ladder, solve_triangular};
 pub use conjugate_gradient::{BlockSolution, ConjugateGradient, Preconditioner, Solution, conjugate_gradient};
-pub use eigen::{Eigen, Lanczos, LinearOperator, TopEigen, symmetric_eigen, top_eigen};
+pub use eigen::{Eigen, Lanczos, LinearOperator, Randomised, TopEigen, symmetric_eigen, top_eigen};
 pub use error::{Error, Result};
 pub use input::{check_finite, check_symmetric};
 pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};

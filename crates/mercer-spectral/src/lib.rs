@@ -1,1 +1,48 @@
-//! Eigenvalues and eigenfunctions of kernels.
+//! Eigenvalues and eigenfunctions of kernels: `κ(x, x') = Σ_j μ_j ψ_j(x) ψ_j(x')`.
+//!
+//! Every method ends in [`Eigenfunctions`]: values, and functions that can be evaluated on new data. The functions are
+//! linear combinations of a [`Basis`], `ψ(x) = b(x)·W`: sections of the kernel at landmarks (Nyström), random features, or
+//! networks. What is known at the data alone, the eigenvectors of a matrix, is a [`Spectrum`].
+//!
+//! # Conventions
+//!
+//! With `R` rows of the Gram matrix `K` (samples, or samples times outputs for a matrix-valued kernel) and its eigenpairs
+//! `K u = λ u`, `‖u‖ = 1`,
+//!
+//! ```text
+//! μ = λ / R        ψ(x_n) = √R · u_n        hence (1/R) Σ_n ψ_i(x_n) ψ_j(x_n) = δ_ij
+//! ```
+//!
+//! Values descend. The sign of a function is such that it is positive at the first row where its magnitude is at least half of
+//! its largest: unlike "the largest entry is positive", this does not flip when two entries of opposite sign are equally
+//! large, as those of odd functions on symmetric data are. Eigenvalues that rounding explains are dropped, and what is
+//! dropped or clipped is counted in [`Repairs`].
+
+mod basis;
+mod compare;
+mod error;
+mod exact;
+mod features;
+mod folder;
+mod fourier;
+mod functions;
+mod landmarks;
+pub mod learnt;
+mod nystrom;
+mod origin;
+mod samples;
+mod sections;
+mod spectrum;
+
+pub use basis::{Basis, on_data};
+pub use compare::{Comparison, integral_residuals};
+pub use error::{Result, SpectralError};
+pub use exact::{Solver, exact, extend, gram_matrix, trace};
+pub use features::{Mapped, of_features};
+pub use fourier::{Density, Fourier, FourierSpec};
+pub use functions::Eigenfunctions;
+pub use landmarks::Landmarks;
+pub use nystrom::{Measure, Nystrom, NystromFit};
+pub use origin::Origin;
+pub use sections::Sections;
+pub use spectrum::{Repairs, Spectrum, orient};

@@ -6,9 +6,11 @@
 
 mod lanczos;
 mod operator;
+mod randomised;
 
 pub use lanczos::{Lanczos, TopEigen, top_eigen};
 pub use operator::LinearOperator;
+pub use randomised::Randomised;
 
 use crate::matmul::{lend, lend_mut};
 use crate::verify::{self, Depth};

@@ -1,5 +1,5 @@
 use crate::references::{product, random, skew};
-use mercer_linalg::{Error, Lanczos, LinearOperator, symmetric_eigen, syrk, top_eigen};
+use mercer_linalg::{Error, Lanczos, LinearOperator, Randomised, symmetric_eigen, syrk, top_eigen};
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, array};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -131,4 +131,24 @@ fn an_operator_that_breaks_names_the_row_and_the_application() {
     }
     let error = Lanczos::new(3).run(&Breaks(Cell::new(0))).unwrap_err();
     assert!(matches!(error, Error::NotFinite { row: 17, column: 4, .. }), "{error}");
+}
+
+/// Randomised subspace iteration against the dense decomposition: eigenvalues fall by half, so that after five products the
+/// eleventh and later ones are 2⁻⁵⁵ of what they were beside the first.
+#[test]
+fn randomised_iteration_finds_the_top_of_a_falling_spectrum() {
+    let n = 80;
+    let values: Vec<f64> = (0..n).map(|i| 0.5f64.powi(i)).collect();
+    let top = Randomised::new(5).run(&Diagonal(values.clone())).unwrap();
+    assert_values(&top.values, &values[..5]);
+    assert!(top.residuals.iter().all(|r| *r <= 1e-9), "{}", top.residuals);
+    let again = Randomised::new(5).seed(1).run(&Diagonal(values.clone())).unwrap();
+    assert!(again.vectors != top.vectors && (again.values[4] - top.values[4]).abs() < 1e-12);
+    assert!(matches!(Randomised::new(81).run(&Diagonal(values)), Err(Error::TooManyComponents { .. })));
+    // A matrix without rank, and one of rank one.
+    assert!(Randomised::new(3).run(&Array2::<f64>::zeros((20, 20))).unwrap().values.iter().all(|v| *v == 0.0));
+    let one = Randomised::new(3).run(&Array2::<f64>::ones((20, 20))).unwrap();
+    assert!((one.values[0] - 20.0).abs() < 1e-12 && one.values[1].abs() < 1e-12);
+    let broken = Array2::from_elem((5, 5), f64::NAN);
+    assert!(matches!(Randomised::new(1).run(&broken), Err(Error::NotFinite { .. })));
 }

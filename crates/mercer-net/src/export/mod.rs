@@ -7,4 +7,4 @@ mod proto;
 mod tensors;
 
 pub use onnx::onnx;
-pub(crate) use tensors::{TensorFile, Tensors};
+pub use tensors::{TensorFile, Tensors};

@@ -9,15 +9,16 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Arrays to be written.
+/// Arrays to be written as one safetensors file: what a run needs to go on.
 #[derive(Debug, Default)]
-pub(crate) struct Tensors {
+pub struct Tensors {
     arrays: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
     notes: HashMap<String, String>,
 }
 
 impl Tensors {
-    pub(crate) fn push<T: Element>(&mut self, name: impl Into<String>, shape: &[usize], values: &[T]) {
+    /// Adds an array in the precision that it has.
+    pub fn push<T: Element>(&mut self, name: impl Into<String>, shape: &[usize], values: &[T]) {
         let single = T::NAME == "f32";
         let mut bytes = Vec::with_capacity(values.len() * if single { 4 } else { 8 });
         for value in values {
@@ -32,11 +33,12 @@ impl Tensors {
     }
 
     /// Text that goes into the header.
-    pub(crate) fn note(&mut self, key: &str, text: String) {
+    pub fn note(&mut self, key: &str, text: String) {
         self.notes.insert(key.to_owned(), text);
     }
 
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+    /// Replaces a file atomically.
+    pub fn write(&self, path: &Path) -> Result<()> {
         let refuse = |error| NetError::Setting(format!("{}: {error}", path.display()));
         let mut views = Vec::with_capacity(self.arrays.len());
         for (name, dtype, shape, bytes) in &self.arrays {
@@ -48,14 +50,16 @@ impl Tensors {
     }
 }
 
-/// A file that was read.
-pub(crate) struct TensorFile {
+/// A safetensors file that was read. Nothing in it is trusted.
+#[derive(Debug)]
+pub struct TensorFile {
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
 impl TensorFile {
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|source| NetError::Io { path: path.to_owned(), source })?;
         let file = Self { path: path.to_owned(), bytes };
         file.open()?;
@@ -71,13 +75,14 @@ impl TensorFile {
     }
 
     /// A text of the header.
-    pub(crate) fn note(&self, key: &str) -> Result<Option<String>> {
+    pub fn note(&self, key: &str) -> Result<Option<String>> {
         let (_, header): (usize, Metadata) =
             SafeTensors::read_metadata(&self.bytes).map_err(|error| self.broken(error))?;
         Ok(header.metadata().as_ref().and_then(|notes| notes.get(key).cloned()))
     }
 
-    pub(crate) fn names(&self) -> Result<Vec<String>> {
+    /// The names of its tensors.
+    pub fn names(&self) -> Result<Vec<String>> {
         Ok(self.open()?.names().into_iter().map(str::to_owned).collect())
     }
 
@@ -86,7 +91,7 @@ impl TensorFile {
     }
 
     /// A tensor of this shape, in the precision it has in the file (halves become single).
-    pub(crate) fn values(&self, name: &str, shape: &[usize]) -> Result<Values> {
+    pub fn values(&self, name: &str, shape: &[usize]) -> Result<Values> {
         let file = self.open()?;
         let view = file.tensor(name).map_err(|_| self.error(name, "is missing"))?;
         if view.shape() != shape {

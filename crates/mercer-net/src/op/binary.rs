@@ -130,14 +130,8 @@ impl Op for Binary {
 impl<T: Element> Kernel<T> for Binary {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (a, b, shape) = (call.arg(0), call.arg(1), call.result().shape);
-        let loops = Loops::broadcast(shape, [a.shape, b.shape]);
-        let size = crate::shape::numel(shape);
-        with_function!(self.0, |f| {
-            for sample in 0..call.n_results() {
-                let (a, b, y) = (a.sample(sample), b.sample(sample), &mut y[sample * size..(sample + 1) * size]);
-                zip(&loops, a, b, y, f);
-            }
-        });
+        let loops = Loops::over_samples(shape, [(a.shape, a.batched), (b.shape, b.batched)], call.n_results());
+        with_function!(self.0, |f| zip(&loops, a.data, b.data, y, f));
     }
 
     fn vjp(
@@ -174,6 +168,25 @@ impl<T: Element> Kernel<T> for Binary {
         }
     }
 
+    fn accumulate(&self, call: &Call<'_, T>, dy: &[T], which: usize, dx: &mut [T], scratch: &mut Scratch<T>) -> bool {
+        let (a, b, shape) = (call.arg(0), call.arg(1), call.result().shape);
+        let own = call.arg(which);
+        if matches!((self.0, which), (Combine::Add, _) | (Combine::Sub, 0)) {
+            let reduce = Loops::over_samples(shape, [(own.shape, false)], call.samples);
+            add_reduced(&reduce, dy, None, dx);
+            return true;
+        }
+        let loops = Loops::broadcast(shape, [a.shape, b.shape]);
+        let reduce = Loops::broadcast(shape, [own.shape]);
+        let size = crate::shape::numel(shape);
+        let [partial] = scratch.take([size]);
+        for (sample, dy) in dy.chunks_exact(size.max(1)).enumerate() {
+            with_partial!(self.0, which, |f| zip(&loops, a.sample(sample), b.sample(sample), partial, f));
+            add_reduced(&reduce, dy, Some(partial), dx);
+        }
+        true
+    }
+
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>) {
         let (a, b, shape) = (call.arg(0), call.arg(1), call.result().shape);
         let loops = Loops::broadcast(shape, [a.shape, b.shape]);
@@ -198,56 +211,66 @@ impl<T: Element> Kernel<T> for Binary {
 
 /// `y = f(a, b)` over broadcast operands.
 fn zip<T: Element>(loops: &Loops<2>, a: &[T], b: &[T], y: &mut [T], f: impl Fn(T, T) -> T) {
-    loops.runs(|start, length, [at_a, at_b], strides| {
-        let y = &mut y[start..start + length];
-        dispatch(
-            #[inline(always)]
-            || match strides {
-                [1, 1] => {
-                    let pairs = a[at_a..at_a + length].iter().zip(&b[at_b..at_b + length]);
-                    y.iter_mut().zip(pairs).for_each(|(y, (&a, &b))| *y = f(a, b));
-                }
-                [1, 0] => {
-                    let b = b[at_b];
-                    y.iter_mut().zip(&a[at_a..at_a + length]).for_each(|(y, &a)| *y = f(a, b));
-                }
-                [0, 1] => {
-                    let a = a[at_a];
-                    y.iter_mut().zip(&b[at_b..at_b + length]).for_each(|(y, &b)| *y = f(a, b));
-                }
-                [step_a, step_b] => {
-                    for (i, y) in y.iter_mut().enumerate() {
-                        *y = f(a[at_a + i * step_a], b[at_b + i * step_b]);
+    dispatch(
+        #[inline(always)]
+        || {
+            loops.runs(
+                #[inline(always)]
+                |start, length, [at_a, at_b], strides| {
+                    let y = &mut y[start..start + length];
+                    match strides {
+                        [1, 1] => {
+                            let pairs = a[at_a..at_a + length].iter().zip(&b[at_b..at_b + length]);
+                            y.iter_mut().zip(pairs).for_each(|(y, (&a, &b))| *y = f(a, b));
+                        }
+                        [1, 0] => {
+                            let b = b[at_b];
+                            y.iter_mut().zip(&a[at_a..at_a + length]).for_each(|(y, &a)| *y = f(a, b));
+                        }
+                        [0, 1] => {
+                            let a = a[at_a];
+                            y.iter_mut().zip(&b[at_b..at_b + length]).for_each(|(y, &b)| *y = f(a, b));
+                        }
+                        [step_a, step_b] => {
+                            for (i, y) in y.iter_mut().enumerate() {
+                                *y = f(a[at_a + i * step_a], b[at_b + i * step_b]);
+                            }
+                        }
                     }
-                }
-            },
-        );
-    });
+                },
+            );
+        },
+    );
 }
 
 /// Adds `dy` (times `weight`) to the operand it was broadcast from, summing over the broadcast axes.
 pub(super) fn add_reduced<T: Element>(loops: &Loops<1>, dy: &[T], weight: Option<&[T]>, dx: &mut [T]) {
-    loops.runs(|start, length, [offset], [stride]| {
-        let dy = &dy[start..start + length];
-        let weight = weight.map(|w| &w[start..start + length]);
-        dispatch(
-            #[inline(always)]
-            || match (stride, weight) {
-                (0, None) => dx[offset] += total(dy),
-                (0, Some(w)) => dx[offset] += dot(dy, w),
-                (1, None) => dx[offset..offset + length].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy),
-                (1, Some(w)) => {
-                    let terms = dy.iter().zip(w);
-                    dx[offset..offset + length].iter_mut().zip(terms).for_each(|(dx, (&dy, &w))| *dx += dy * w);
-                }
-                _ => {
-                    for (i, &dy) in dy.iter().enumerate() {
-                        dx[offset + i * stride] += weight.map_or(dy, |w| dy * w[i]);
+    dispatch(
+        #[inline(always)]
+        || {
+            loops.runs(
+                #[inline(always)]
+                |start, length, [offset], [stride]| {
+                    let dy = &dy[start..start + length];
+                    let weight = weight.map(|w| &w[start..start + length]);
+                    match (stride, weight) {
+                        (0, None) => dx[offset] += total(dy),
+                        (0, Some(w)) => dx[offset] += dot(dy, w),
+                        (1, None) => dx[offset..offset + length].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy),
+                        (1, Some(w)) => {
+                            let terms = dy.iter().zip(w);
+                            dx[offset..offset + length].iter_mut().zip(terms).for_each(|(dx, (&dy, &w))| *dx += dy * w);
+                        }
+                        _ => {
+                            for (i, &dy) in dy.iter().enumerate() {
+                                dx[offset + i * stride] += weight.map_or(dy, |w| dy * w[i]);
+                            }
+                        }
                     }
-                }
-            },
-        );
-    });
+                },
+            );
+        },
+    );
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `Concat`: operands one after the other along an axis. Operands that all samples share are repeated for each.
 
 use super::axes::{check_axis, check_rank};
+use super::linear::{add_rows, copy_rows};
 use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Batch, Meta, Mixes, Position};
 use crate::shape::{around, numel};
-use mercer_linalg::simd::dispatch;
 
 /// Joins any number of operands along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,27 +84,23 @@ impl Op for Concat {
     }
 }
 
-/// Copies rows of `length` from one array to another; each has its own offset and distance between rows.
-fn copy_rows<T: Copy>(rows: usize, length: usize, from: (&[T], usize, usize), to: (&mut [T], usize, usize)) {
-    for row in 0..rows {
-        let source = &from.0[from.1 + row * from.2..][..length];
-        to.0[to.1 + row * to.2..][..length].copy_from_slice(source);
-    }
-}
-
 impl<T: Element> Kernel<T> for Concat {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let shape = call.result().shape;
         let (size, (outer, joined, inner)) = (numel(shape), around(shape, self.axis));
-        for sample in 0..call.n_results() {
-            let y = &mut y[sample * size..(sample + 1) * size];
-            let mut offset = 0;
-            for which in 0..call.n_args() {
-                let x = call.arg(which);
-                let row = x.shape[self.axis] * inner;
-                copy_rows(outer, row, (x.sample(sample), 0, row), (&mut *y, offset, joined * inner));
-                offset += row;
+        let (samples, mut offset) = (call.n_results(), 0);
+        for which in 0..call.n_args() {
+            let x = call.arg(which);
+            let row = x.shape[self.axis] * inner;
+            if x.batched {
+                // The rows of all samples are evenly spaced.
+                copy_rows(samples * outer, row, (x.data, 0, row), (&mut *y, offset, joined * inner));
+            } else {
+                for y in y.chunks_exact_mut(size.max(1)) {
+                    copy_rows(outer, row, (x.data, 0, row), (y, offset, joined * inner));
+                }
             }
+            offset += row;
         }
     }
 
@@ -119,25 +115,12 @@ impl<T: Element> Kernel<T> for Concat {
         _: &mut Scratch<T>,
     ) {
         let shape = call.result().shape;
-        let (size, (outer, joined, inner)) = (numel(shape), around(shape, self.axis));
+        let (outer, joined, inner) = around(shape, self.axis);
         let offset: usize = (0..which).map(|before| call.arg(before).shape[self.axis] * inner).sum();
         let row = call.arg(which).shape[self.axis] * inner;
-        for at in 0..call.samples * seeds {
-            let (dy, dx) = (&dy[at * size..(at + 1) * size], &mut dx[at * outer * row..(at + 1) * outer * row]);
-            if !add {
-                copy_rows(outer, row, (dy, offset, joined * inner), (dx, 0, row));
-                continue;
-            }
-            dispatch(
-                #[inline(always)]
-                || {
-                    for index in 0..outer {
-                        let dy = &dy[offset + index * joined * inner..][..row];
-                        dx[index * row..][..row].iter_mut().zip(dy).for_each(|(dx, &dy)| *dx += dy);
-                    }
-                },
-            );
-        }
+        let rows = call.samples * seeds * outer;
+        let from = (dy, offset, joined * inner);
+        if add { add_rows(rows, row, from, (dx, 0, row)) } else { copy_rows(rows, row, from, (dx, 0, row)) }
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {

@@ -1,5 +1,7 @@
 //! Nested loops over broadcast operands, with as few and as long inner runs as the shapes allow.
 
+use crate::shape::numel;
+
 /// The largest rank a primitive works on.
 pub(crate) const MAX_RANK: usize = 8;
 
@@ -8,14 +10,17 @@ pub(crate) const MAX_RANK: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loops<const K: usize> {
     rank: usize,
-    sizes: [usize; MAX_RANK],
-    strides: [[usize; MAX_RANK]; K],
+    sizes: [usize; AXES],
+    strides: [[usize; AXES]; K],
 }
+
+/// The axes of a value, and one for the samples.
+const AXES: usize = MAX_RANK + 1;
 
 impl<const K: usize> Loops<K> {
     /// From strides per operand, aligned with `shape`.
     pub(crate) fn strided(shape: &[usize], strides: [&[usize]; K]) -> Self {
-        let mut loops = Self { rank: 0, sizes: [1; MAX_RANK], strides: [[0; MAX_RANK]; K] };
+        let mut loops = Self { rank: 0, sizes: [1; AXES], strides: [[0; AXES]; K] };
         for axis in 0..shape.len() {
             loops.push(shape[axis], std::array::from_fn(|k| strides[k][axis]));
         }
@@ -34,6 +39,17 @@ impl<const K: usize> Loops<K> {
             }
         }
         Self::strided(shape, std::array::from_fn(|k| &strides[k][..shape.len()]))
+    }
+
+    /// The same for many samples: those operands that each sample has its own of go on by their size from one to the next.
+    pub(crate) fn over_samples(shape: &[usize], operands: [(&[usize], bool); K], samples: usize) -> Self {
+        let mut loops = Self { rank: 0, sizes: [1; AXES], strides: [[0; AXES]; K] };
+        loops.push(samples, operands.map(|(operand, batched)| if batched { numel(operand) } else { 0 }));
+        let one = Self::broadcast(shape, operands.map(|(operand, _)| operand));
+        for axis in 0..one.rank {
+            loops.push(one.sizes[axis], std::array::from_fn(|k| one.strides[k][axis]));
+        }
+        loops.finish()
     }
 
     fn push(&mut self, size: usize, strides: [usize; K]) {
@@ -69,7 +85,7 @@ impl<const K: usize> Loops<K> {
         if length == 0 {
             return;
         }
-        let mut index = [0usize; MAX_RANK];
+        let mut index = [0usize; AXES];
         let mut offsets = [0usize; K];
         for run in 0..outer {
             body(run * length, length, offsets, strides);

@@ -102,6 +102,12 @@ impl Op for Slice {
 }
 
 impl Linear for Slice {
+    fn piece(&self, x_shape: &[usize]) -> Option<usize> {
+        let mut pieces = (0, 0);
+        self.runs(x_shape, |from, _, _| pieces = (pieces.0 + 1, from));
+        (pieces.0 == 1).then_some(pieces.1)
+    }
+
     fn forward<T: Element>(&self, x: &[T], x_shape: &[usize], y: &mut [T], _: &[usize]) {
         self.runs(x_shape, |from, to, length| match length {
             1 => y[to] = x[from],

@@ -364,6 +364,16 @@ impl<T: Element> Kernel<T> for Unary {
             // By far the most common case needs no memory for its slopes.
             return scaled(x.data, dy, dx, add, |x, dy| if x > T::zero() { dy } else { T::zero() });
         }
+        if seeds == 1 && x.batched {
+            // Samples need not be told apart; the slopes of a piece stay in the first-level cache.
+            let mut slope = [T::zero(); PIECE];
+            for (start, dx) in (0..).step_by(PIECE).zip(dx.chunks_mut(PIECE)) {
+                let (range, slope) = (start..start + dx.len(), &mut slope[..dx.len()]);
+                self.0.slopes(&x.data[range.clone()], &y.data[range.clone()], slope);
+                scaled(slope, &dy[range], dx, add, |s, dy| dy * s);
+            }
+            return;
+        }
         let [slope] = scratch.take([size]);
         for sample in 0..call.samples {
             self.0.slopes(x.sample(sample), y.sample(sample), slope);

@@ -1,0 +1,92 @@
+//! Two classic kernels on the line (NeuralEF, section 4.1): learnt functions beside the exact ones, before and after the finish.
+
+use crate::problem::{POLYNOMIAL, Problem, RBF};
+use crate::{Options, Outcome};
+use mercer_linalg::Scalar;
+use mercer_net::Network;
+use mercer_net::arch::{Activation, Mlp};
+use mercer_net::progress::Silent;
+use mercer_net::train::{Decay, Schedule};
+use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Nesting, Settings, side_by_side};
+use mercer_spectral::{Comparison, Eigenfunctions};
+use std::time::Instant;
+
+/// Functions that are learnt.
+const FUNCTIONS: usize = 10;
+
+/// `k` networks 1-32-32-1, or one with `k` outputs.
+pub(crate) fn networks(shared: bool, seed: u64) -> Result<Network, Box<dyn std::error::Error>> {
+    let mlp = |outputs: usize, seed: u64| Mlp::new(1, &[32, 32], outputs).activation(Activation::SinCos).build(seed);
+    if shared {
+        return Ok(mlp(FUNCTIONS, seed)?);
+    }
+    let each = (0..FUNCTIONS as u64).map(|index| mlp(1, 1000 * seed + index)).collect::<Result<Vec<_>, _>>()?;
+    Ok(side_by_side(&each)?)
+}
+
+struct Row {
+    name: &'static str,
+    settings: Settings,
+    shared: bool,
+}
+
+fn rows(steps: usize) -> Vec<Row> {
+    let constant = |method: Method| Settings::new(method).steps(steps);
+    let cosine = |method: Method, rate: f64| {
+        let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(rate) };
+        constant(method).schedule(schedule)
+    };
+    vec![
+        Row { name: "NeuralEF", settings: constant(Method::NeuralEf), shared: false },
+        Row { name: "NeuralEF, cosine 1e-3", settings: cosine(Method::NeuralEf, 1e-3), shared: false },
+        Row { name: "NeuralEF, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: false },
+        Row { name: "NeuralEF, cosine 1e-2", settings: cosine(Method::NeuralEf, 1e-2), shared: false },
+        Row { name: "shared", settings: constant(Method::NeuralEf), shared: true },
+        Row { name: "shared, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: true },
+        Row { name: "nested sequential", settings: constant(Method::Nested(Nesting::Sequential)), shared: false },
+        Row { name: "nested joint, shared", settings: constant(Method::Nested(Nesting::Joint)), shared: true },
+        Row { name: "SpIN", settings: constant(Method::Spin), shared: false },
+        Row { name: "SpIN, shared", settings: constant(Method::Spin), shared: true },
+    ]
+}
+
+/// Takes `--samples`, `--steps`, `--batch` and `--only TEXT`.
+pub(crate) fn tables(options: &Options) -> Outcome {
+    let (samples, steps) = (options.number("--samples", 1024)?, options.number("--steps", 2000)?);
+    let batch = options.number("--batch", 256)?;
+    for problem in [POLYNOMIAL, RBF] {
+        println!("\n{}: {samples} samples, batch {batch}, {steps} steps, seed {}", problem.name, options.seed);
+        println!("| method | seconds | functions | values: relative error |");
+        println!("|---|---:|---|---|");
+        for row in rows(steps).iter().filter(|row| options.value("--only").is_none_or(|text| row.name.contains(text))) {
+            one(&problem, row, samples, batch, options)?;
+        }
+    }
+    Ok(())
+}
+
+fn one(problem: &Problem, row: &Row, samples: usize, batch: usize, options: &Options) -> Outcome {
+    let instance = problem.on(samples, options.seed)?;
+    let truth = instance.truth(FUNCTIONS)?;
+    let network = networks(row.shared, options.seed)?;
+    let start = Instant::now();
+    let mut kernel = Matrices::new(instance.gram.mapv(|x| x as f32), 1)?;
+    let mut batches = Batches::new(&instance.data, &mut kernel, batch, options.seed)?;
+    let learnt: Learnt<f32> = Learn::new(row.settings.clone()).run(network, &mut batches)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let compare = |functions: &Eigenfunctions<f32>| -> Result<Comparison, Box<dyn std::error::Error>> {
+        let values = functions.eval_data(&instance.data, &Silent::default())?.mapv(Scalar::wide);
+        Ok(Comparison::new(functions.values().view(), values.view(), &truth)?)
+    };
+    for (when, functions) in [("before", &learnt.before[0]), ("after", &learnt.after[0])] {
+        let found = compare(functions)?;
+        let list = |numbers: &[f64], write: fn(f64) -> String| {
+            numbers.iter().take(problem.compared).map(|&x| write(x)).collect::<Vec<_>>().join(" ")
+        };
+        let (cosines, errors) =
+            (list(&found.cosines, |x| format!("{x:.4}")), list(&found.value_errors, |x| format!("{:+.1}%", 100.0 * x)));
+        let time = if when == "before" { format!("{seconds:.2}") } else { String::new() };
+        println!("| {} {when} | {time} | {cosines} | {errors} |", row.name);
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! What can go wrong on the way to eigenfunctions.
+
+use mercer_kernel::KernelError;
+use mercer_kernel::store::StoreError;
+use std::path::Path;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpectralError {
+    /// A kernel could not be computed.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A decomposition failed, or its input cannot be used.
+    #[error(transparent)]
+    Algebra(#[from] mercer_linalg::Error),
+    /// Data could not be read, or a file could not be written.
+    #[error(transparent)]
+    Data(#[from] mercer_data::Error),
+    /// A network could not be built, trained, read or written.
+    #[error(transparent)]
+    Network(#[from] mercer_net::NetError),
+    /// Samples that do not have the shape the functions were made for.
+    #[error("input {input} has {found} numbers for {samples} samples; samples of shape {expected:?} are needed")]
+    Input {
+        /// Which input, counted from 0.
+        input: usize,
+        /// The numbers that were given.
+        found: usize,
+        /// For so many samples.
+        samples: usize,
+        /// The shape of a sample.
+        expected: Vec<usize>,
+    },
+    /// Another number of inputs than the functions have.
+    #[error("{found} inputs were given, but the functions have {expected}")]
+    Inputs {
+        /// How many were given.
+        found: usize,
+        /// How many there are.
+        expected: usize,
+    },
+    /// The kernel is zero on the data, or has no positive eigenvalue.
+    #[error("the kernel has no positive eigenvalue on these {rows} rows: the largest is {largest:e}")]
+    NoSpectrum {
+        /// Rows of the matrix.
+        rows: usize,
+        /// The largest eigenvalue, over the number of rows.
+        largest: f64,
+    },
+    /// A folder of eigenfunctions that cannot be read.
+    #[error("{place}: not a folder of eigenfunctions that can be read: {reason}")]
+    Folder {
+        /// The file.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The functions are sections of a kernel that was not given, or of another one.
+    #[error("{place}: {reason}")]
+    OtherKernel {
+        /// The folder.
+        place: String,
+        /// What is missing or different.
+        reason: String,
+    },
+    /// A long computation was called off.
+    #[error("cancelled")]
+    Cancelled,
+    /// A setting that makes no sense.
+    #[error("{0}")]
+    Setting(String),
+}
+
+impl SpectralError {
+    /// A folder that cannot be read.
+    pub(crate) fn folder(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Folder { place: path.display().to_string(), reason: reason.into() }
+    }
+}
+
+impl From<StoreError> for SpectralError {
+    fn from(error: StoreError) -> Self {
+        Self::Kernel(error.into())
+    }
+}
+
+/// The result of this crate's fallible calls.
+pub type Result<T, E = SpectralError> = std::result::Result<T, E>;

@@ -1,0 +1,209 @@
+//! Decompositions of what is known on data: a Gram matrix, a kernel, an operator, features.
+//!
+//! | given | `Full` | `Lanczos`, `Randomised` |
+//! |---|---|---|
+//! | matrix | [`symmetric_eigen`] | products with the matrix |
+//! | operator | – | products with the operator |
+//! | features `Φ` | [`thin_svd`] of `Φ` | products with the smaller of `ΦᵀΦ` and `ΦΦᵀ`, never formed |
+//! | kernel and data | as a matrix, from the Gram engine, extended to new data by Nyström's formula |
+
+use crate::error::{Result, SpectralError};
+use crate::functions::Eigenfunctions;
+use crate::samples;
+use crate::sections::Sections;
+use crate::spectrum::Spectrum;
+use mercer_data::Dataset;
+use mercer_kernel::gram::Gram;
+use mercer_kernel::{Kernel, Real};
+use mercer_linalg::{Lanczos, LinearOperator, Randomised, Scalar, TopEigen};
+use mercer_linalg::{check_symmetric, matmul, matmul_into, symmetric_eigen, thin_svd};
+use mercer_net::progress::Progress;
+use ndarray::{Array1, Array2, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
+use std::sync::Arc;
+
+/// How eigenpairs are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solver {
+    /// All of them, of which the largest are kept: `O(N³)`, and negative eigenvalues are all seen.
+    Full,
+    /// The largest ones, to convergence, by Lanczos with restarts.
+    Lanczos,
+    /// Approximations of the largest ones, from five products with a block.
+    Randomised {
+        /// Of the random start.
+        seed: u64,
+    },
+}
+
+impl Solver {
+    /// The name that a user writes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "exact",
+            Self::Lanczos => "lanczos",
+            Self::Randomised { .. } => "randomised",
+        }
+    }
+
+    fn top<T: Scalar>(self, operator: &impl LinearOperator<T>, k: usize) -> Result<TopEigen<T>> {
+        Ok(match self {
+            Self::Randomised { seed } => Randomised::new(k).seed(seed).run(operator)?,
+            _ => Lanczos::new(k).run(operator)?,
+        })
+    }
+}
+
+fn check_wanted(k: usize, rows: usize) -> Result<()> {
+    if k > 0 && rows > 0 {
+        return Ok(());
+    }
+    Err(SpectralError::Setting(format!("{k} components of {rows} rows were asked for: take at least one of each")))
+}
+
+impl<T: Real> Spectrum<T> {
+    /// Of a Gram matrix.
+    ///
+    /// # Errors
+    /// For a matrix that is not square, finite and symmetric, and [`SpectralError::NoSpectrum`] for one without positive
+    /// eigenvalues.
+    pub fn of_matrix(gram: ArrayView2<'_, T>, k: usize, solver: Solver) -> Result<Self> {
+        check_wanted(k, gram.nrows())?;
+        let precision = T::epsilon().wide();
+        if solver == Solver::Full {
+            // Decompositions are made in double precision; rounding of the entries stays what it was.
+            let eigen = symmetric_eigen(gram.mapv(Scalar::wide).view())?;
+            let kept = k.min(gram.nrows());
+            let vectors = eigen.vectors.slice(s![.., ..kept]).mapv(T::of);
+            return Self::from_eigenpairs(eigen.values.mapv(T::of).view(), vectors, k, true, precision);
+        }
+        check_symmetric("spectrum", gram)?;
+        Self::of_operator(&gram, k, solver)
+    }
+
+    /// Of a symmetric operator that is known by its products, such as [`NtkOperator`](mercer_kernel::NtkOperator); the whole
+    /// decomposition is not to be had, and [`Solver::Full`] means Lanczos.
+    pub fn of_operator(operator: &impl LinearOperator<T>, k: usize, solver: Solver) -> Result<Self> {
+        let rows = operator.dim();
+        check_wanted(k, rows)?;
+        let top = solver.top(operator, k.min(rows))?;
+        Self::from_eigenpairs(top.values.view(), top.vectors, k, k >= rows, T::epsilon().wide())
+    }
+
+    /// Of the kernel `Φ Φᵀ` of features, with the weights that give the functions from them: `ψ(x) = φ(x)·W`.
+    ///
+    /// With the singular value decomposition `Φ = U S Vᵀ` these are `W = √N · V S⁻¹`.
+    pub fn of_features(features: ArrayView2<'_, T>, k: usize, solver: Solver) -> Result<(Self, Array2<T>)> {
+        let (rows, width) = features.dim();
+        check_wanted(k, rows.min(width))?;
+        let kept = k.min(rows.min(width));
+        let wide = features.mapv(Scalar::wide);
+        let (singular, right) = match solver {
+            Solver::Full => {
+                let svd = thin_svd(wide.view())?;
+                (svd.values.slice(s![..kept]).to_owned(), svd.right.slice(s![.., ..kept]).to_owned())
+            }
+            _ if width <= rows => {
+                let top = solver.top(&Square { factor: wide.view() }, kept)?;
+                (top.values.mapv(|v| v.max(0.0).sqrt()), top.vectors)
+            }
+            _ => {
+                let top = solver.top(&Square { factor: wide.t() }, kept)?;
+                let singular = top.values.mapv(|v| v.max(0.0).sqrt());
+                let mut right = matmul(wide.t(), top.vectors.view());
+                scale_columns(&mut right, singular.mapv(|s| if s > 0.0 { 1.0 / s } else { 0.0 }));
+                (singular, right)
+            }
+        };
+        let root = (rows as f64).sqrt();
+        let mut weights = right;
+        scale_columns(&mut weights, singular.mapv(|s| if s > 0.0 { root / s } else { 0.0 }));
+        let vectors = matmul(wide.view(), weights.view()).mapv(|v| T::of(v / root));
+        let values = singular.mapv(|s| T::of(s * s));
+        let spectrum = Self::from_eigenpairs(values.view(), vectors.clone(), k, true, T::epsilon().wide())?;
+        // The spectrum chose signs; the weights follow.
+        let mut weights = weights.slice(s![.., ..spectrum.values.len()]).mapv(T::of);
+        for (column, mut weight) in weights.axis_iter_mut(Axis(1)).enumerate() {
+            let flipped = vectors.column(column).dot(&spectrum.functions.column(column)) < T::zero();
+            weight.mapv_inplace(|w| if flipped { -w } else { w });
+        }
+        Ok((spectrum, weights))
+    }
+}
+
+fn scale_columns(matrix: &mut Array2<f64>, factors: Array1<f64>) {
+    for (mut column, factor) in matrix.axis_iter_mut(Axis(1)).zip(factors) {
+        column.mapv_inplace(|v| v * factor);
+    }
+}
+
+/// `FᵀF`, through two products.
+struct Square<'a> {
+    factor: ArrayView2<'a, f64>,
+}
+
+impl LinearOperator<f64> for Square<'_> {
+    fn dim(&self) -> usize {
+        self.factor.ncols()
+    }
+
+    fn apply(&self, x: ArrayView1<'_, f64>, y: ArrayViewMut1<'_, f64>) {
+        self.apply_block(x.insert_axis(Axis(1)), y.insert_axis(Axis(1)));
+    }
+
+    fn apply_block(&self, x: ArrayView2<'_, f64>, y: ArrayViewMut2<'_, f64>) {
+        matmul_into(1.0, self.factor.t(), matmul(self.factor, x).view(), false, y);
+    }
+}
+
+/// The Gram matrix of a kernel on data, `rows × rows`, the sum of its parts.
+pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
+    let mut arrays = Gram::new(kernel, data).to_arrays(progress)?.into_iter().take(kernel.parts().len());
+    let rows = samples::count(data) * kernel.per_sample();
+    let mut sum: ArrayD<T> =
+        arrays.next().ok_or_else(|| SpectralError::Setting("the kernel has no parts".to_owned()))?;
+    arrays.for_each(|part| sum += &part);
+    sum.into_shape_with_order((rows, rows)).map_err(|error| SpectralError::Setting(error.to_string()))
+}
+
+/// `Σ_n κ(x_n, x_n)`, over all outputs of a matrix-valued kernel.
+pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<f64> {
+    let mut sum = 0.0;
+    for rows in samples::pieces(samples::count(data), 512) {
+        let block = samples::prepare(kernel, data, rows)?;
+        sum += kernel.diagonal(&block).iter().map(|v| v.wide()).sum::<f64>();
+    }
+    Ok(sum)
+}
+
+/// The leading eigenfunctions of a kernel on all of the data: the decomposition of their Gram matrix, extended to new data by
+/// [`extend`].
+pub fn exact<T: Real>(
+    kernel: Arc<dyn Kernel<T>>,
+    data: &[Dataset],
+    k: usize,
+    solver: Solver,
+    progress: &dyn Progress,
+) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
+    let gram = gram_matrix(&*kernel, data, progress)?;
+    let spectrum = Spectrum::of_matrix(gram.view(), k, solver)?;
+    let functions = extend(&spectrum, kernel, data)?.note("method", solver.name());
+    Ok((functions, spectrum))
+}
+
+/// A spectrum on data, extended to new data: `ψ_j(x) = 1/(R μ_j) Σ_n κ(x, x_n) ψ_j(x_n)`.
+///
+/// Deng, Shi and Zhu 2022 (arXiv 2205.00165), equation 8.
+pub fn extend<T: Real>(
+    spectrum: &Spectrum<T>,
+    kernel: Arc<dyn Kernel<T>>,
+    data: &[Dataset],
+) -> Result<Eigenfunctions<T>> {
+    let landmarks = data.iter().map(|set| Ok(set.read::<T>()?)).collect::<Result<Vec<_>>>()?;
+    let rows = spectrum.functions.nrows() as f64;
+    let mut weights = spectrum.functions.clone();
+    for (mut column, value) in weights.axis_iter_mut(Axis(1)).zip(&spectrum.values) {
+        let factor = T::of(1.0 / (rows * value));
+        column.mapv_inplace(|v| v * factor);
+    }
+    Eigenfunctions::from_spectrum(spectrum, Arc::new(Sections::new(kernel, landmarks)?), weights)
+}

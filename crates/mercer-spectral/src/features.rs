@@ -1,0 +1,79 @@
+//! Eigenfunctions of kernels with finitely many features: `ψ(x) = φ(x)·W`, by the singular value decomposition of the features.
+
+use crate::basis::{self, Basis};
+use crate::error::{Result, SpectralError};
+use crate::exact::Solver;
+use crate::functions::Eigenfunctions;
+use crate::spectrum::Spectrum;
+use mercer_data::{Dataset, Existing};
+use mercer_kernel::{FeatureMap, Real};
+use mercer_net::progress::Progress;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The features of a map as a basis: those of sketches, hidden layers, random networks.
+#[derive(Clone, Debug)]
+pub struct Mapped<T: Real> {
+    map: Arc<dyn FeatureMap<T>>,
+    shapes: Vec<Vec<usize>>,
+}
+
+impl<T: Real> Mapped<T> {
+    /// A map for samples of these shapes.
+    pub fn new(map: Arc<dyn FeatureMap<T>>, shapes: &[Vec<usize>]) -> Self {
+        Self { map, shapes: shapes.to_vec() }
+    }
+
+    /// The map of a folder, built again from where it came.
+    pub(crate) fn load(
+        folder: &Path,
+        description: &Value,
+        inputs: &[Vec<usize>],
+        built: Option<Arc<dyn FeatureMap<T>>>,
+    ) -> Result<Self> {
+        let other = |reason: &str| SpectralError::OtherKernel {
+            place: folder.display().to_string(),
+            reason: reason.to_owned(),
+        };
+        let map = built.ok_or_else(|| other("it was saved without what is needed to build its features again"))?;
+        if map.identity() != description["map"] {
+            return Err(other("its features are not those that were saved"));
+        }
+        Ok(Self::new(map, inputs))
+    }
+}
+
+/// The type in descriptions.
+pub(crate) const TYPE: &str = "features";
+
+impl<T: Real> Basis<T> for Mapped<T> {
+    fn input_shapes(&self) -> &[Vec<usize>] {
+        &self.shapes
+    }
+
+    fn n_functions(&self) -> usize {
+        self.map.n_features()
+    }
+
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        Ok(self.map.features(inputs, samples, out)?)
+    }
+
+    fn save(&self, _: &Path, _: Existing) -> Result<Value> {
+        Ok(json!({ "type": TYPE, "map": self.map.identity() }))
+    }
+}
+
+/// The leading eigenfunctions of the kernel `b(x)·b(x')` of a basis of features, on data.
+pub fn of_features<T: Real>(
+    basis: Arc<dyn Basis<T>>,
+    data: &[Dataset],
+    k: usize,
+    solver: Solver,
+    progress: &dyn Progress,
+) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
+    let values = basis::on_data(&*basis, data, progress)?;
+    let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver)?;
+    Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, spectrum))
+}

@@ -1,0 +1,38 @@
+//! Eigenfunctions that are learnt: networks trained to be the leading eigenfunctions of a kernel.
+//!
+//! Training knows one network whose outputs are the functions ([`side_by_side`] makes it of several), [`Draws`] that give
+//! batches with a kernel between their samples, and a [`Method`] that turns outputs into a gradient. [`Learn`] runs it, and
+//! ends with the Rayleigh–Ritz finish; both results are [`Eigenfunctions`](crate::Eigenfunctions).
+//!
+//! | method | networks | reference |
+//! |---|---|---|
+//! | [`Method::NeuralEf`] | one per function, or one that shares weights | arXiv 2205.00165 |
+//! | [`Method::Nested`] | the same | arXiv 2402.03655 |
+//! | [`Method::Spin`] | the same | arXiv 1806.02215 |
+//!
+//! Kernels come as [`Matrices`], as [`FeatureRows`], or are computed [`PerBatch`]; pairs of augmentations are a kernel too.
+
+mod coupling;
+mod draws;
+mod join;
+mod learn;
+mod nested;
+pub(crate) mod networks;
+mod neural_ef;
+mod objective;
+mod passes;
+mod ritz;
+mod settings;
+mod spin;
+mod state;
+
+pub use coupling::{Coupling, FeatureRows, Matrices, PerBatch};
+pub use draws::{Batches, Draws, Eval, FINISH, Moments};
+pub use join::side_by_side;
+pub use learn::{Learn, Learnt};
+pub use nested::Nesting;
+pub use networks::Networks;
+pub use settings::{Method, Settings};
+
+#[cfg(test)]
+mod tests;

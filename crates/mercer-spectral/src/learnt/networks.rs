@@ -1,0 +1,145 @@
+//! Networks as a basis: the outputs of one network, which [`side_by_side`](super::side_by_side) makes of several.
+
+use super::join;
+use crate::basis::Basis;
+use crate::error::{Result, SpectralError};
+use crate::functions::Eigenfunctions;
+use mercer_data::{Existing, write_atomic};
+use mercer_kernel::Real;
+use mercer_linalg::Scalar;
+use mercer_net::{Network, numel};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The outputs of a network as functions: output `j · outputs + c` is function `j` at output `c` of a matrix-valued kernel.
+#[derive(Clone, Debug)]
+pub struct Networks {
+    network: Arc<Network>,
+    shapes: Vec<Vec<usize>>,
+    n_functions: usize,
+    outputs: usize,
+    /// The only output that is looked at, if kernels are learnt one per output.
+    only: Option<usize>,
+}
+
+impl Networks {
+    /// The outputs of a network as `outputs / per_sample` functions with `per_sample` numbers each.
+    ///
+    /// # Errors
+    /// [`SpectralError::Setting`] if the number of outputs is not a multiple of `per_sample`.
+    pub fn new(network: Arc<Network>, per_sample: usize) -> Result<Self> {
+        let graph = network.declared_graph()?;
+        let total = graph.outputs().first().map_or(0, |(_, id)| graph.value(*id).meta.numel());
+        if total == 0 || per_sample == 0 || !total.is_multiple_of(per_sample) {
+            let text = format!("{total} outputs of a network are not functions with {per_sample} outputs each");
+            return Err(SpectralError::Setting(text));
+        }
+        let shapes = network.inputs().iter().map(|input| input.declared_sample()).collect::<Result<_, _>>()?;
+        Ok(Self { n_functions: total / per_sample, shapes, network, outputs: per_sample, only: None })
+    }
+
+    /// The functions at one output alone.
+    pub(crate) fn at_output(&self, output: usize) -> Self {
+        Self { only: Some(output), ..self.clone() }
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+}
+
+impl<T: Real> Basis<T> for Networks {
+    fn input_shapes(&self) -> &[Vec<usize>] {
+        &self.shapes
+    }
+
+    fn n_functions(&self) -> usize {
+        self.n_functions
+    }
+
+    fn per_sample(&self) -> usize {
+        if self.only.is_some() { 1 } else { self.outputs }
+    }
+
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        let shaped: Vec<(&[T], &[usize])> =
+            inputs.iter().zip(&self.shapes).map(|(data, shape)| (*data, shape.as_slice())).collect();
+        let values = self.network.predict(&shaped, samples, None, None)?.values;
+        match self.only {
+            None => by_row(&values, self.n_functions, self.outputs, out),
+            Some(output) => {
+                let one = values.iter().skip(output).step_by(self.outputs);
+                out.iter_mut().zip(one).for_each(|(to, &x)| *to = x);
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
+        let bytes = self.network.to_onnx_bytes()?;
+        write_atomic(&folder.join(FILE), existing, |writer| writer.write_all(&bytes))?;
+        Ok(json!({ "type": TYPE, "outputs": self.outputs, "only": self.only }))
+    }
+
+    fn network(&self) -> Option<(&Network, usize)> {
+        self.only.is_none().then_some((&*self.network, self.outputs))
+    }
+}
+
+/// `[samples, functions, outputs]` as `[samples · outputs, functions]`.
+pub(crate) fn by_row<T: Copy>(from: &[T], functions: usize, outputs: usize, to: &mut [T]) {
+    if outputs == 1 {
+        return to.copy_from_slice(from);
+    }
+    let size = functions * outputs;
+    for (from, to) in from.chunks_exact(size).zip(to.chunks_exact_mut(size)) {
+        for (index, to) in to.iter_mut().enumerate() {
+            *to = from[index % functions * outputs + index / functions];
+        }
+    }
+}
+
+/// The type in descriptions.
+pub(crate) const TYPE: &str = "networks";
+
+const FILE: &str = "functions.onnx";
+
+/// A saved basis.
+pub(crate) fn load(folder: &Path, description: &Value) -> Result<Networks> {
+    let wrong = |reason: &str| SpectralError::folder(&folder.join(FILE), reason);
+    let outputs = description["outputs"].as_u64().and_then(|n| usize::try_from(n).ok());
+    let outputs = outputs.ok_or_else(|| wrong("the number of outputs is missing"))?;
+    let only = match &description["only"] {
+        Value::Null => None,
+        value => Some(value.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| wrong("no output"))?),
+    };
+    if only.is_some_and(|only| only >= outputs) {
+        return Err(wrong("the output that is looked at is not there"));
+    }
+    let network = Network::from_onnx(folder.join(FILE))?;
+    let networks = Networks::new(Arc::new(network), outputs)?;
+    // Sizes come from a file that may be anything: nothing larger than a network's own values is promised.
+    let total: usize = networks.shapes.iter().map(|shape| numel(shape)).sum();
+    if total == 0 {
+        return Err(wrong("the network takes no input"));
+    }
+    Ok(Networks { only, ..networks })
+}
+
+impl<T: Real> Eigenfunctions<T> {
+    /// The functions as one network, `ψ(x)` in its only output, if networks are what they are made of; it can be written as
+    /// ONNX and run anywhere.
+    ///
+    /// # Errors
+    /// [`SpectralError::Setting`] if the functions are not made of a network.
+    pub fn to_network(&self) -> Result<Network> {
+        let Some((network, per_sample)) = self.basis().network() else {
+            return Err(SpectralError::Setting(
+                "only functions that are learnt by networks can be exported; these need the kernel".to_owned(),
+            ));
+        };
+        join::combined(network, per_sample, self.weights().mapv(Scalar::wide).view())
+    }
+}

@@ -1,0 +1,70 @@
+//! What a method makes of the outputs of a batch.
+//!
+//! With `n` rows (samples, or samples times outputs of a matrix-valued kernel), `U` the outputs of the networks on them
+//! (`n × k`) and `K` the kernel between them, an objective gives `∂ℓ/∂U`, and keeps the averages from which eigenvalues and
+//! eigenfunctions follow at the end.
+
+use super::passes::Passes;
+use crate::error::Result;
+use mercer_kernel::Real;
+use mercer_linalg::gemm;
+use mercer_net::run::Weights;
+use ndarray::Array2;
+
+/// The outputs of one batch, and the kernel between its rows.
+pub(super) struct Rows<'a, T> {
+    /// `U`, row-major.
+    pub(super) outputs: &'a [T],
+    /// `n`.
+    pub(super) rows: usize,
+    /// `k`.
+    pub(super) functions: usize,
+    /// Writes `K·V` for any `V` (`n × k`).
+    pub(super) product: &'a mut dyn FnMut(&[T], &mut [T]) -> Result<()>,
+}
+
+/// One pass over the networks for what an objective needs beside the gradient of a loss.
+pub(super) struct Again<'a, T> {
+    pub(super) passes: &'a mut Passes<T>,
+    pub(super) weights: &'a Weights<T>,
+    /// The outputs of the batch, `n × k`.
+    pub(super) outputs: &'a [T],
+    pub(super) rows: usize,
+    /// The function that every parameter belongs to, in ranges of the gradient; empty if they share them.
+    pub(super) owners: &'a [std::ops::Range<usize>],
+}
+
+/// An objective, with its averages.
+pub(super) trait Objective<T: Real>: Send {
+    /// Writes `∂ℓ/∂U` (`n × k`) and returns `ℓ`.
+    fn cotangents(&mut self, batch: Rows<'_, T>, cotangents: &mut [T]) -> Result<f64>;
+
+    /// Adds what does not follow from the cotangents to the gradient.
+    fn correct(&mut self, _again: Again<'_, T>, _gradient: &mut [T]) {}
+
+    /// Eigenvalues, and the map `A` with `ψ = u·A`.
+    fn outcome(&self) -> Result<(Vec<f64>, Array2<f64>)>;
+
+    /// The averages, by name; none before the first batch.
+    fn averages(&mut self) -> Vec<(&'static str, &mut Vec<T>)>;
+}
+
+/// `AᵀB` of two `n × k` matrices, times a factor.
+pub(super) fn inner<T: Real>(rows: usize, k: usize, a: &[T], b: &[T], factor: f64, out: &mut [T]) {
+    gemm([k, k, rows], (a, 1, k), (b, k, 1), false, out);
+    let factor = T::of(factor);
+    out.iter_mut().for_each(|x| *x *= factor);
+}
+
+/// `keep · average + (1 − keep) · new`; the first batch is the first average.
+pub(super) fn average<T: Real>(average: &mut Vec<T>, new: &[T], keep: f64) {
+    if average.is_empty() {
+        average.extend_from_slice(new);
+        return;
+    }
+    let (keep, fresh) = (T::of(keep), T::of(1.0 - keep));
+    mercer_linalg::simd::dispatch(
+        #[inline(always)]
+        || average.iter_mut().zip(new).for_each(|(old, &new)| *old = keep * *old + fresh * new),
+    );
+}

@@ -1,0 +1,150 @@
+//! Spectral inference networks (Pfau, Petersen, Agarwal, Barrett and Stachenfeld 2019, arXiv 1806.02215).
+//!
+//! With `Σ = E[u uᵀ]`, `Π = E[u κ uᵀ]`, `Σ = LLᵀ` and `Λ = L⁻¹ΠL⁻ᵀ`, the functions `v = L⁻¹u` are orthonormal and `Λ_jj` is the
+//! Rayleigh quotient of `v_j`, which depends on `u_1 … u_j` alone. Maximising `tr Λ = tr Σ⁻¹Π` finds the right space in no
+//! order; masking the gradient orders it: `u_j` follows the gradient of `Λ_jj` only, not that of later ones. With
+//! `D = diag(L)⁻¹`,
+//!
+//! ```text
+//! ∂Λ_jj/∂u_j(x_b) = (2/n) [ (1/n) K U A − U B ]_bj,    A = L⁻ᵀD,   B = L⁻ᵀ triu(ΛD)
+//! ```
+//!
+//! `A` and `−B` are the cotangents of `Π` and `Σ`; both are upper triangular, and column `j` goes to `u_j`. A batch gives an
+//! unbiased estimate of `(Σ, Π, ∂Σ, ∂Π)` but not of the gradient, which is a non-linear function of them; so `Σ`, `Π` and the
+//! Jacobian `J_ij = (2/n) Σ_b u_i(x_b) ∂u_j(x_b)/∂θ` are moving averages (two time scales), and only `∂Π` is that of the batch:
+//!
+//! ```text
+//! ∇ = −Σ_ij A_ij ∂Π_ij + Σ_ij B_ij J̄_ij
+//! ```
+//!
+//! Where functions do not share weights, `J_ij` has entries for the parameters of function `j` alone, and one pass back
+//! gives row `i` for all of them; otherwise every pair `i ≤ j` takes a pass.
+
+use super::objective::{Again, Objective, Rows, average, inner};
+use crate::error::Result;
+use mercer_kernel::Real;
+use mercer_linalg::simd::dispatch;
+use mercer_linalg::{Triangle, cholesky, gemm, matmul, solve_triangular};
+use ndarray::{Array2, ArrayView2};
+
+/// The averages and the memory of the method.
+#[derive(Debug)]
+pub(super) struct Spin<T> {
+    keep: f64,
+    /// `Σ̄` and `Π̄`, `k × k`.
+    sigma: Vec<T>,
+    pi: Vec<T>,
+    /// `J̄`: rows of as many numbers as there are parameters.
+    jacobian: Vec<T>,
+    /// `B` of the last batch.
+    covariance_cotangent: Array2<f64>,
+    image: Vec<T>,
+    row: Vec<T>,
+    small: Vec<T>,
+}
+
+impl<T: Real> Spin<T> {
+    /// With averages that keep this share at every step.
+    pub(super) fn new(keep: f64) -> Self {
+        Self {
+            keep,
+            sigma: Vec::new(),
+            pi: Vec::new(),
+            jacobian: Vec::new(),
+            covariance_cotangent: Array2::zeros((0, 0)),
+            image: Vec::new(),
+            row: Vec::new(),
+            small: Vec::new(),
+        }
+    }
+
+    /// `(L⁻¹, Λ)` of the averages.
+    fn whitened(&self) -> Result<(Array2<f64>, Array2<f64>)> {
+        let k = (self.sigma.len() as f64).sqrt().round() as usize;
+        let wide = |v: &[T]| Array2::from_shape_fn((k, k), |(i, j)| 0.5 * (v[i * k + j].wide() + v[j * k + i].wide()));
+        let lower = cholesky(wide(&self.sigma).view())?.lower;
+        let inverse = solve_triangular(Triangle::Lower, lower.view(), Array2::eye(k).view())?;
+        let values = matmul(matmul(inverse.view(), wide(&self.pi).view()).view(), inverse.t());
+        Ok((inverse, values))
+    }
+}
+
+/// `(A, B)` from `L⁻¹` and `Λ`.
+pub(super) fn masked(inverse: ArrayView2<'_, f64>, values: ArrayView2<'_, f64>) -> (Array2<f64>, Array2<f64>) {
+    let k = inverse.nrows();
+    let upper = Array2::from_shape_fn((k, k), |(i, j)| if i <= j { values[(i, j)] * inverse[(j, j)] } else { 0.0 });
+    let a = Array2::from_shape_fn((k, k), |(i, j)| inverse[(j, i)] * inverse[(j, j)]);
+    (a, matmul(inverse.t(), upper.view()))
+}
+
+impl<T: Real> Objective<T> for Spin<T> {
+    fn cotangents(&mut self, batch: Rows<'_, T>, cotangents: &mut [T]) -> Result<f64> {
+        let Rows { outputs, rows, functions: k, product } = batch;
+        let n = rows as f64;
+        self.image.resize(rows * k, T::zero());
+        self.small.resize(k * k, T::zero());
+        product(outputs, &mut self.image)?;
+        inner(rows, k, outputs, outputs, n.recip(), &mut self.small);
+        average(&mut self.sigma, &self.small, self.keep);
+        inner(rows, k, outputs, &self.image, (n * n).recip(), &mut self.small);
+        average(&mut self.pi, &self.small, self.keep);
+        let (inverse, values) = self.whitened()?;
+        let (a, b) = masked(inverse.view(), values.view());
+        self.covariance_cotangent = b;
+        let mix: Vec<T> = a.iter().map(|&x| T::of(-2.0 / (n * n) * x)).collect();
+        gemm([rows, k, k], (&self.image, k, 1), (&mix, k, 1), false, cotangents);
+        Ok(-values.diag().sum())
+    }
+
+    fn correct(&mut self, again: Again<'_, T>, gradient: &mut [T]) {
+        let Again { passes, weights, outputs, rows, owners } = again;
+        let (k, size) = (self.covariance_cotangent.nrows(), passes.n_params());
+        let is_first = self.jacobian.is_empty();
+        let separate = !owners.is_empty();
+        let n_rows = if separate { k } else { k * (k + 1) / 2 };
+        if is_first {
+            self.jacobian.resize(n_rows * size, T::zero());
+        }
+        let keep = if is_first { 0.0 } else { self.keep };
+        self.row.resize(rows * k, T::zero());
+        let (factor, mut at) = (T::of(2.0 / rows as f64), 0);
+        for i in 0..k {
+            // One pass for all columns j ≥ i if they do not meet in any parameter, else one each.
+            for first in i..if separate { i + 1 } else { k } {
+                let columns = if separate { i..k } else { first..first + 1 };
+                self.row.fill(T::zero());
+                for (to, from) in self.row.chunks_exact_mut(k).zip(outputs.chunks_exact(k)) {
+                    to[columns.clone()].fill(from[i] * factor);
+                }
+                let fresh = passes.reverse(weights, &self.row);
+                let row = &mut self.jacobian[at * size..(at + 1) * size];
+                let (keep, new) = (T::of(keep), T::of(1.0 - keep));
+                let ranges = if separate { owners } else { &[0..size][..] };
+                for (j, range) in columns.zip(if separate { &ranges[i..] } else { ranges }) {
+                    let share = T::of(self.covariance_cotangent[(i, j)]);
+                    let parts = row[range.clone()].iter_mut().zip(&fresh[range.clone()]);
+                    let parts = parts.zip(&mut gradient[range.clone()]);
+                    dispatch(
+                        #[inline(always)]
+                        || {
+                            for ((old, &fresh), gradient) in parts {
+                                *old = keep * *old + new * fresh;
+                                *gradient += share * *old;
+                            }
+                        },
+                    );
+                }
+                at += 1;
+            }
+        }
+    }
+
+    fn outcome(&self) -> Result<(Vec<f64>, Array2<f64>)> {
+        let (inverse, values) = self.whitened()?;
+        Ok((values.diag().to_vec(), inverse.t().to_owned()))
+    }
+
+    fn averages(&mut self) -> Vec<(&'static str, &mut Vec<T>)> {
+        vec![("sigma", &mut self.sigma), ("pi", &mut self.pi), ("jacobian", &mut self.jacobian)]
+    }
+}

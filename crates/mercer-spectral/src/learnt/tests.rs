@@ -1,0 +1,184 @@
+//! Gradients against finite differences of the losses, with what is under stop-gradient held fixed.
+
+use super::nested::{Nested, Nesting};
+use super::neural_ef::NeuralEf;
+use super::objective::{Again, Objective, Rows};
+use super::passes::Passes;
+use super::spin::Spin;
+use mercer_data::random::stream;
+use mercer_linalg::{cholesky, matmul};
+use mercer_net::Network;
+use mercer_net::arch::{Activation, Mlp};
+use ndarray::{Array2, ArrayView1, s};
+use rand::RngExt;
+
+const ROWS: usize = 12;
+const FUNCTIONS: usize = 4;
+
+fn random(rows: usize, columns: usize, name: &str) -> Array2<f64> {
+    let mut numbers = stream(3, name);
+    Array2::from_shape_simple_fn((rows, columns), || 2.0 * numbers.random::<f64>() - 1.0)
+}
+
+/// A positive kernel matrix and the outputs of some functions.
+fn problem() -> (Array2<f64>, Array2<f64>) {
+    let factor = random(ROWS, ROWS, "factor");
+    (matmul(factor.view(), factor.t()), random(ROWS, FUNCTIONS, "outputs"))
+}
+
+/// `∂ℓ/∂U` of an objective on a matrix.
+fn cotangents(objective: &mut dyn Objective<f64>, gram: &Array2<f64>, outputs: &Array2<f64>) -> (f64, Array2<f64>) {
+    let k = outputs.ncols();
+    let mut product = |v: &[f64], out: &mut [f64]| {
+        let v = Array2::from_shape_vec((ROWS, k), v.to_vec()).unwrap();
+        out.iter_mut().zip(&gram.dot(&v)).for_each(|(to, &x)| *to = x);
+        Ok(())
+    };
+    let mut found = Array2::zeros(outputs.dim());
+    let batch = Rows { outputs: outputs.as_slice().unwrap(), rows: ROWS, functions: k, product: &mut product };
+    let loss = objective.cotangents(batch, found.as_slice_mut().unwrap()).unwrap();
+    (loss, found)
+}
+
+/// `found` is the gradient of `loss(j, U)` in column `j`, for every column; differences of second order at a step of 1e-5
+/// are good to some 1e-9 of the largest entry.
+fn check(outputs: &Array2<f64>, found: &Array2<f64>, loss: impl Fn(usize, &Array2<f64>) -> f64) {
+    let largest = found.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    for ((row, j), &slope) in found.indexed_iter() {
+        let at = |step: f64| {
+            let mut moved = outputs.clone();
+            moved[(row, j)] += step;
+            loss(j, &moved)
+        };
+        let expected = (at(1e-5) - at(-1e-5)) / 2e-5;
+        assert!((slope - expected).abs() < 1e-7 * largest.max(1.0), "({row}, {j}): {slope} {expected}");
+    }
+}
+
+fn quadratic(gram: &Array2<f64>, a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>) -> f64 {
+    a.dot(&gram.dot(&b)) / (ROWS * ROWS) as f64
+}
+
+#[test]
+fn neural_ef_follows_the_loss_of_each_function_with_those_before_it_fixed() {
+    let (gram, outputs) = problem();
+    let mut objective = NeuralEf::new(0.9);
+    let (loss, found) = cotangents(&mut objective, &gram, &outputs);
+    let of_function = |j: usize, u: &Array2<f64>| {
+        let psi = |i: usize| {
+            let column = u.column(i);
+            &column / (column.dot(&column) / ROWS as f64).sqrt()
+        };
+        let own = psi(j);
+        let penalty = |i: usize| {
+            let other = psi(i);
+            quadratic(&gram, other.view(), own.view()).powi(2) / quadratic(&gram, other.view(), other.view())
+        };
+        (0..j).map(penalty).sum::<f64>() - quadratic(&gram, own.view(), own.view())
+    };
+    check(&outputs, &found, of_function);
+    let total: f64 = (0..FUNCTIONS).map(|j| of_function(j, &outputs)).sum();
+    assert!((loss - total).abs() < 1e-12 * total.abs());
+    // The first batch is the first average: the values are the Rayleigh quotients, the map undoes the scales.
+    let (values, map) = objective.outcome().unwrap();
+    let column = outputs.column(1);
+    let square = column.dot(&column) / ROWS as f64;
+    assert!((values[1] - quadratic(&gram, column, column) / square).abs() < 1e-12 * values[1]);
+    assert!((map[(1, 1)] - square.sqrt().recip()).abs() < 1e-12 && map[(0, 1)] == 0.0);
+}
+
+#[test]
+fn a_function_that_is_zero_stays_where_it_is() {
+    let (gram, mut outputs) = problem();
+    outputs.column_mut(1).fill(0.0);
+    let (loss, found) = cotangents(&mut NeuralEf::new(0.9), &gram, &outputs);
+    assert!(loss.is_finite() && found.iter().all(|x| x.is_finite()));
+    assert!(found.column(1).iter().all(|&x| x == 0.0));
+}
+
+#[test]
+fn nested_losses_have_these_gradients() {
+    let (gram, outputs) = problem();
+    let inner = |u: &Array2<f64>, i: usize, j: usize| u.column(i).dot(&u.column(j)) / ROWS as f64;
+    let plain = |u: &Array2<f64>| {
+        let k = u.ncols();
+        let traces: f64 = (0..k).map(|j| quadratic(&gram, u.column(j), u.column(j))).sum();
+        let squares: f64 = (0..k).flat_map(|i| (0..k).map(move |j| (i, j))).map(|(i, j)| inner(u, i, j).powi(2)).sum();
+        squares - 2.0 * traces
+    };
+    let first = |u: &Array2<f64>, j: usize| plain(&u.slice(s![.., ..j]).to_owned());
+    let (loss, found) = cotangents(&mut Nested::new(Nesting::None, 0.9), &gram, &outputs);
+    assert!((loss - plain(&outputs)).abs() < 1e-12 * loss.abs());
+    check(&outputs, &found, |_, u| plain(u));
+    let joint = |u: &Array2<f64>| (1..=FUNCTIONS).map(|j| first(u, j)).sum::<f64>() / FUNCTIONS as f64;
+    let (loss, found) = cotangents(&mut Nested::new(Nesting::Joint, 0.9), &gram, &outputs);
+    assert!((loss - joint(&outputs)).abs() < 1e-12 * loss.abs());
+    check(&outputs, &found, |_, u| joint(u));
+    let (_, found) = cotangents(&mut Nested::new(Nesting::Sequential, 0.9), &gram, &outputs);
+    check(&outputs, &found, |j, u| first(u, j + 1));
+}
+
+/// `Λ_jj` of outputs.
+fn quotient(gram: &Array2<f64>, u: &Array2<f64>, j: usize) -> f64 {
+    let n = ROWS as f64;
+    let lower = cholesky((matmul(u.t(), u.view()) / n).view()).unwrap();
+    let half = lower.solve_lower((matmul(u.t(), matmul(gram.view(), u.view()).view()) / (n * n)).view()).unwrap();
+    lower.solve_lower(half.t()).unwrap()[(j, j)]
+}
+
+#[test]
+fn the_gradient_of_spin_is_masked() {
+    let (gram, outputs) = problem();
+    for shared in [false, true] {
+        let mlp = |seed| Mlp::new(3, &[4], if shared { FUNCTIONS } else { 1 }).activation(Activation::Tanh).build(seed);
+        let networks: Vec<Network> = (0..if shared { 1 } else { FUNCTIONS as u64 }).map(|s| mlp(s).unwrap()).collect();
+        let network = super::side_by_side(&networks).unwrap();
+        let graph = network.declared_graph().unwrap();
+        let weights = network.weights::<f64>(&graph);
+        let points = random(ROWS, 3, "points");
+        let mut passes = Passes::new(&graph);
+        let mut u = Array2::zeros(outputs.dim());
+        let inputs = [points.iter().copied().collect::<Vec<f64>>()];
+        passes.forward(&weights, &inputs, ROWS, u.as_slice_mut().unwrap()).unwrap();
+        let mut spin = Spin::new(0.99);
+        let (_, by_kernel) = cotangents(&mut spin, &gram, &u);
+        let mut gradient = passes.reverse(&weights, by_kernel.as_slice().unwrap()).to_vec();
+        let owners = super::learn::owners(&graph, FUNCTIONS);
+        assert_eq!(owners.len(), if shared { 0 } else { FUNCTIONS });
+        let again = Again {
+            passes: &mut passes,
+            weights: &weights,
+            outputs: u.as_slice().unwrap(),
+            rows: ROWS,
+            owners: &owners,
+        };
+        Objective::<f64>::correct(&mut spin, again, &mut gradient);
+        // What the outputs should follow, by differences, taken back through the networks.
+        let exact = Array2::from_shape_fn(u.dim(), |(row, j)| {
+            let at = |step: f64| {
+                let mut moved = u.clone();
+                moved[(row, j)] += step;
+                quotient(&gram, &moved, j)
+            };
+            (at(-1e-5) - at(1e-5)) / 2e-5
+        });
+        let expected = passes.reverse(&weights, exact.as_slice().unwrap());
+        let largest = expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        assert!(largest > 1e-3);
+        for (found, expected) in gradient.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6 * largest, "{found} {expected}, shared: {shared}");
+        }
+    }
+}
+
+/// The averages are those of all batches, not of the last one.
+#[test]
+fn averages_move_slowly() {
+    let (gram, outputs) = problem();
+    let mut objective = NeuralEf::new(0.75);
+    cotangents(&mut objective, &gram, &outputs);
+    let first = Objective::<f64>::outcome(&objective).unwrap().0[0];
+    cotangents(&mut objective, &(&gram * 3.0), &outputs);
+    let second = Objective::<f64>::outcome(&objective).unwrap().0[0];
+    assert!((second - first * (0.75 + 0.25 * 3.0)).abs() < 1e-12 * first);
+}

@@ -1,0 +1,150 @@
+//! Eigenfunctions from landmarks.
+//!
+//! Nyström's approximation of a kernel by `m` landmarks `Z` is `κ̃(x, x') = κ(x, Z) K_ZZ⁺ κ(Z, x')`. With `K_ZZ = U Λ Uᵀ` its
+//! features are `φ(x) = κ(x, Z) U Λ^{-½}`, and
+//!
+//! ```text
+//! landmarks' measure   ψ_j(x) = 1/(m μ_j) Σ_i κ(x, z_i) ψ_j(z_i),   μ_j = λ_j / m          Deng, Shi and Zhu 2022, (7)(8)
+//! data's measure       Φ = [φ(x_1); …; φ(x_N)] = P S Vᵀ,   ψ_j(x) = √N φ(x)·v_j / s_j,   μ_j = s_j² / N
+//! ```
+//!
+//! The first is the textbook's and costs `O(m³)`, but its functions are orthonormal under the landmarks only, and its
+//! values are those of the landmarks as a sample. The second gives the eigenfunctions of `κ̃` under all of the data for `O(N m²)`
+//! more. With all samples as landmarks both are exact. The reading-group notes lack the factor `1/μ_j` of (8).
+//!
+//! `κ - κ̃` is positive semidefinite, so its trace over the data bounds its norm: `trace_residual` is that trace relative to the
+//! kernel's, zero if the landmarks explain everything.
+
+use crate::error::Result;
+use crate::exact::{Solver, extend};
+use crate::functions::Eigenfunctions;
+use crate::landmarks::Landmarks;
+use crate::sections::Sections;
+use crate::spectrum::{Repairs, Spectrum};
+use crate::{basis, basis::Basis, exact, samples};
+use mercer_data::Dataset;
+use mercer_kernel::{Kernel, Real};
+use mercer_linalg::matmul;
+use mercer_net::progress::Progress;
+use ndarray::{Array2, Axis};
+use std::sync::Arc;
+
+/// Under which points functions are orthonormal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// All samples of the data.
+    Data,
+    /// The landmarks alone.
+    Landmarks,
+}
+
+/// Nyström's method and its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Nystrom {
+    landmarks: Landmarks,
+    measure: Measure,
+    seed: u64,
+}
+
+/// What it gives.
+#[derive(Debug)]
+pub struct NystromFit<T: Real> {
+    /// The functions.
+    pub functions: Eigenfunctions<T>,
+    /// The rows that are landmarks.
+    pub landmarks: Vec<usize>,
+    /// `tr(K - K̃) / tr(K)` over the data, of the approximation with all its components; none for the landmarks' measure,
+    /// which does not look at the data.
+    pub trace_residual: Option<f64>,
+}
+
+impl Nystrom {
+    /// With these landmarks, under the data's measure.
+    pub fn new(landmarks: Landmarks) -> Self {
+        Self { landmarks, measure: Measure::Data, seed: 0 }
+    }
+
+    /// Under another measure.
+    pub fn measure(self, measure: Measure) -> Self {
+        Self { measure, ..self }
+    }
+
+    /// With another seed of the landmarks.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The leading `k` eigenfunctions of a kernel on data, one data set per input.
+    pub fn fit<T: Real>(
+        &self,
+        kernel: Arc<dyn Kernel<T>>,
+        data: &[Dataset],
+        k: usize,
+        progress: &dyn Progress,
+    ) -> Result<NystromFit<T>> {
+        let rows = self.landmarks.choose(&*kernel, data, self.seed, progress)?;
+        let wanted = self.landmarks.count(samples::count(data));
+        let chosen = data.iter().map(|set| Ok(Dataset::from_array(set.name(), set.select::<T>(&rows)?.view())?));
+        let chosen = chosen.collect::<Result<Vec<_>>>()?;
+        let gram = exact::gram_matrix(&*kernel, &chosen, progress)?;
+        let fitted = match self.measure {
+            Measure::Landmarks => {
+                let spectrum = Spectrum::of_matrix(gram.view(), k, Solver::Full)?;
+                (extend(&spectrum, kernel, &chosen)?, None)
+            }
+            Measure::Data => on_data(kernel, &chosen, gram, data, k, progress)?,
+        };
+        let (functions, trace_residual) = fitted;
+        let mut repairs = *functions.repairs();
+        repairs.landmarks_removed = wanted - rows.len();
+        let functions = functions
+            .with_repairs(repairs)
+            .note("method", "nystrom")
+            .note("landmarks", self.landmarks.name())
+            .note("n_landmarks", rows.len())
+            .note("seed", self.seed);
+        let functions = match trace_residual {
+            Some(residual) => functions.note("trace_residual", residual),
+            None => functions,
+        };
+        Ok(NystromFit { functions, landmarks: rows, trace_residual })
+    }
+}
+
+/// The features' decomposition over the data.
+fn on_data<T: Real>(
+    kernel: Arc<dyn Kernel<T>>,
+    chosen: &[Dataset],
+    gram: Array2<T>,
+    data: &[Dataset],
+    k: usize,
+    progress: &dyn Progress,
+) -> Result<(Eigenfunctions<T>, Option<f64>)> {
+    let (whitening, found) = whitening(&gram)?;
+    let landmarks = chosen.iter().map(|set| Ok(set.read::<T>()?)).collect::<Result<Vec<_>>>()?;
+    let basis: Arc<dyn Basis<T>> = Arc::new(Sections::new(Arc::clone(&kernel), landmarks)?);
+    let values = basis::eval_data(&*basis, Some(whitening.view()), data, progress)?;
+    let (mut spectrum, rotation) = Spectrum::of_features(values.view(), k, solver(k, values.ncols()))?;
+    spectrum.repairs = Repairs { dropped: spectrum.repairs.dropped, ..found };
+    let weights = matmul(whitening.view(), rotation.view());
+    let explained: f64 = values.iter().map(|v| v.wide() * v.wide()).sum();
+    let trace = exact::trace(&*kernel, data)?;
+    let residual = if trace > 0.0 { ((trace - explained) / trace).max(0.0) } else { 0.0 };
+    Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, Some(residual)))
+}
+
+/// A few of many components come from products; most of them from the whole decomposition.
+fn solver(k: usize, available: usize) -> Solver {
+    if 4 * k < available { Solver::Lanczos } else { Solver::Full }
+}
+
+/// `U Λ^{-½}` over the eigenvalues that rounding does not explain, and what was seen of the others.
+fn whitening<T: Real>(gram: &Array2<T>) -> Result<(Array2<T>, Repairs)> {
+    let rows = gram.nrows() as f64;
+    let Spectrum { values, mut functions, repairs } = Spectrum::of_matrix(gram.view(), gram.nrows(), Solver::Full)?;
+    for (mut column, value) in functions.axis_iter_mut(Axis(1)).zip(&values) {
+        let factor = T::of(1.0 / (rows * value.sqrt()));
+        column.mapv_inplace(|v| v * factor);
+    }
+    Ok((functions, repairs))
+}

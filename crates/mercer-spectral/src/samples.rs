@@ -1,0 +1,46 @@
+//! Rows of data sets, one per input, as kernels and bases take them.
+
+use crate::error::Result;
+use mercer_data::Dataset;
+use mercer_kernel::{Block, Kernel, Real};
+use ndarray::ArrayD;
+use std::ops::Range;
+
+/// How many samples there are.
+pub(crate) fn count(data: &[Dataset]) -> usize {
+    data.first().map_or(0, Dataset::n_samples)
+}
+
+/// Some rows of every input, row-major.
+pub(crate) fn read<T: Real>(data: &[Dataset], rows: Range<usize>) -> Result<Vec<ArrayD<T>>> {
+    data.iter().map(|set| Ok(set.rows::<T>(rows.clone())?.as_standard_layout().into_owned())).collect()
+}
+
+/// The same as slices.
+pub(crate) fn slices<T>(arrays: &[ArrayD<T>]) -> Vec<&[T]> {
+    arrays.iter().map(|array| array.as_slice().unwrap_or(&[])).collect()
+}
+
+/// Some rows, prepared.
+pub(crate) fn prepare<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], rows: Range<usize>) -> Result<Block> {
+    let arrays = read(data, rows.clone())?;
+    Ok(kernel.prepare(&slices(&arrays), rows.len()).map_err(|error| error.shifted(rows.start))?)
+}
+
+/// Consecutive ranges of at most `step` of so many samples.
+pub(crate) fn pieces(samples: usize, step: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..samples).step_by(step.max(1)).map(move |start| start..(start + step).min(samples))
+}
+
+/// The tile of two blocks, of so many numbers: the sum of the kernel's parts, without what it has beside them.
+pub(crate) fn whole<T: Real>(kernel: &dyn Kernel<T>, a: &Block, b: &Block, size: usize) -> Vec<T> {
+    let n_parts = kernel.parts().len();
+    let mut tile = vec![T::zero(); size * (n_parts + kernel.beside().len())];
+    kernel.contract(a, b, &mut tile);
+    let (sum, others) = tile.split_at_mut(size);
+    for part in others.chunks_exact(size.max(1)).take(n_parts - 1) {
+        sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x);
+    }
+    tile.truncate(size);
+    tile
+}

@@ -1,0 +1,170 @@
+//! Sections of a kernel at landmarks: `b_m(x) = κ(x, z_m)`.
+
+use crate::basis::Basis;
+use crate::error::{Result, SpectralError};
+use crate::{folder, samples};
+use mercer_data::Existing;
+use mercer_kernel::gram::default_memory;
+use mercer_kernel::{Block, Kernel, Real};
+use ndarray::ArrayD;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// Landmarks per block: large enough for products, small enough to be shared among threads.
+const BLOCK: usize = 256;
+
+/// The functions `κ(·, z_m)`; for a matrix-valued kernel one per landmark and output.
+///
+/// Prepared landmarks are kept if they take no more than a quarter of the free memory, and are otherwise prepared again for
+/// every evaluation.
+#[derive(Debug)]
+pub struct Sections<T: Real> {
+    kernel: Arc<dyn Kernel<T>>,
+    landmarks: Vec<ArrayD<T>>,
+    shapes: Vec<Vec<usize>>,
+    n_landmarks: usize,
+    prepared: OnceLock<Vec<Block>>,
+}
+
+impl<T: Real> Sections<T> {
+    /// Of a kernel at landmarks, one array `[landmarks, …]` per input.
+    ///
+    /// # Errors
+    /// [`SpectralError::Setting`] if there are no landmarks, or not as many in every input.
+    pub fn new(kernel: Arc<dyn Kernel<T>>, landmarks: Vec<ArrayD<T>>) -> Result<Self> {
+        let counts: Vec<usize> = landmarks.iter().map(|input| input.shape().first().copied().unwrap_or(0)).collect();
+        let n_landmarks = counts.first().copied().unwrap_or(0);
+        if n_landmarks == 0 || counts.iter().any(|&count| count != n_landmarks) {
+            return Err(SpectralError::Setting(format!("there are {counts:?} landmarks in the inputs")));
+        }
+        let landmarks: Vec<ArrayD<T>> =
+            landmarks.into_iter().map(|input| input.as_standard_layout().into_owned()).collect();
+        let shapes = landmarks.iter().map(|input| input.shape()[1..].to_vec()).collect();
+        Ok(Self { kernel, landmarks, shapes, n_landmarks, prepared: OnceLock::new() })
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Arc<dyn Kernel<T>> {
+        &self.kernel
+    }
+
+    /// The landmarks, one array per input.
+    pub fn landmarks(&self) -> &[ArrayD<T>] {
+        &self.landmarks
+    }
+
+    /// Prepares the landmarks of one block.
+    fn prepare(&self, start: usize) -> Result<Block> {
+        let end = (start + BLOCK).min(self.n_landmarks);
+        let part = |input: &'_ ArrayD<T>| {
+            let size = input.len() / self.n_landmarks;
+            start * size..end * size
+        };
+        let inputs: Vec<&[T]> =
+            self.landmarks.iter().map(|input| &input.as_slice().unwrap_or(&[])[part(input)]).collect();
+        Ok(self.kernel.prepare(&inputs, end - start)?)
+    }
+
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        (0..self.n_landmarks).step_by(BLOCK)
+    }
+
+    /// All blocks, if they may stay in memory.
+    fn kept(&self) -> Result<Option<&[Block]>> {
+        if let Some(blocks) = self.prepared.get() {
+            return Ok(Some(blocks));
+        }
+        if self.kernel.cost().sample_bytes.saturating_mul(self.n_landmarks) > default_memory() / 4 {
+            return Ok(None);
+        }
+        let blocks = self.starts().map(|start| self.prepare(start)).collect::<Result<Vec<_>>>()?;
+        Ok(Some(self.prepared.get_or_init(|| blocks)))
+    }
+
+    /// `[rows of samples, rows of landmarks]`, the sum of the kernel's parts.
+    fn tile(&self, samples: &Block, landmarks: &Block) -> Vec<T> {
+        let rows = self.kernel.per_sample();
+        let size = samples.samples() * rows * landmarks.samples() * rows;
+        samples::whole(&*self.kernel, samples, landmarks, size)
+    }
+}
+
+impl<T: Real> Basis<T> for Sections<T> {
+    fn input_shapes(&self) -> &[Vec<usize>] {
+        &self.shapes
+    }
+
+    fn n_functions(&self) -> usize {
+        self.n_landmarks * self.kernel.per_sample()
+    }
+
+    fn per_sample(&self) -> usize {
+        self.kernel.per_sample()
+    }
+
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+        let block = self.kernel.prepare(inputs, samples)?;
+        let (width, rows) = (self.n_functions(), self.per_sample());
+        let mut place = |start: usize, tile: &[T]| {
+            let part = tile.len() / (samples * rows).max(1);
+            for (row, values) in out.chunks_exact_mut(width).zip(tile.chunks_exact(part.max(1))) {
+                row[start * rows..][..part].copy_from_slice(values);
+            }
+        };
+        if let Some(blocks) = self.kept()? {
+            let tiles: Vec<Vec<T>> = blocks.par_iter().map(|landmarks| self.tile(&block, landmarks)).collect();
+            self.starts().zip(&tiles).for_each(|(start, tile)| place(start, tile));
+        } else {
+            for start in self.starts() {
+                place(start, &self.tile(&block, &self.prepare(start)?));
+            }
+        }
+        match out.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                let (row, column) = (at / width / rows, at % width / rows);
+                Err(mercer_kernel::KernelError::Overflow { row, column }.into())
+            }
+        }
+    }
+
+    fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
+        for (input, landmarks) in self.landmarks.iter().enumerate() {
+            folder::write_array(folder, &landmarks_file(input), landmarks.view(), existing)?;
+        }
+        Ok(json!({ "type": TYPE, "kernel": self.kernel.identity() }))
+    }
+}
+
+/// The type in descriptions.
+pub(crate) const TYPE: &str = "sections";
+
+fn landmarks_file(input: usize) -> String {
+    format!("landmarks{input}.npy")
+}
+
+/// The landmarks of a saved basis, with the kernel that its description tells.
+pub(crate) fn load<T: Real>(
+    folder: &Path,
+    description: &Value,
+    inputs: &[Vec<usize>],
+    kernel: Option<Arc<dyn Kernel<T>>>,
+) -> Result<Sections<T>> {
+    let other = |reason: String| SpectralError::OtherKernel { place: folder.display().to_string(), reason };
+    let kernel = kernel.ok_or_else(|| other("the kernel of these functions has to be given".to_owned()))?;
+    let (saved, given) = (&description["kernel"], kernel.identity());
+    if *saved != given {
+        return Err(other(format!("the functions belong to the kernel {saved}, not to {given}")));
+    }
+    let read = |(input, shape): (usize, &Vec<usize>)| {
+        let array = folder::read_array::<T>(folder, &landmarks_file(input))?;
+        if array.shape().get(1..) != Some(shape) {
+            let reason = format!("landmarks of shape {:?}, but samples of {shape:?}", array.shape());
+            return Err(SpectralError::folder(&folder.join(landmarks_file(input)), reason));
+        }
+        Ok(array)
+    };
+    Sections::new(kernel, inputs.iter().enumerate().map(read).collect::<Result<_>>()?)
+}

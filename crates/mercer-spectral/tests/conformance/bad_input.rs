@@ -1,0 +1,92 @@
+//! What a user may give by mistake: a result with the repair reported, or a typed error.
+
+use crate::problems::{Plain, Problem, RBF, points};
+use mercer_data::Dataset;
+use mercer_net::progress::Silent;
+use mercer_spectral::{Landmarks, Nystrom, Solver, SpectralError, Spectrum, exact};
+use ndarray::{Array2, array};
+use std::sync::Arc;
+
+const SOLVERS: [Solver; 3] = [Solver::Full, Solver::Lanczos, Solver::Randomised { seed: 0 }];
+
+#[test]
+fn negative_eigenvalues_are_counted_and_measured() {
+    // diag(4, 2, -1, -3), rotated by a reflection.
+    let v = array![1.0, 2.0, -1.0, 3.0];
+    let reflection: Array2<f64> = Array2::eye(4) - 2.0 / 15.0 * Array2::from_shape_fn((4, 4), |(i, j)| v[i] * v[j]);
+    let matrix = reflection.dot(&Array2::from_diag(&array![4.0, 2.0, -1.0, -3.0])).dot(&reflection);
+    for solver in SOLVERS {
+        let spectrum = Spectrum::of_matrix(matrix.view(), 4, solver).expect("solves");
+        assert!((&spectrum.values - &array![1.0, 0.5]).iter().all(|e| e.abs() < 1e-12), "{solver:?}");
+        let repairs = spectrum.repairs;
+        assert_eq!((repairs.dropped, repairs.negative, repairs.all_seen), (2, 2, true), "{solver:?}");
+        assert!((repairs.most_negative + 0.75).abs() < 1e-12, "{solver:?}: {repairs:?}");
+        assert_eq!(repairs.sentences().len(), 2);
+    }
+}
+
+#[test]
+fn constant_and_zero_kernels() {
+    let constant = Plain { name: "constant", outputs: 1, function: |_, _, out| out[0] = 2.0 };
+    let problem = Problem::new("constant", constant, points(30, 2, 1.0), 5);
+    for solver in SOLVERS {
+        let (functions, _) =
+            exact(Arc::clone(&problem.kernel), &problem.data, 5, solver, &Silent::default()).expect("solves");
+        assert!((functions.values()[0] - 2.0).abs() < 1e-12 && functions.n_components() == 1, "{solver:?}");
+        assert_eq!(functions.repairs().dropped, 4, "{solver:?}");
+        let psi = functions.eval(&[&[7.0, 8.0]], 1).expect("evaluates");
+        assert!((psi[(0, 0)] - 1.0).abs() < 1e-12, "{solver:?}");
+    }
+    for solver in SOLVERS {
+        let found = Spectrum::of_matrix(Array2::<f64>::zeros((6, 6)).view(), 2, solver);
+        assert!(matches!(found, Err(SpectralError::NoSpectrum { rows: 6, .. })), "{solver:?}: {found:?}");
+    }
+    for landmarks in [Landmarks::KMeansPlusPlus(4), Landmarks::PivotedCholesky(4), Landmarks::Uniform(4)] {
+        let method = Nystrom::new(landmarks);
+        let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 3, &Silent::default()).expect("fits");
+        assert_eq!(fit.functions.n_components(), 1, "{}", landmarks.name());
+    }
+}
+
+#[test]
+fn more_components_than_rows() {
+    let matrix = Array2::from_diag(&array![3.0, 2.0, 1.0]);
+    for solver in SOLVERS {
+        let spectrum = Spectrum::of_matrix(matrix.view(), 7, solver).expect("solves");
+        assert_eq!((spectrum.values.len(), spectrum.repairs.dropped), (3, 4), "{solver:?}");
+    }
+    let nothing = Spectrum::of_matrix(matrix.view(), 0, Solver::Full);
+    assert!(matches!(nothing, Err(SpectralError::Setting(_))), "{nothing:?}");
+}
+
+#[test]
+fn numbers_that_are_none() {
+    let mut matrix = Array2::<f64>::eye(5);
+    matrix[(3, 1)] = f64::NAN;
+    for solver in SOLVERS {
+        let found = Spectrum::of_matrix(matrix.view(), 2, solver);
+        assert!(matches!(found, Err(SpectralError::Algebra(_))), "{solver:?}: {found:?}");
+    }
+    let poles = Plain { name: "poles", outputs: 1, function: |x, y, out| out[0] = 1.0 / (x[0] * y[0]) };
+    let data = vec![Dataset::from_array("x", array![[1.0], [0.0], [2.0]].into_dyn().view()).expect("data")];
+    for landmarks in [Landmarks::All, Landmarks::PivotedCholesky(2)] {
+        let found = Nystrom::new(landmarks).fit(Arc::new(poles), &data, 2, &Silent::default());
+        assert!(matches!(found, Err(SpectralError::Kernel(_))), "{found:?}");
+    }
+    let asymmetric = array![[1.0, 2.0], [0.0, 1.0]];
+    for solver in SOLVERS {
+        assert!(matches!(Spectrum::of_matrix(asymmetric.view(), 1, solver), Err(SpectralError::Algebra(_))));
+    }
+}
+
+#[test]
+fn inputs_of_another_shape() {
+    let problem = Problem::new("rbf", RBF, points(10, 2, 1.0), 2);
+    let (functions, _) =
+        exact(Arc::clone(&problem.kernel), &problem.data, 2, Solver::Full, &Silent::default()).expect("solves");
+    assert!(matches!(functions.eval(&[&[1.0]], 1), Err(SpectralError::Input { input: 0, found: 1, .. })));
+    assert!(matches!(functions.eval(&[], 1), Err(SpectralError::Inputs { found: 0, expected: 1 })));
+    assert_eq!(functions.eval(&[&[]], 0).expect("nothing").dim(), (0, 2));
+    let none = Landmarks::Uniform(0).choose(&*problem.kernel, &problem.data, 0, &Silent::default());
+    assert!(matches!(none, Err(SpectralError::Setting(_))));
+}

@@ -1,0 +1,95 @@
+//! Folders that are damaged, or belong to something else.
+
+use crate::problems::{POLYNOMIAL, Problem, RBF, points};
+use mercer_data::{Dataset, Existing};
+use mercer_kernel::{Kind, Recipe, Selection};
+use mercer_net::Network;
+use mercer_net::network::Batching;
+use mercer_net::progress::Silent;
+use mercer_spectral::{Eigenfunctions, Mapped, Origin, Solver, SpectralError, exact, of_features};
+use std::path::Path;
+use std::sync::Arc;
+
+fn saved(problem: &Problem, folder: &Path) {
+    let (functions, _) =
+        exact(Arc::clone(&problem.kernel), &problem.data, 2, Solver::Full, &Silent::default()).expect("solves");
+    functions.save(folder, Existing::Refuse).expect("saves");
+    assert!(functions.save(folder, Existing::Refuse).is_err(), "nothing is replaced unasked");
+    functions.save(folder, Existing::Replace).expect("saves");
+}
+
+#[test]
+fn another_kernel_or_none_is_refused() {
+    let problem = Problem::new("rbf", RBF, points(10, 2, 1.0), 2);
+    let folder = tempfile::tempdir().expect("a folder");
+    saved(&problem, folder.path());
+    let other = Eigenfunctions::<f64>::load(folder.path(), Some(Arc::new(POLYNOMIAL)));
+    assert!(matches!(other, Err(SpectralError::OtherKernel { .. })), "{other:?}");
+    let none = Eigenfunctions::<f64>::load(folder.path(), None);
+    assert!(matches!(none, Err(SpectralError::OtherKernel { .. })), "{none:?}");
+}
+
+/// A network's kernel comes back from the folder alone.
+#[test]
+fn the_kernel_of_a_network_is_saved_with_its_functions() {
+    let network = mercer_net::arch::Mlp::new(2, &[6], 3).build(4).expect("builds");
+    let bytes = network.to_onnx_bytes().expect("exports");
+    let network = Network::from_onnx_bytes(&bytes, Batching::Samples).expect("reads");
+    let data = vec![Dataset::from_array("x", points(30, 2, 1.0).into_dyn().view()).expect("data")];
+    let shapes = [vec![2]];
+    let tangent = Recipe::Tangent { kind: Kind::Trace, selection: Selection::default(), by_layer: false };
+    for recipe in [tangent, Recipe::Conjugate { output: None, bias: true }] {
+        let built = recipe.build::<f64>(Some(&network), &shapes).expect("builds");
+        let solved = match built.map {
+            Some(map) => of_features(Arc::new(Mapped::new(map, &shapes)), &data, 3, Solver::Full, &Silent::default()),
+            None => exact(built.kernel, &data, 3, Solver::Full, &Silent::default()),
+        };
+        let functions = solved.expect("solves").0.with_origin(Some(Origin::new(recipe.clone(), Some(bytes.clone()))));
+        let folder = tempfile::tempdir().expect("a folder");
+        functions.save(folder.path(), Existing::Refuse).expect("saves");
+        let loaded = Eigenfunctions::<f64>::load(folder.path(), None).expect("loads");
+        let eval = |functions: &Eigenfunctions<f64>| functions.eval_data(&data, &Silent::default()).expect("evaluates");
+        assert_eq!(eval(&loaded), eval(&functions), "{recipe:?}");
+
+        let other = mercer_net::arch::Mlp::new(2, &[6], 3).build(5).expect("builds").to_onnx_bytes().expect("exports");
+        std::fs::write(folder.path().join("kernel.onnx"), other).expect("writes");
+        let wrong = Eigenfunctions::<f64>::load(folder.path(), None);
+        assert!(matches!(wrong, Err(SpectralError::OtherKernel { .. })), "{wrong:?}");
+        std::fs::write(folder.path().join("kernel.onnx"), b"no model").expect("writes");
+        assert!(Eigenfunctions::<f64>::load(folder.path(), None).is_err());
+    }
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let problem = Problem::new("rbf", RBF, points(10, 2, 1.0), 2);
+    let load = |folder: &Path| Eigenfunctions::<f64>::load(folder, Some(Arc::clone(&problem.kernel)));
+    let edits: [(&str, &str, &str); 6] = [
+        ("\"version\": 1", "\"version\": 2", "version 2"),
+        ("mercer eigenfunctions", "something else", "format"),
+        ("\"components\": 2", "\"components\": 3", "sizes"),
+        ("\"functions\": 10", "\"functions\": 1", "sizes"),
+        ("\"type\": \"sections\"", "\"type\": \"../../etc\"", "no basis of type"),
+        ("{", "[", ""),
+    ];
+    for (from, to, reason) in edits {
+        let folder = tempfile::tempdir().expect("a folder");
+        saved(&problem, folder.path());
+        let path = folder.path().join("eigenfunctions.json");
+        let text = std::fs::read_to_string(&path).expect("reads");
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).expect("writes");
+        let error = load(folder.path()).expect_err(to).to_string();
+        assert!(error.contains(reason), "{to}: {error}");
+    }
+    for file in ["eigenfunctions.json", "values.npy", "weights.npy", "landmarks0.npy"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        saved(&problem, folder.path());
+        let path = folder.path().join(file);
+        let bytes = std::fs::read(&path).expect("reads");
+        std::fs::write(&path, &bytes[..bytes.len() - 5]).expect("writes");
+        assert!(load(folder.path()).is_err(), "{file} cut short");
+        std::fs::remove_file(&path).expect("removes");
+        assert!(load(folder.path()).is_err(), "{file} missing");
+    }
+}

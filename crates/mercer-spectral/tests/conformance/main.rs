@@ -1,0 +1,12 @@
+//! One suite for all eigen-solvers: what every member of the table in `members.rs` must do, on every problem of `problems.rs`
+//! that it can be used on. Beside it, what only some of them have to do.
+
+mod bad_input;
+mod comparison;
+mod exact;
+mod folder;
+mod fourier;
+mod members;
+mod nystrom;
+mod problems;
+mod suite;

@@ -1,0 +1,94 @@
+//! Landmarks and the estimate of the error.
+
+use crate::problems::{POLYNOMIAL, Problem, RBF, points, problems};
+use mercer_linalg::matmul;
+use mercer_net::progress::Silent;
+use mercer_spectral::{Landmarks, Nystrom};
+use std::sync::Arc;
+
+fn choices(count: usize) -> [Landmarks; 3] {
+    [Landmarks::Uniform(count), Landmarks::KMeansPlusPlus(count), Landmarks::PivotedCholesky(count)]
+}
+
+/// `tr(K - K̃)` from the functions themselves, with all components.
+#[test]
+fn the_trace_residual_is_what_the_functions_leave() {
+    for problem in problems() {
+        for landmarks in choices(12) {
+            let method = Nystrom::new(landmarks).seed(5);
+            let k = problem.gram.nrows();
+            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, k, &Silent::default()).expect("fits");
+            let n = problem.samples();
+            let approximate = fit.functions.kernel(&[problem.rows(n)], n, &[problem.rows(n)], n).expect("a kernel");
+            let trace = problem.gram.diag().sum();
+            let left = (trace - approximate.diag().sum()) / trace;
+            let residual = fit.trace_residual.expect("the data's measure");
+            // Components at the level of rounding are dropped from the sum.
+            assert!((left - residual).abs() < 1e-6, "{}, {}: {left} {residual}", problem.name, landmarks.name());
+            // The approximation never exceeds the kernel.
+            let rest = &problem.gram - &approximate;
+            let probe = points(rest.nrows(), 1, 1.0);
+            let form = matmul(probe.t(), matmul(rest.view(), probe.view()).view())[(0, 0)];
+            assert!(form > -1e-8 * trace, "{}, {}: {form}", problem.name, landmarks.name());
+        }
+    }
+}
+
+#[test]
+fn landmarks_are_distinct_and_repeatable() {
+    let problem = Problem::new("rbf", RBF, points(80, 2, 2.0), 4);
+    for landmarks in choices(30) {
+        let choose =
+            |seed| landmarks.choose(&*problem.kernel, &problem.data, seed, &Silent::default()).expect("chooses");
+        let rows = choose(1);
+        let mut sorted = rows.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!((rows.len(), sorted.len()), (30, 30), "{}", landmarks.name());
+        assert_eq!(rows, choose(1), "{}", landmarks.name());
+        assert_ne!(rows, choose(2), "{}", landmarks.name());
+    }
+}
+
+/// A copy adds nothing, and a kernel of rank five needs five landmarks.
+#[test]
+fn landmarks_that_add_nothing_are_left_out_and_counted() {
+    let mut twice = points(20, 2, 2.0);
+    twice.append(ndarray::Axis(0), twice.clone().view()).expect("same width");
+    let copies = Problem::new("copies", RBF, twice, 4);
+    for landmarks in [Landmarks::KMeansPlusPlus(40), Landmarks::PivotedCholesky(40)] {
+        let method = Nystrom::new(landmarks);
+        let fit = method.fit(Arc::clone(&copies.kernel), &copies.data, 4, &Silent::default()).expect("fits");
+        assert!(fit.landmarks.len() <= 20, "{}: {:?}", landmarks.name(), fit.landmarks);
+        assert_eq!(fit.functions.repairs().landmarks_removed, 40 - fit.landmarks.len());
+    }
+    let low_rank = Problem::new("rank five", POLYNOMIAL, points(50, 1, 1.0), 5);
+    let method = Nystrom::new(Landmarks::PivotedCholesky(30));
+    let fit = method.fit(Arc::clone(&low_rank.kernel), &low_rank.data, 5, &Silent::default()).expect("fits");
+    assert_eq!(fit.landmarks.len(), 5);
+    assert!(fit.trace_residual.expect("the data's measure") < 1e-12);
+}
+
+/// Where points lie in clusters of very unlike sizes, choosing by what is unexplained beats choosing blindly.
+#[test]
+fn pivoted_cholesky_finds_the_small_clusters() {
+    let mut data = points(200, 2, 0.2);
+    for (row, mut point) in data.outer_iter_mut().enumerate().skip(190) {
+        point += (row - 185) as f64 * 4.0;
+    }
+    let problem = Problem::new("clusters", RBF, data, 4);
+    let residual = |landmarks| {
+        let fits = (0..5).map(|seed| {
+            let method = Nystrom::new(landmarks).seed(seed);
+            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 4, &Silent::default()).expect("fits");
+            fit.trace_residual.expect("the data's measure")
+        });
+        fits.sum::<f64>() / 5.0
+    };
+    let (uniform, spread, pivoted) = (
+        residual(Landmarks::Uniform(15)),
+        residual(Landmarks::KMeansPlusPlus(15)),
+        residual(Landmarks::PivotedCholesky(15)),
+    );
+    assert!(pivoted < 0.1 * uniform && spread < 0.3 * uniform, "{uniform} {spread} {pivoted}");
+}
