@@ -1,7 +1,7 @@
 //! A workbench for neural kernels: the library behind the `mercer` command.
 //!
-//! Four crates so far, each a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent
-//! kernel, [`data`] reads and writes data sets larger than memory, [`linalg`] is the linear algebra below.
+//! Five crates so far, each a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent
+//! kernel, [`learn`] fits machines on it, [`data`] reads and writes data sets larger than memory, [`linalg`] is the linear algebra below.
 //!
 //! ```
 //! use mercer::prelude::*;
@@ -26,6 +26,7 @@
 
 pub use mercer_data as data;
 pub use mercer_kernel as kernel;
+pub use mercer_learn as learn;
 pub use mercer_linalg as linalg;
 pub use mercer_net as net;
 

@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod fit;
 mod info;
 mod kernel;
 mod predict;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
+    Fit(Box<fit::FitArguments>),
     Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
     Predict(predict::PredictArguments),
@@ -27,6 +29,7 @@ impl Command {
         match self {
             Self::Demo(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
+            Self::Fit(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),

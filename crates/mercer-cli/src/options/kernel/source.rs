@@ -4,10 +4,11 @@ use crate::failure::Failure;
 use crate::options::{ParameterOptions, open_architecture, open_network};
 use mercer::net::Network;
 use mercer::net::arch::Initialisation;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What the kernel is of.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 #[group(multiple = false)]
 pub(crate) struct SourceOptions {
     /// The network
@@ -31,6 +32,14 @@ impl SourceOptions {
     /// Whether there is one.
     pub(crate) fn is_given(&self) -> bool {
         self.net.is_some() || self.arch.is_some()
+    }
+
+    /// The same with files that are found from any folder.
+    pub(crate) fn absolute(&self) -> Self {
+        let absolute = |path: &Option<PathBuf>| {
+            path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        };
+        Self { net: absolute(&self.net), arch: absolute(&self.arch) }
     }
 
     /// The file, for messages.
