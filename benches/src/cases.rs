@@ -94,7 +94,7 @@ fn finish(mut g: GraphBuilder, y: ValueId) -> Result<Network> {
     Network::from_graph(graph, values)
 }
 
-fn mlp() -> Result<Network> {
+pub(super) fn mlp() -> Result<Network> {
     let mut g = GraphBuilder::new();
     let mut x = g.input("x", [1, 784], Batch::axis(0));
     for (name, width) in [("first", 512), ("second", 512)] {

@@ -6,6 +6,7 @@ mod exports;
 mod golden;
 mod machines;
 mod onnx_suite;
+mod posteriors;
 mod python;
 mod scale;
 mod sketches;
@@ -29,6 +30,7 @@ cargo xtask COMMAND
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
   golden --dir PATH [--tokens FILE.npz]
                              runs the reference networks of a folder and prints their errors
+  posteriors                 posteriors through eigenfunctions and sketches against the full one, in and out of distribution
   scale [--sizes N,N] [--threads N]
                              how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
   machines EXPERIMENT [OPTIONS]
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Some("golden") => golden::run(&rest),
         Some("machines") => machines::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
+        Some("posteriors") => posteriors::tables(&rest),
         Some("scale") => scale::run_all(&rest),
         Some("sketches") => sketches::table(&rest),
         Some("test") => test::all(&rest),

@@ -88,6 +88,22 @@ pub enum LearnError {
         /// How long it took.
         iterations: usize,
     },
+    /// More memory is needed than is allowed.
+    #[error(
+        "the {what} posterior takes a matrix of side {side} apart, {needed} bytes in all, but {allowed} are allowed; {instead}"
+    )]
+    Memory {
+        /// The structure.
+        what: String,
+        /// The side of its largest matrix.
+        side: usize,
+        /// What it takes.
+        needed: usize,
+        /// What may be used.
+        allowed: usize,
+        /// What takes less.
+        instead: &'static str,
+    },
     /// A measure that has no value for these numbers.
     #[error("{metric} is not defined: {reason}")]
     Undefined {

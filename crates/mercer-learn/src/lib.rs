@@ -8,8 +8,10 @@
 
 mod classes;
 pub mod classification;
+pub mod ensemble;
 mod error;
 pub mod folder;
+pub mod laplace;
 mod linear;
 mod machine;
 pub mod metrics;

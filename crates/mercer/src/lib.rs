@@ -1,7 +1,8 @@
 //! A workbench for neural kernels: the library behind the `mercer` command.
 //!
-//! Five crates so far, each a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent
-//! kernel, [`learn`] fits machines on it, [`data`] reads and writes data sets larger than memory, [`linalg`] is the linear algebra below.
+//! Every crate is a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent kernel,
+//! [`spectral`] takes kernels apart, [`learn`] has machines on them and says how sure a network may be, [`report`] draws, [`data`]
+//! reads and writes data sets larger than memory, [`linalg`] is the linear algebra below.
 //!
 //! ```
 //! use mercer::prelude::*;
@@ -29,6 +30,8 @@ pub use mercer_kernel as kernel;
 pub use mercer_learn as learn;
 pub use mercer_linalg as linalg;
 pub use mercer_net as net;
+pub use mercer_report as report;
+pub use mercer_spectral as spectral;
 
 /// What most programs need: `use mercer::prelude::*`.
 pub mod prelude {

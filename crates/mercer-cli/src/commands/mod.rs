@@ -7,6 +7,7 @@ mod info;
 mod kernel;
 mod predict;
 mod train;
+mod uncertainty;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ pub(crate) enum Command {
     Kernel(Box<kernel::KernelArguments>),
     Predict(predict::PredictArguments),
     Train(train::TrainArguments),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -33,6 +35,7 @@ impl Command {
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

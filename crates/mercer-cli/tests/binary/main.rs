@@ -10,3 +10,4 @@ mod predict;
 mod refusals;
 mod store;
 mod train;
+mod uncertainty;

@@ -1,8 +1,10 @@
 //! Kernels of what a network computes on the way: embedding and conjugate kernels.
 
 mod conjugate;
+mod last;
 
 pub use conjugate::Conjugate;
+pub use last::LastLayer;
 
 use crate::error::{KernelError, Result};
 use crate::feature::{Effort, FeatureMap};
@@ -32,10 +34,11 @@ impl<T: Real> Activations<T> {
     pub fn new(network: &Network, samples: &[Vec<usize>], nodes: &[&str]) -> Result<Self> {
         let graph = network.graph(samples)?;
         let values: Result<Vec<ValueId>, NetError> = nodes.iter().map(|name| find(&graph, name)).collect();
-        Self::of(network, graph, values?)
+        Self::of_values(network, graph, values?)
     }
 
-    fn of(network: &Network, graph: Arc<Graph>, values: Vec<ValueId>) -> Result<Self> {
+    /// These values of one of the network's graphs.
+    pub fn of_values(network: &Network, graph: Arc<Graph>, values: Vec<ValueId>) -> Result<Self> {
         if values.is_empty() {
             return Err(KernelError::Setting("no node is chosen whose values are the features".to_owned()));
         }

@@ -1,0 +1,295 @@
+//! The work: data in, posterior, predictions and files out.
+
+use super::UncertaintyArguments;
+use super::figures;
+use super::method::{Method, PriorChoice};
+use super::report::{Scores, UncertaintyReport};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::format::bytes;
+use crate::options::{DataOptions, Real, Samples};
+use crate::progress::Bar;
+use mercer::data::{Classes, Existing, Labels, write_atomic, write_npy};
+use mercer::kernel::empirical::{Kind, Selection};
+use mercer::kernel::{FeatureMap, Ntk};
+use mercer::learn::LearnError;
+use mercer::learn::laplace::{
+    ClassScores, Detection, Functional, Laplace, Likelihood, MonteCarlo, Needs, RegressionScores, entropies,
+};
+use mercer::net::Network;
+use mercer::spectral::{Eigenfunctions, Landmarks, Nystrom};
+use ndarray::{Array2, ArrayView2};
+use std::sync::Arc;
+
+/// Samples with what they show.
+struct Part {
+    samples: Samples,
+    labels: Option<Labels>,
+}
+
+impl UncertaintyArguments {
+    fn open(&self, flag: &str, data: &[String], labels: Option<&String>, network: &Network) -> Result<Part, Failure> {
+        let preprocess = self.data.preprocess.clone();
+        let options = DataOptions { data: data.to_vec(), labels: labels.cloned(), preprocess };
+        let mut samples = Samples::given(flag, data, &options, network)?;
+        let labels = samples.labels.take();
+        Ok(Part { samples, labels })
+    }
+
+    pub(super) fn compute<T: Real>(&self, network: &Network, console: &Console) -> Result<UncertaintyReport, Failure> {
+        let data = &self.data;
+        let train = self.open("--train", &data.train, Some(&data.train_labels), network)?;
+        let test = self.open("--test", &data.test, data.test_labels.as_ref(), network)?;
+        let ood = match &data.ood[..] {
+            [] => None,
+            texts => Some(self.open("--ood", texts, None, network)?),
+        };
+        let validation = match &data.validation[..] {
+            [] => None,
+            texts => Some(self.open("--validation", texts, data.validation_labels.as_ref(), network)?),
+        };
+        let Some(known) = &train.labels else { return Err(Failure::new("--train-labels: there are no labels in it")) };
+        let likelihood = match Likelihood::of(known) {
+            Likelihood::Categorical => Likelihood::Categorical,
+            Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: self.posterior.noise },
+        };
+        let test_labels =
+            test.labels.as_ref().map(|labels| same_classes("--test-labels", labels, known)).transpose()?;
+        let settings = self.settings(likelihood)?;
+        let shapes = train.samples.shapes();
+        for (flag, part) in [("--test", Some(&test)), ("--ood", ood.as_ref()), ("--validation", validation.as_ref())] {
+            if let Some(part) = part
+                && part.samples.shapes() != shapes
+            {
+                let text = format!("{flag} has samples of shape {:?}, --train of {shapes:?}", part.samples.shapes());
+                return Err(Failure::new(text).hint("all must fit the network in the same way"));
+            }
+        }
+        let features = matches!(self.posterior.method, Method::Eigen).then_some(self.posterior.components);
+        let outputs = |count: usize| count.saturating_mul(known.n_outputs());
+        let needs = Needs::of::<T>(network, &shapes, &settings, features.map(outputs)).map_err(|e| self.failure(e))?;
+        needs.check(&settings).map_err(|error| self.failure(error))?;
+        let mut report = UncertaintyReport::begin(self, &train.samples, &test.samples, needs);
+        if self.dry_run {
+            return Ok(report);
+        }
+        self.prepare_folder()?;
+        let bar = Bar(console.progress(train.samples.n_samples as u64, "samples"));
+        let functions = match self.posterior.method {
+            Method::Eigen => Some(self.eigenfunctions::<T>(network, &train.samples, &bar)?),
+            _ => None,
+        };
+        let fitted = match &functions {
+            Some(functions) => {
+                let map: Arc<dyn FeatureMap<T>> = Arc::new(functions.clone());
+                Laplace::fit_features(network, map, &train.samples.inputs, known, &settings, &bar)
+            }
+            None => Laplace::<T>::fit(network, &train.samples.inputs, known, &settings, &bar),
+        };
+        let mut machine = fitted.map_err(|error| self.failure(error))?;
+        self.choose_prior(&mut machine, validation.as_ref(), known, &bar)?;
+        let functional = machine.predict(&test.samples.inputs, &bar).map_err(|error| self.failure(error))?;
+        let other = ood.as_ref().map(|ood| machine.predict(&ood.samples.inputs, &bar)).transpose();
+        let other = other.map_err(|error| self.failure(error))?;
+        report.seconds = bar.0.elapsed().as_secs_f64();
+        drop(bar);
+        report.prior_precision = Some(machine.prior_precision());
+        let evidence = machine.log_evidence(machine.prior_precision()).map_err(|error| self.failure(error))?;
+        report.log_evidence = Some(evidence);
+        report.repairs =
+            machine.repairs().map_err(|error| self.failure(error))?.iter().map(ToString::to_string).collect();
+        report.clipped = functional.clipped + other.as_ref().map_or(0, |other| other.clipped);
+        match likelihood {
+            Likelihood::Categorical => self.classes(&mut report, &functional, test_labels.as_ref(), other.as_ref())?,
+            Likelihood::Gaussian { noise } => {
+                self.values(&mut report, &functional, noise, test_labels.as_ref(), other.as_ref())?;
+            }
+        }
+        let folder = self.output.path.join("posterior");
+        machine.save(&folder, Existing::Replace).map_err(|error| self.failure(error))?;
+        if let Some(functions) = functions {
+            let saved = functions.save(&folder.join("eigenfunctions"), Existing::Replace);
+            saved.map_err(|error| Failure::new(error.to_string()))?;
+        }
+        self.write_report(&report)?;
+        Ok(report)
+    }
+
+    /// Eigenfunctions of the full tangent kernel, from landmarks among the training samples.
+    fn eigenfunctions<T: Real>(
+        &self,
+        network: &Network,
+        train: &Samples,
+        bar: &Bar,
+    ) -> Result<Eigenfunctions<T>, Failure> {
+        let selection =
+            Selection { output: self.node.clone(), parameters: self.params.clone(), ..Selection::default() };
+        let kernel = Ntk::<T>::of(network, &train.shapes(), Kind::Full, &selection);
+        let kernel = kernel.map_err(|error| self.failure(error.into()))?;
+        let count = self.posterior.landmarks.clamp(1, train.n_samples);
+        let method = Nystrom::new(Landmarks::Uniform(count)).seed(self.posterior.seed);
+        let fit = method.fit(Arc::new(kernel), &train.inputs, self.posterior.components, bar);
+        Ok(fit.map_err(|error| Failure::new(format!("--method eigen: {error}")))?.functions)
+    }
+
+    fn choose_prior<T: Real>(
+        &self,
+        machine: &mut Laplace<T>,
+        validation: Option<&Part>,
+        known: &Labels,
+        bar: &Bar,
+    ) -> Result<(), Failure> {
+        let chosen = match (self.posterior.prior, validation) {
+            (PriorChoice::Given(_), _) => return Ok(()),
+            (PriorChoice::Validation, Some(Part { samples, labels: Some(labels) })) => {
+                let labels = same_classes("--validation-labels", labels, known)?;
+                machine.validate(&samples.inputs, &labels, bar)
+            }
+            _ => machine.maximise_evidence(),
+        };
+        chosen.map(|_| ()).map_err(|error| self.failure(error))
+    }
+
+    fn classes(
+        &self,
+        report: &mut UncertaintyReport,
+        functional: &Functional,
+        labels: Option<&Labels>,
+        other: Option<&Functional>,
+    ) -> Result<(), Failure> {
+        let probabilities = |functional: &Functional| match self.posterior.draws {
+            None => Ok(functional.probit()),
+            Some(draws) => {
+                let (seed, scale) = (self.posterior.seed, self.posterior.noise_scale);
+                functional.monte_carlo(&MonteCarlo { draws, seed, scale }).map_err(|error| self.failure(error))
+            }
+        };
+        let both = [("map_", functional.map()), ("", probabilities(functional)?)];
+        let others = other.map(|other| Ok::<_, Failure>([other.map(), probabilities(other)?])).transpose()?;
+        let mut entropy = Vec::new();
+        for (at, (prefix, own)) in both.iter().enumerate() {
+            self.write_array(&format!("{prefix}probabilities.npy"), own.view())?;
+            let mut scores = Scores::default();
+            if let Some(Labels::Classes(classes)) = labels {
+                scores.classes = Some(ClassScores::of(own.view(), classes.indices()).map_err(|e| self.failure(e))?);
+            }
+            let usual = entropies(own.view()).to_vec();
+            let other = others.as_ref().map(|others| entropies(others[at].view()).to_vec());
+            if let (Some(other), Some(others)) = (&other, &others) {
+                self.write_array(&format!("ood_{prefix}probabilities.npy"), others[at].view())?;
+                scores.detection = Some(Detection::of(&usual, other).map_err(|error| self.failure(error))?);
+            }
+            entropy.push((usual, other));
+            if at == 0 { report.map = scores } else { report.laplace = scores }
+        }
+        self.write_array("variance.npy", functional.variances().view())?;
+        figures::entropy(&self.output.path, &entropy)?;
+        figures::reliability(&self.output.path, &report.map, &report.laplace)
+    }
+
+    fn values(
+        &self,
+        report: &mut UncertaintyReport,
+        functional: &Functional,
+        noise: f64,
+        labels: Option<&Labels>,
+        other: Option<&Functional>,
+    ) -> Result<(), Failure> {
+        self.write_array("mean.npy", functional.mean.view())?;
+        self.write_array("variance.npy", functional.variances().view())?;
+        if let Some(Labels::Targets(targets)) = labels {
+            let alone = Array2::from_elem(targets.dim(), noise * noise);
+            for (variances, scores) in
+                [(alone.clone(), &mut report.map), (functional.variances() + &alone, &mut report.laplace)]
+            {
+                let found = RegressionScores::of(functional.mean.view(), variances.view(), targets.view());
+                scores.values = Some(found.map_err(|error| self.failure(error))?);
+            }
+        }
+        let deviation = |functional: &Functional| -> Vec<f64> {
+            functional.variances().outer_iter().map(|row| row.sum().sqrt()).collect()
+        };
+        let usual = deviation(functional);
+        let other = other.map(deviation);
+        if let Some(other) = &other {
+            report.laplace.detection = Some(Detection::of(&usual, other).map_err(|error| self.failure(error))?);
+        }
+        figures::deviation(&self.output.path, usual, other)
+    }
+
+    fn prepare_folder(&self) -> Result<(), Failure> {
+        crate::output::prepare_folder(&self.output.path, self.output.force, false, "--force replaces what is there")
+    }
+
+    fn write_array(&self, name: &str, array: ArrayView2<'_, f64>) -> Result<(), Failure> {
+        Ok(write_npy(&self.output.path.join(name), &array, Existing::Replace)?)
+    }
+
+    fn write_report(&self, report: &UncertaintyReport) -> Result<(), Failure> {
+        let json = serde_json::to_string_pretty(report);
+        let json = json.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?;
+        write_atomic(&self.output.path.join("result.json"), Existing::Replace, |writer| {
+            writer.write_all(json.as_bytes())?;
+            writer.write_all(b"\n")
+        })?;
+        Ok(())
+    }
+
+    /// Errors of the library, in terms of the options.
+    fn failure(&self, error: LearnError) -> Failure {
+        use mercer::kernel::KernelError;
+        match error {
+            LearnError::Memory { what, side, needed, allowed, .. } => {
+                let text = format!(
+                    "--method {what}: a matrix of side {} takes {}, but {} are allowed",
+                    crate::format::grouped(side),
+                    bytes(needed),
+                    bytes(allowed)
+                );
+                Failure::new(text).hint(match self.posterior.method {
+                    Method::Full => "--method kron, diag, sketch or last-layer-full; or more with --memory",
+                    Method::LastLayerFull => "--method last-layer-kron; or more with --memory",
+                    Method::Sketch => "a smaller K with --sketch; or more with --memory",
+                    Method::Eigen => "fewer --components; or more with --memory",
+                    _ => "--method diag or last-layer-kron; or more with --memory",
+                })
+            }
+            LearnError::Network(error) => Failure::of_network(&self.net, *error),
+            LearnError::Data(error) => (*error).into(),
+            LearnError::Kernel(error) => match *error {
+                KernelError::Network(error) => Failure::of_network(&self.net, error),
+                KernelError::Data(error) => error.into(),
+                KernelError::Cancelled => Failure::interrupted("interrupted; nothing was written"),
+                other => Failure::new(format!("{}: {other}", self.net.display())),
+            },
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+/// Labels whose classes have the numbers of the training set's.
+fn same_classes(flag: &str, own: &Labels, known: &Labels) -> Result<Labels, Failure> {
+    let renamed = |own: &Classes, known: &Classes| {
+        own.with_names(known.names()).map_err(|error| Failure::new(format!("{flag}: {error}")))
+    };
+    match (own, known) {
+        (Labels::Classes(own), Labels::Classes(known)) if own.names() != known.names() => {
+            renamed(own, known).map(Labels::Classes)
+        }
+        (Labels::Classes(_), Labels::Targets(known)) if known.ncols() == 1 => Ok(Labels::Targets(column(own)?)),
+        (Labels::Targets(_), Labels::Classes(_)) => {
+            Err(Failure::new(format!("{flag} are numbers, --train-labels are classes"))
+                .hint("both must be of one kind"))
+        }
+        _ => Ok(own.clone()),
+    }
+}
+
+/// Whole numbers among the targets of a regression look like classes.
+fn column(labels: &Labels) -> Result<Array2<f64>, Failure> {
+    let Labels::Classes(classes) = labels else { return Err(Failure::new("the labels are not whole numbers")) };
+    let numbers = classes.indices().iter().map(|&index| classes.names()[index].parse::<f64>());
+    let numbers: Vec<f64> =
+        numbers.collect::<Result<_, _>>().map_err(|_| Failure::new("the labels are not numbers"))?;
+    Ok(Array2::from_shape_fn((numbers.len(), 1), |(row, _)| numbers[row]))
+}

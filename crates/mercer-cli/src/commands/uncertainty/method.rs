@@ -1,0 +1,93 @@
+//! What a user writes for a posterior and its prior.
+
+use super::UncertaintyArguments;
+use crate::failure::Failure;
+use mercer::kernel::sketch;
+use mercer::learn::laplace::{Likelihood, Settings, Structure};
+use serde::Serialize;
+
+/// The form of the curvature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Method {
+    /// All parameters, exactly
+    Full,
+    /// A variance for every parameter
+    Diag,
+    /// Kronecker factors of every layer
+    Kron,
+    /// The last layer, exactly
+    LastLayerFull,
+    /// Kronecker factors of the last layer
+    LastLayerKron,
+    /// Through eigenfunctions of the tangent kernel
+    Eigen,
+    /// Through gradients projected at random
+    Sketch,
+}
+
+/// How the precision of the prior is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum PriorChoice {
+    Given(f64),
+    Evidence,
+    Validation,
+}
+
+impl std::str::FromStr for PriorChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "evidence" => Ok(Self::Evidence),
+            "validation" => Ok(Self::Validation),
+            _ => match text.parse::<f64>() {
+                Ok(number) if number.is_finite() && number > 0.0 => Ok(Self::Given(number)),
+                _ => Err(format!("`{text}` is not a precision above zero, `evidence` or `validation`")),
+            },
+        }
+    }
+}
+
+impl PriorChoice {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Given(_) => "given",
+            Self::Evidence => "evidence",
+            Self::Validation => "validation",
+        }
+    }
+}
+
+impl UncertaintyArguments {
+    /// The settings that the options ask for.
+    pub(super) fn settings(&self, likelihood: Likelihood) -> Result<Settings, Failure> {
+        let options = &self.posterior;
+        let residual = !options.no_residual;
+        let structure = match options.method {
+            Method::Full => Structure::Full,
+            Method::Diag => Structure::Diagonal,
+            Method::Kron => Structure::Kronecker,
+            Method::LastLayerFull => Structure::LastLayerFull,
+            Method::LastLayerKron => Structure::LastLayerKronecker,
+            Method::Eigen => Structure::Features { residual },
+            Method::Sketch => {
+                let parsed = sketch::parse(&options.sketch);
+                let (method, k) = parsed.map_err(|error| Failure::new(format!("--sketch: {error}")))?;
+                Structure::Sketch { method, k, seed: options.seed, residual }
+            }
+        };
+        let prior_precision = match options.prior {
+            PriorChoice::Given(precision) => precision,
+            _ => 1.0,
+        };
+        Ok(Settings {
+            structure,
+            likelihood,
+            prior_precision,
+            output: self.node.clone(),
+            parameters: self.params.clone(),
+            memory: self.memory,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! `mercer uncertainty`: how sure a network may be, by a linearised Laplace approximation.
+
+mod compute;
+mod figures;
+mod method;
+mod report;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::options::{ParameterOptions, Precision, PreprocessOptions, open_network, parse_bytes};
+use crate::output::OutputFolder;
+use method::{Method, PriorChoice};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mercer uncertainty --net model.onnx --train train.npz:x --train-labels train.npz:y \\
+      --test test.npz:x --test-labels test.npz:y --method last-layer-full -o run
+  mercer uncertainty … --method kron --ood other.npz:x           can it tell other data apart?
+  mercer uncertainty … --method sketch --sketch sjlt:2048        large networks, all layers
+  mercer uncertainty … --method eigen --components 64            through eigenfunctions
+  mercer uncertainty … --method full --dry-run                   what it would take
+
+Methods, from cheap to dear:
+  last-layer-kron   Kronecker factors of the last layer
+  last-layer-full   the last layer, exactly; side outputs × (features + 1)
+  diag              a variance for every parameter
+  kron              Kronecker factors of every layer
+  sketch            all parameters, gradients projected at random to K numbers
+  eigen             all parameters, through eigenfunctions of the tangent kernel
+  full              all parameters, exactly; side: number of parameters
+
+The network's last output must be logits (or values, for a regression); --output names another node.
+The folder gets result.json, probabilities.npy (mean.npy and variance.npy for a regression), map_*.npy of
+the network alone, ood_*.npy, reliability.svg, entropy.svg, and the posterior itself in posterior/.";
+
+/// Say how sure a network may be: calibrated probabilities, and a measure of what it does not know
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, next_help_heading = "Network")]
+pub(crate) struct UncertaintyArguments {
+    /// The network, trained
+    #[arg(long, value_name = "MODEL.onnx")]
+    net: PathBuf,
+
+    /// The logits, or any other node [default: the first output]
+    #[arg(long = "logits", value_name = "NODE")]
+    node: Option<String>,
+
+    /// Only parameters or layers of this name, the others being fixed (`*` and `?` are wild; repeatable)
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    params: Vec<String>,
+
+    /// Run the network in single or double precision
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    precision: Precision,
+
+    #[command(flatten)]
+    posterior: PosteriorOptions,
+
+    #[command(flatten)]
+    data: UncertaintyData,
+
+    #[command(flatten)]
+    output: OutputFolder,
+
+    /// Use no more memory than this, as in 4GiB [default: three quarters of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Run")]
+    memory: Option<usize>,
+
+    /// Say what would be done and what it would take, and do nothing
+    #[arg(long, help_heading = "Run")]
+    dry_run: bool,
+
+    #[command(flatten)]
+    parameters: ParameterOptions,
+}
+
+/// Which posterior, and what is done with it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Posterior")]
+struct PosteriorOptions {
+    /// In which form the curvature of the parameters is kept
+    #[arg(long, value_name = "METHOD", default_value = "last-layer-full")]
+    method: Method,
+
+    /// How gradients are projected for --method sketch
+    #[arg(long, value_name = "METHOD:K", default_value = "sjlt:1024")]
+    sketch: String,
+
+    /// Eigenfunctions for --method eigen
+    #[arg(long, value_name = "K", default_value_t = 64)]
+    components: usize,
+
+    /// Training samples that eigenfunctions are made of
+    #[arg(long, value_name = "M", default_value_t = 128)]
+    landmarks: usize,
+
+    /// Leave out the variance that a sketch or eigenfunctions miss
+    #[arg(long)]
+    no_residual: bool,
+
+    /// The precision of the prior: a number, `evidence` or `validation`
+    #[arg(long, value_name = "CHOICE", default_value = "evidence")]
+    prior: PriorChoice,
+
+    /// The standard deviation of the observations of a regression
+    #[arg(long, value_name = "SIGMA", default_value_t = 1.0)]
+    noise: f64,
+
+    /// Draw outputs so often, instead of probit's closed form
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "256")]
+    draws: Option<usize>,
+
+    /// Multiply the noise of draws, as a paper did by 20
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "draws")]
+    noise_scale: f64,
+
+    /// Seed of sketches, landmarks and draws
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+/// What to learn from and what to predict.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Data")]
+struct UncertaintyData {
+    /// The samples that the network was trained on; with several inputs once per input
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
+    train: Vec<String>,
+
+    /// What they show
+    #[arg(long, value_name = "FILE[:KEY]", required = true)]
+    train_labels: String,
+
+    /// The samples to predict
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
+    test: Vec<String>,
+
+    /// What they show
+    #[arg(long, value_name = "FILE[:KEY]")]
+    test_labels: Option<String>,
+
+    /// Samples of another kind, which should be less certain
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
+    ood: Vec<String>,
+
+    /// Samples that choose the prior, for --prior validation
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", requires = "validation_labels")]
+    validation: Vec<String>,
+
+    /// What they show
+    #[arg(long, value_name = "FILE[:KEY]", requires = "validation")]
+    validation_labels: Option<String>,
+
+    #[command(flatten)]
+    preprocess: PreprocessOptions,
+}
+
+impl UncertaintyArguments {
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
+        if self.posterior.prior == PriorChoice::Validation && self.data.validation.is_empty() {
+            return Err(Failure::new("--prior validation: there are no samples to choose it by").hint(
+                "--validation FILE[:KEY] --validation-labels FILE[:KEY], or --prior evidence, which needs none",
+            ));
+        }
+        let network = open_network(&self.net, &self.parameters)?;
+        interrupt::watch();
+        let report = match self.precision {
+            Precision::F32 => self.compute::<f32>(&network, console)?,
+            Precision::F64 => self.compute::<f64>(&network, console)?,
+        };
+        console.result(&report, || report.text())
+    }
+}

@@ -1,0 +1,111 @@
+//! `mercer uncertainty`, on the reference networks of Laplace approximations.
+
+use crate::folder::{Folder, difference};
+use mercer::data::Source;
+use ndarray::ArrayD;
+use std::path::Path;
+
+const IRIS: &str = "lla_iris_tanh";
+const DIABETES: &str = "lla_diabetes_regression";
+
+/// A folder with a reference network and its data.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::with(&[]);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/laplace");
+    for end in ["onnx", "npz"] {
+        std::fs::copy(golden.join(format!("{name}.{end}")), folder.path(&format!("{name}.{end}"))).expect(name);
+    }
+    folder
+}
+
+fn line(name: &str, more: &str) -> String {
+    format!(
+        "uncertainty --net {name}.onnx --train {name}.npz:x_train --train-labels {name}.npz:y_train \
+         --test {name}.npz:x_test --test-labels {name}.npz:y_test {more}"
+    )
+}
+
+fn golden(folder: &Folder, name: &str, key: &str) -> ArrayD<f64> {
+    let source = Source::new(folder.path(&format!("{name}.npz")), Some(key));
+    source.open().and_then(|data| data.read()).expect("an array")
+}
+
+#[test]
+fn probabilities_are_those_of_the_reference() {
+    let folder = folder(IRIS);
+    for (method, key) in [
+        ("full", "all_full"),
+        ("diag", "all_diag"),
+        ("kron", "all_kron"),
+        ("last-layer-full", "last_layer_full"),
+        ("last-layer-kron", "last_layer_kron"),
+    ] {
+        let more = format!("--method {method} --prior 2 --precision f64 -o run --force");
+        let text = folder.succeed(&line(IRIS, &more));
+        assert!(text.contains("accuracy") && text.contains("ECE") && text.contains("Laplace (probit)"), "{text}");
+        let error = difference(&folder.read("run/probabilities.npy"), &golden(&folder, IRIS, &format!("{key}_probit")));
+        assert!(error < 1e-9, "{method}: {error}");
+        for file in ["result.json", "reliability.svg", "entropy.svg", "map_probabilities.npy", "posterior/machine.json"]
+        {
+            assert!(folder.path("run").join(file).is_file(), "{method}: {file}");
+        }
+    }
+}
+
+#[test]
+fn approximations_and_other_data() {
+    let folder = folder(IRIS);
+    let other = golden(&folder, IRIS, "x_test").mapv(|x| 6.0 * x);
+    folder.write_array("other.npy", other.view());
+    for method in ["sketch --sketch srht:64", "eigen --components 24 --landmarks 60", "kron --draws"] {
+        let json = folder.json(&line(IRIS, &format!("--method {method} --ood other.npy -o run --force")));
+        let number = |who: &str, what: &str| json[who][what].as_f64().expect(what);
+        for who in ["map", "laplace"] {
+            assert!(number(who, "accuracy") > 0.8 && number(who, "nll").is_finite(), "{json}");
+            assert!((0.0..=1.0).contains(&number(who, "auroc")) && (0.0..=1.0).contains(&number(who, "aupr")));
+        }
+        assert!(json["prior_precision"].as_f64().expect("a number") > 0.0);
+        assert!(folder.path("run/ood_probabilities.npy").is_file());
+    }
+}
+
+#[test]
+fn a_regression_has_error_bars() {
+    let folder = folder(DIABETES);
+    let text = folder.succeed(&line(DIABETES, "--method kron --prior 1 --precision f64 -o run"));
+    assert!(text.contains("RMSE") && text.contains("NLL"), "{text}");
+    let expected = golden(&folder, DIABETES, "all_kron_fvar").into_shape_with_order((30, 1)).expect("a column");
+    assert!(difference(&folder.read("run/variance.npy"), &expected.into_dyn()) < 1e-9);
+    assert!(folder.path("run/deviation.svg").is_file());
+}
+
+#[test]
+fn validation_chooses_the_prior() {
+    let folder = folder(IRIS);
+    let validation = format!("--prior validation --validation {IRIS}.npz:x_test --validation-labels {IRIS}.npz:y_test");
+    let json = folder.json(&line(IRIS, &format!("--method last-layer-kron {validation} -o run")));
+    assert_eq!(json["prior"], "validation");
+    folder.refuse(&line(IRIS, "--prior validation -o other"), &["--validation"]);
+}
+
+#[test]
+fn a_plan_is_made_before_anything_else() {
+    let folder = folder(IRIS);
+    let text = folder.succeed(&line(IRIS, "--method full --dry-run -o run"));
+    assert!(text.contains("403 × 403") && text.contains("nothing was done"), "{text}");
+    assert!(!folder.path("run").exists());
+    folder.refuse(&line(IRIS, "--method full --memory 1MiB -o run"), &["--memory", "--method kron", "403"]);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let folder = folder(IRIS);
+    folder.refuse(&line(IRIS, "--prior -1 -o run"), &[]);
+    folder.refuse(&line(IRIS, "--method sketch --sketch sjlt -o run"), &["--sketch"]);
+    folder.refuse(&line(IRIS, "--logits nowhere -o run"), &["nowhere"]);
+    let hidden = folder.run(&line(IRIS, "--method last-layer-full --logits /3/Tanh_output_0 -o run"));
+    assert_eq!(hidden.code, Some(2));
+    assert!(hidden.err.contains("Tanh"), "{}", hidden.err);
+    folder.succeed(&line(IRIS, "--method last-layer-kron -o run"));
+    folder.refuse(&line(IRIS, "--method last-layer-kron -o run"), &["--force"]);
+}

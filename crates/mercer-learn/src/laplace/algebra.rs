@@ -1,0 +1,60 @@
+//! Sums of products that all structures share.
+
+use mercer_kernel::Real;
+use mercer_linalg::{gemm, matmul_into, memory};
+use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut2, s};
+use rayon::prelude::*;
+
+/// Rows of a strip: the wasted half of its diagonal block is small, the product still large.
+const STRIP: usize = 256;
+
+/// `h += rowsᵀ·rows`, the lower triangle only (see [`mirror`]); strips run in parallel and do not depend on each other.
+pub(super) fn add_gram(h: &mut Array2<f64>, rows: ArrayView2<'_, f64>) {
+    let width = rows.ncols();
+    assert_eq!(h.dim(), (width, width), "shape of a sum of squares");
+    let slots = h.as_slice_mut().expect("made row-major");
+    slots.par_chunks_mut((STRIP * width).max(1)).enumerate().for_each(|(strip, slots)| {
+        let first = strip * STRIP;
+        let end = (first + STRIP).min(width);
+        let mut own = ArrayViewMut2::from_shape((end - first, width), slots).expect("a strip");
+        let left = rows.slice(s![.., first..end]);
+        matmul_into(1.0, left.t(), rows.slice(s![.., ..end]), true, own.slice_mut(s![.., ..end]));
+    });
+}
+
+/// Copies the lower triangle onto the upper one.
+pub(super) fn mirror(h: &mut Array2<f64>) {
+    const TILE: usize = 32;
+    let n = h.nrows();
+    for row_tile in (0..n).step_by(TILE) {
+        for column_tile in (0..=row_tile).step_by(TILE) {
+            for row in row_tile..(row_tile + TILE).min(n) {
+                for column in column_tile..(column_tile + TILE).min(row) {
+                    h[(column, row)] = h[(row, column)];
+                }
+            }
+        }
+    }
+}
+
+/// `Sᵀ·R` for every sample: rows `[samples, outputs, width]` weighted with roots of the curvature, so that their sum of
+/// squares is `Σ RᵀΛR`; as `[samples · outputs, width]`.
+pub(super) fn weighted<T: Real>(rows: &[T], roots: &Array3<f64>) -> Array2<f64> {
+    let (samples, n_outputs, _) = roots.dim();
+    let width = rows.len() / (samples * n_outputs).max(1);
+    let mut out = memory::zeros::<f64>(rows.len());
+    let sample = (n_outputs * width).max(1);
+    let roots = roots.as_slice().expect("made row-major");
+    out.par_chunks_mut(sample).zip(rows.par_chunks(sample)).enumerate().for_each(|(at, (out, rows))| {
+        let root = &roots[at * n_outputs * n_outputs..(at + 1) * n_outputs * n_outputs];
+        let wide: Vec<f64> = rows.iter().map(|x| x.wide()).collect();
+        gemm([n_outputs, width, n_outputs], (root, 1, n_outputs), (&wide, width, 1), false, out);
+    });
+    Array2::from_shape_vec((samples * n_outputs, width), out).expect("as many as there are")
+}
+
+/// Numbers in `f64`, as a matrix of rows of this width.
+pub(super) fn wide<T: Real>(data: &[T], width: usize) -> Array2<f64> {
+    let rows = data.len() / width.max(1);
+    Array2::from_shape_vec((rows, width), data.iter().map(|x| x.wide()).collect()).expect("as many as there are")
+}

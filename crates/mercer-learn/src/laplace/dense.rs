@@ -1,0 +1,133 @@
+//! A posterior over K weights of features: `H = Σ Ψ(xᵢ)ᵀ Λᵢ Ψ(xᵢ)` as a matrix.
+//!
+//! ```text
+//! Cov f(x) = Ψ(x) (H + δI)⁻¹ Ψ(x)ᵀ          Ψ(x): outputs × K
+//! ```
+//!
+//! With the Jacobian as `Ψ` this is the full linearised Laplace approximation. With scaled eigenfunctions `√μ_j ψ_j` of the
+//! tangent kernel it is equation 22 of Deng et al. 2022 (arXiv 2205.00165), and with sketched Jacobians `P g^c(x)` the same equation
+//! in K × K, at the price of one pass over the data.
+//!
+//! Both are subsets of regressors: what the features do not span has no variance at all, so that far from the data, where it
+//! should return to the prior's, the variance is too small. The residual correction gives it back,
+//!
+//! ```text
+//! Cov f(x) + (κ(x, x) − Ψ(x)Ψ(x)ᵀ)₊ / δ
+//! ```
+//!
+//! with the tangent kernel `κ` itself: `1/δ` is the prior variance, and the difference the part of the prior that the features miss.
+//! Exactly the projected processes that are known as fully independent training conditionals. Features of a sketch may be
+//! longer than what they stand for, so that the difference is not positive there; its negative part is cut off and counted.
+
+use super::algebra::{add_gram, mirror, weighted, wide};
+use super::blocks::Blocks;
+use crate::error::Result;
+use mercer_kernel::{FeatureMap, Real};
+use mercer_linalg::{Cholesky, cholesky, matmul, symmetric_eigen};
+use ndarray::{Array1, Array2, Array3, Axis, s};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Features of every output, and the curvature of their weights.
+#[derive(Debug)]
+pub(super) struct Dense<T> {
+    map: Arc<dyn FeatureMap<T>>,
+    n_outputs: usize,
+    /// `H`; while it is being summed, its lower triangle.
+    pub(super) curvature: Array2<f64>,
+    /// The tangent kernel, if what the features miss is to be given back.
+    residual: Option<Blocks<T>>,
+    factor: Mutex<Option<(f64, Arc<Cholesky<f64>>)>>,
+}
+
+impl<T: Real> Dense<T> {
+    /// No data yet. The map has the features of one output after those of another.
+    pub(super) fn new(map: Arc<dyn FeatureMap<T>>, n_outputs: usize, residual: Option<Blocks<T>>) -> Self {
+        let width = map.n_features() / n_outputs.max(1);
+        Self { map, n_outputs, curvature: Array2::zeros((width, width)), residual, factor: Mutex::default() }
+    }
+
+    /// Bytes of a sample's features while they are worked on: as they are, and in `f64`.
+    pub(super) fn sample_bytes(&self) -> usize {
+        self.map.n_features() * (size_of::<T>() + 2 * size_of::<f64>())
+    }
+
+    fn features(&self, inputs: &[&[T]], samples: usize) -> Result<Vec<T>> {
+        let mut features = mercer_linalg::memory::zeros(samples * self.map.n_features());
+        self.map.features(inputs, samples, &mut features)?;
+        Ok(features)
+    }
+
+    pub(super) fn accumulate(&mut self, inputs: &[&[T]], samples: usize, roots: &Array3<f64>) -> Result<()> {
+        let features = self.features(inputs, samples)?;
+        add_gram(&mut self.curvature, weighted(&features, roots).view());
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self) {
+        mirror(&mut self.curvature);
+    }
+
+    pub(super) fn factor(&self, precision: f64) -> Result<Arc<Cholesky<f64>>> {
+        let mut kept = self.factor.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((own, factor)) = &*kept
+            && *own == precision
+        {
+            return Ok(Arc::clone(factor));
+        }
+        // The old factor is let go before the new one is made.
+        *kept = None;
+        let mut shifted = self.curvature.clone();
+        shifted.diag_mut().mapv_inplace(|x| x + precision);
+        let factor = Arc::new(cholesky(shifted.view())?);
+        *kept = Some((precision, Arc::clone(&factor)));
+        Ok(factor)
+    }
+
+    pub(super) fn log_det_ratio(&self, precision: f64) -> Result<f64> {
+        Ok(self.factor(precision)?.log_det() - self.curvature.nrows() as f64 * precision.ln())
+    }
+
+    /// `tr H(H + δI)⁻¹ = K − δ ‖L⁻¹‖²`.
+    pub(super) fn effective_parameters(&self, precision: f64) -> Result<f64> {
+        let width = self.curvature.nrows();
+        let inverse = self.factor(precision)?.solve_lower(Array2::eye(width).view())?;
+        Ok(width as f64 - precision * inverse.iter().map(|x| x * x).sum::<f64>())
+    }
+
+    /// The covariance, and for how many samples the residual had a negative part.
+    pub(super) fn covariance(&self, inputs: &[&[T]], samples: usize, precision: f64) -> Result<(Array3<f64>, usize)> {
+        let (n_outputs, width) = (self.n_outputs, self.curvature.nrows());
+        let rows = wide(&self.features(inputs, samples)?, width);
+        let solved = self.factor(precision)?.solve_lower(rows.t())?;
+        let mut covariance = Array3::zeros((samples, n_outputs, n_outputs));
+        for (at, mut own) in covariance.axis_iter_mut(Axis(0)).enumerate() {
+            let half = solved.slice(s![.., at * n_outputs..(at + 1) * n_outputs]);
+            own.assign(&matmul(half.t(), half));
+        }
+        let Some(kernel) = &self.residual else { return Ok((covariance, 0)) };
+        let mut clipped = 0;
+        let mut missing = kernel.covariance(inputs, samples, 1.0)?;
+        for (at, (mut own, mut missing)) in
+            covariance.axis_iter_mut(Axis(0)).zip(missing.axis_iter_mut(Axis(0))).enumerate()
+        {
+            let features = rows.slice(s![at * n_outputs..(at + 1) * n_outputs, ..]);
+            missing -= &matmul(features, features.t());
+            // The difference of two symmetric matrices, which rounding made different on both sides.
+            let symmetric = 0.5 * (&missing + &missing.t());
+            let (positive, cut) = positive_part(&symmetric)?;
+            own.scaled_add(1.0 / precision, &positive);
+            clipped += usize::from(cut);
+        }
+        Ok((covariance, clipped))
+    }
+}
+
+/// The nearest positive semidefinite matrix, and whether it is another by more than rounding.
+fn positive_part(a: &Array2<f64>) -> Result<(Array2<f64>, bool)> {
+    let eigen = symmetric_eigen(a.view())?;
+    let largest = eigen.values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    let cut = eigen.values.iter().any(|&value| value < -1e-9 * largest);
+    let roots: Array1<f64> = eigen.values.mapv(|value| value.max(0.0).sqrt());
+    let half = &eigen.vectors * &roots;
+    Ok((half.dot(&half.t()), cut))
+}

@@ -1,0 +1,364 @@
+//! The machine: a network, its curvature at some data, and a prior.
+
+use super::blocks::Blocks;
+use super::dense::Dense;
+use super::jacobian::Jacobian;
+use super::last_layer::LastFull;
+use super::likelihood::check_labels;
+use super::needs::Needs;
+use super::predictive::Functional;
+use super::settings::{Settings, Structure};
+use super::source::{Head, Source};
+use crate::error::{LearnError, Result, check_positive, check_size, setting};
+use crate::repair::{self, Repair};
+use mercer_data::{Dataset, Labels};
+use mercer_kernel::activation::Activations;
+use mercer_kernel::empirical::{Gradients, Kind, Selection};
+use mercer_kernel::sketch::{Sketch, Spec};
+use mercer_kernel::{FeatureMap, KernelError, Real};
+use mercer_net::graph::{Graph, ValueId};
+use mercer_net::network::find;
+use mercer_net::progress::Progress;
+use mercer_net::{NetError, Network};
+use ndarray::{Array2, Array3, s};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Features or factors of a block of samples take no more than about this.
+pub(super) const BLOCK_BYTES: usize = 128 << 20;
+
+/// A block has no more samples than this: larger products are not faster.
+const LARGEST_BLOCK: usize = 1024;
+
+/// A linearised Laplace approximation of a network's posterior.
+#[derive(Debug)]
+pub struct Laplace<T> {
+    pub(super) settings: Settings,
+    pub(super) samples: Vec<Vec<usize>>,
+    outputs: Activations<T>,
+    n_outputs: usize,
+    pub(super) fingerprint: String,
+    pub(super) curvature: Curvature<T>,
+    pub(super) squared_norm: f64,
+    pub(super) log_likelihood: f64,
+    pub(super) n_samples: usize,
+}
+
+/// `H` in one of its forms.
+#[derive(Debug)]
+pub(super) enum Curvature<T> {
+    Blocks(Blocks<T>),
+    Dense(Dense<T>),
+    Last(LastFull<T>),
+}
+
+impl<T: Real> Laplace<T> {
+    /// Learns from data (one [`Dataset`] per input of the network) at which the network was trained.
+    ///
+    /// # Errors
+    /// For settings, labels or data that do not fit, and for a network without a linear last layer where one is needed.
+    pub fn fit(
+        network: &Network,
+        data: &[Dataset],
+        labels: &Labels,
+        settings: &Settings,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        if matches!(settings.structure, Structure::Features { .. }) {
+            let reason = "features are given to `fit_features`";
+            return Err(setting("the structure", settings.structure, reason));
+        }
+        let samples = sample_shapes(data);
+        Self::unfitted(network, &samples, settings, None)?.learn(data, labels, progress)
+    }
+
+    /// As [`fit`](Self::fit), through features of the outputs: the `n_features` of the map are those of the first output, then of
+    /// the second, and so on. Scaled eigenfunctions `√μ_j ψ_j` of the tangent kernel give equation 22.
+    pub fn fit_features(
+        network: &Network,
+        map: Arc<dyn FeatureMap<T>>,
+        data: &[Dataset],
+        labels: &Labels,
+        settings: &Settings,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        if !matches!(settings.structure, Structure::Features { .. }) {
+            let reason = "features are given, so that it must be the one of features";
+            return Err(setting("the structure", settings.structure, reason));
+        }
+        let samples = sample_shapes(data);
+        Self::unfitted(network, &samples, settings, Some(map))?.learn(data, labels, progress)
+    }
+
+    /// The machine before it has seen data.
+    pub(super) fn unfitted(
+        network: &Network,
+        samples: &[Vec<usize>],
+        settings: &Settings,
+        map: Option<Arc<dyn FeatureMap<T>>>,
+    ) -> Result<Self> {
+        let features = map.as_ref().map(|map| map.n_features());
+        Needs::of::<T>(network, samples, settings, features)?.check(settings)?;
+        let graph = network.graph(samples)?;
+        let output = output(&graph, settings.output.as_deref())?;
+        let n_outputs = graph.value(output).meta.numel();
+        let weights = network.weights::<T>(&graph);
+        let selection = Selection {
+            output: settings.output.clone(),
+            parameters: settings.parameters.clone(),
+            ..Selection::default()
+        };
+        let gradients = || Gradients::new(network, samples, Kind::Trace, &selection);
+        let kernel = |wanted: bool| -> Result<Option<Blocks<T>>> {
+            Ok(if wanted { Some(Blocks::new(Source::All(gradients()?), false)) } else { None })
+        };
+        let head = || Head::new(network, &graph, output);
+        let (curvature, chosen) = match settings.structure {
+            Structure::Diagonal => {
+                let source = gradients()?;
+                let chosen = source.chosen().to_vec();
+                (Curvature::Blocks(Blocks::new(Source::All(source), false)), chosen)
+            }
+            Structure::Kronecker => {
+                let source = gradients()?;
+                let chosen = source.chosen().to_vec();
+                (Curvature::Blocks(Blocks::new(Source::All(source), true)), chosen)
+            }
+            Structure::Full => {
+                let source = gradients()?;
+                let chosen = source.chosen().to_vec();
+                (Curvature::Dense(Dense::new(Arc::new(Jacobian::new(source)), n_outputs, None)), chosen)
+            }
+            Structure::LastLayerKronecker | Structure::LastLayerFull => {
+                let head = head()?;
+                let mut chosen = vec![false; graph.parameters().len()];
+                head.chosen().into_iter().for_each(|parameter| chosen[parameter] = true);
+                let full = settings.structure == Structure::LastLayerFull;
+                let curvature = if full {
+                    Curvature::Last(LastFull::new(head))
+                } else {
+                    Curvature::Blocks(Blocks::new(Source::Last(head), true))
+                };
+                (curvature, chosen)
+            }
+            Structure::Sketch { method, k, seed, residual } => {
+                let spec = Spec { method, k, total: false, seed, kind: Kind::Trace, selection: selection.clone() };
+                let sketch = Arc::new(Sketch::<T>::from_spec(network, samples, &spec)?);
+                (Curvature::Dense(Dense::new(sketch, n_outputs, kernel(residual)?)), gradients()?.chosen().to_vec())
+            }
+            Structure::Features { residual } => {
+                let Some(map) = map else {
+                    return Err(setting("the structure", settings.structure, "its features are not given"));
+                };
+                if !map.n_features().is_multiple_of(n_outputs.max(1)) {
+                    let reason = "every output must have the same number of them";
+                    return Err(setting("the number of features", map.n_features(), reason));
+                }
+                (Curvature::Dense(Dense::new(map, n_outputs, kernel(residual)?)), gradients()?.chosen().to_vec())
+            }
+        };
+        let squares = |array: &Vec<T>| array.iter().map(|x| x.wide() * x.wide()).sum::<f64>();
+        let squared_norm =
+            weights.parameters.iter().zip(&chosen).filter(|(_, own)| **own).map(|(a, _)| squares(a)).sum();
+        let fingerprint = weights.fingerprint(&graph);
+        Ok(Self {
+            settings: settings.clone(),
+            samples: samples.to_vec(),
+            outputs: Activations::of_values(network, Arc::clone(&graph), vec![output])?,
+            n_outputs,
+            fingerprint,
+            curvature,
+            squared_norm,
+            log_likelihood: 0.0,
+            n_samples: 0,
+        })
+    }
+
+    fn learn(mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<Self> {
+        let total = count(data)?;
+        check_labels(labels, total)?;
+        for rows in self.blocks(total) {
+            let inputs = read::<T>(data, rows.clone(), progress)?;
+            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            let outputs = self.outputs(&slices, rows.len()).map_err(|error| shifted(error, rows.start))?;
+            let likelihood = self.settings.likelihood;
+            self.log_likelihood += likelihood.log_likelihood(outputs.view(), labels, rows.start)?;
+            let added = match &mut self.curvature {
+                Curvature::Blocks(blocks) => blocks.accumulate(&slices, rows.len(), &likelihood.roots(outputs.view())),
+                Curvature::Dense(dense) => dense.accumulate(&slices, rows.len(), &likelihood.roots(outputs.view())),
+                Curvature::Last(last) => last.accumulate(&slices, rows.len(), &likelihood.curvature(outputs.view())),
+            };
+            added.map_err(|error| shifted(error, rows.start))?;
+            self.n_samples += rows.len();
+            progress.report(rows.end, total, "");
+        }
+        match &mut self.curvature {
+            Curvature::Blocks(blocks) => blocks.finish()?,
+            Curvature::Dense(dense) => dense.finish(),
+            Curvature::Last(last) => last.finish(),
+        }
+        Ok(self)
+    }
+
+    /// What was asked for; the prior is the present one.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The number of outputs.
+    pub fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    /// The number of training samples.
+    pub fn n_samples(&self) -> usize {
+        self.n_samples
+    }
+
+    /// The precision of the prior.
+    pub fn prior_precision(&self) -> f64 {
+        self.settings.prior_precision
+    }
+
+    /// Takes another prior; the data need not be seen again.
+    pub fn set_prior_precision(&mut self, precision: f64) -> Result<()> {
+        self.settings.prior_precision = check_positive("the prior precision", precision)?;
+        Ok(())
+    }
+
+    /// `‖θ‖²` of the parameters that are not fixed.
+    pub fn squared_norm(&self) -> f64 {
+        self.squared_norm
+    }
+
+    /// `ln p(y|θ)` of the training data.
+    pub fn log_likelihood(&self) -> f64 {
+        self.log_likelihood
+    }
+
+    /// What had to be repaired at the present prior: jitter of a curvature that is singular up to rounding.
+    pub fn repairs(&self) -> Result<Vec<Repair>> {
+        let precision = self.prior_precision();
+        Ok(match &self.curvature {
+            Curvature::Blocks(_) => Vec::new(),
+            Curvature::Dense(dense) => repair::jitter(&*dense.factor(precision)?).into_iter().collect(),
+            Curvature::Last(last) => last.repair(precision)?.into_iter().collect(),
+        })
+    }
+
+    /// `ln det(H/δ + I)`.
+    pub(super) fn log_det_ratio(&self, precision: f64) -> Result<f64> {
+        match &self.curvature {
+            Curvature::Blocks(blocks) => Ok(blocks.log_det_ratio(precision)),
+            Curvature::Dense(dense) => dense.log_det_ratio(precision),
+            Curvature::Last(last) => last.log_det_ratio(precision),
+        }
+    }
+
+    /// `γ = tr H(H + δI)⁻¹`: how many parameters the data determine.
+    pub fn effective_parameters(&self, precision: f64) -> Result<f64> {
+        match &self.curvature {
+            Curvature::Blocks(blocks) => Ok(blocks.effective_parameters(precision)),
+            Curvature::Dense(dense) => dense.effective_parameters(precision),
+            Curvature::Last(last) => last.effective_parameters(precision),
+        }
+    }
+
+    /// The posterior over the outputs at other samples.
+    pub fn predict(&self, data: &[Dataset], progress: &dyn Progress) -> Result<Functional> {
+        let total = count(data)?;
+        let shapes = sample_shapes(data);
+        if shapes != self.samples {
+            let reason = "samples have the shape of those it was fitted on";
+            return Err(setting("the shape of samples", format!("{shapes:?} instead of {:?}", self.samples), reason));
+        }
+        let side = self.n_outputs;
+        let mut functional = Functional {
+            mean: Array2::zeros((total, side)),
+            covariance: Array3::zeros((total, side, side)),
+            clipped: 0,
+            likelihood: self.settings.likelihood,
+        };
+        for rows in self.blocks(total) {
+            let inputs = read::<T>(data, rows.clone(), progress)?;
+            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            let block = || -> Result<_> {
+                let precision = self.prior_precision();
+                let outputs = self.outputs(&slices, rows.len())?;
+                Ok((
+                    outputs,
+                    match &self.curvature {
+                        Curvature::Blocks(blocks) => (blocks.covariance(&slices, rows.len(), precision)?, 0),
+                        Curvature::Dense(dense) => dense.covariance(&slices, rows.len(), precision)?,
+                        Curvature::Last(last) => (last.covariance(&slices, rows.len(), precision)?, 0),
+                    },
+                ))
+            };
+            let (outputs, (covariance, clipped)) = block().map_err(|error| shifted(error, rows.start))?;
+            functional.mean.slice_mut(s![rows.clone(), ..]).assign(&outputs);
+            functional.covariance.slice_mut(s![rows.clone(), .., ..]).assign(&covariance);
+            functional.clipped += clipped;
+            progress.report(rows.end, total, "");
+        }
+        Ok(functional)
+    }
+
+    fn outputs(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<f64>> {
+        let mut outputs = vec![T::zero(); samples * self.n_outputs];
+        self.outputs.features(inputs, samples, &mut outputs)?;
+        Ok(super::algebra::wide(&outputs, self.n_outputs))
+    }
+
+    /// Blocks of samples: of a size that depends on the network and the structure alone.
+    fn blocks(&self, total: usize) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let bytes = match &self.curvature {
+            Curvature::Blocks(blocks) => blocks.sample_bytes(),
+            Curvature::Dense(dense) => dense.sample_bytes(),
+            Curvature::Last(last) => last.sample_bytes(),
+        };
+        let fitting = (BLOCK_BYTES / bytes.max(1)).clamp(1, LARGEST_BLOCK);
+        // A power of two, so that shards are whole.
+        let rows = if fitting.is_power_of_two() { fitting } else { fitting.next_power_of_two() / 2 };
+        (0..total).step_by(rows).map(move |start| start..(start + rows).min(total))
+    }
+}
+
+/// The value that is uncertain.
+pub(super) fn output(graph: &Graph, name: Option<&str>) -> Result<ValueId> {
+    let id = match name {
+        Some(name) => find(graph, name)?,
+        None => match graph.outputs().first() {
+            Some(&(_, id)) => id,
+            None => return Err(NetError::Setting("the network has no output".to_owned()).into()),
+        },
+    };
+    Ok(id)
+}
+
+fn sample_shapes(data: &[Dataset]) -> Vec<Vec<usize>> {
+    data.iter().map(|data| data.sample_shape().to_vec()).collect()
+}
+
+/// The number of samples, the same in all inputs.
+fn count(data: &[Dataset]) -> Result<usize> {
+    let Some(first) = data.first() else { return Err(LearnError::Empty { what: "data" }) };
+    data.iter().try_for_each(|data| check_size("the number of samples", first.n_samples(), data.n_samples()))?;
+    if first.n_samples() == 0 { Err(LearnError::Empty { what: "data" }) } else { Ok(first.n_samples()) }
+}
+
+fn read<T: Real>(data: &[Dataset], rows: Range<usize>, progress: &dyn Progress) -> Result<Vec<Vec<T>>> {
+    if progress.cancelled() {
+        return Err(KernelError::Cancelled.into());
+    }
+    let one = |data: &Dataset| Ok(data.rows::<T>(rows.clone())?.into_iter().collect());
+    data.iter().map(one).collect()
+}
+
+/// The same error, with samples counted from `start`.
+fn shifted(error: LearnError, start: usize) -> LearnError {
+    match error {
+        LearnError::Kernel(error) => error.shifted(start).into(),
+        LearnError::Network(error) => KernelError::Network(*error).shifted(start).into(),
+        other => other,
+    }
+}

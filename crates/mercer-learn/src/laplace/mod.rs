@@ -1,0 +1,47 @@
+//! Linearised Laplace approximations: how sure a trained network may be.
+//!
+//! A network `f(x, θ)` trained to the mode `θ*` of a posterior with prior `N(0, I/δ)` is linear around it to first order, so that
+//! the posterior over its outputs is Gaussian (MacKay 1992; Khan et al. 2019, arXiv 1906.01930; Immer et al. 2021, arXiv
+//! 2008.08400; Deng et al. 2022, arXiv 2205.00165, equation 21):
+//!
+//! ```text
+//! f(x) ~ N( f(x, θ*), J(x) (H + δI)⁻¹ J(x)ᵀ ),     H = Σᵢ J(xᵢ)ᵀ Λᵢ J(xᵢ)
+//! ```
+//!
+//! with the curvature `Λ` of the log likelihood at the outputs ([`Likelihood`]). [`Structure`] says in which form `H` is kept:
+//!
+//! | structure | memory | takes |
+//! |---|---|---|
+//! | [`Full`](Structure::Full) | P² | the Jacobian; networks of some thousand parameters |
+//! | [`Diagonal`](Structure::Diagonal), [`Kronecker`](Structure::Kronecker) | P, `Σ in² + out²` | one pass with C gradients per sample, in factors |
+//! | [`LastLayerFull`](Structure::LastLayerFull) | (C·F)² | a forward pass |
+//! | [`LastLayerKronecker`](Structure::LastLayerKronecker) | F² + C² | a forward pass |
+//! | [`Sketch`](Structure::Sketch) | K² | one pass with C gradients per sample |
+//! | [`Features`](Structure::Features) | K² | whatever the features take, as eigenfunctions |
+//!
+//! The evidence `ln p(y) ≈ ln p(y|θ*) − ½ ln det(H/δ + I) − ½ δ‖θ*‖²` chooses `δ` without further data; its derivative is
+//! `½(γ/δ − ‖θ*‖²)` with the effective number of parameters `γ = tr H(H + δI)⁻¹`, and it has exactly one maximum.
+//!
+//! Reference values: laplace-torch 0.3, whose conventions these are (observation noise 1, no damping of the prior).
+
+mod algebra;
+mod blocks;
+mod dense;
+mod jacobian;
+mod last_layer;
+mod likelihood;
+mod machine;
+mod needs;
+mod predictive;
+mod prior;
+mod scores;
+mod settings;
+mod source;
+mod stored;
+
+pub use likelihood::Likelihood;
+pub use machine::Laplace;
+pub use needs::Needs;
+pub use predictive::{Functional, MonteCarlo};
+pub use scores::{ClassScores, Detection, RegressionScores, entropies};
+pub use settings::{Settings, Structure};

@@ -1,0 +1,105 @@
+//! What a structure takes, before anything is made.
+
+use super::settings::{Settings, Structure};
+use super::source::Head;
+use crate::error::{LearnError, Result};
+use mercer_kernel::Real;
+use mercer_kernel::empirical::{Gradients, Kind, Selection};
+use mercer_kernel::gram::{default_memory, resident_memory};
+use mercer_net::Network;
+use mercer_net::graph::{Graph, ValueId};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// A matrix, the copy that is shifted, the scaled copy of a decomposition, what it works on, and its result.
+const COPIES: usize = 5;
+
+/// What a Laplace approximation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Needs {
+    /// The parameters that are not fixed, or the features that stand for them.
+    pub n_parameters: usize,
+    /// The side of the largest matrix that is taken apart.
+    pub side: usize,
+    /// Bytes at the highest, all that the process holds included.
+    pub bytes: usize,
+}
+
+impl Needs {
+    /// What these settings take, for samples of these shapes. `features` is their number, of all outputs, where they are given.
+    pub fn of<T: Real>(
+        network: &Network,
+        samples: &[Vec<usize>],
+        settings: &Settings,
+        features: Option<usize>,
+    ) -> Result<Self> {
+        settings.check()?;
+        let graph = network.graph(samples)?;
+        let output = super::machine::output(&graph, settings.output.as_deref())?;
+        let (n_parameters, sides) = sides::<T>(network, samples, &graph, output, settings, features)?;
+        let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
+        let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
+        let bytes = work.saturating_add(2 * super::machine::BLOCK_BYTES).saturating_add(resident_memory().0);
+        Ok(Self { n_parameters, side: sides.into_iter().max().unwrap_or(0), bytes })
+    }
+
+    /// An error if they take more than is allowed, or than there is.
+    pub fn check(&self, settings: &Settings) -> Result<()> {
+        let allowed = settings.memory.unwrap_or_else(default_memory);
+        if self.bytes <= allowed {
+            return Ok(());
+        }
+        let instead = match settings.structure {
+            Structure::Full => "take a Kronecker or a diagonal structure, the last layer alone, or a sketch",
+            Structure::LastLayerFull => "take Kronecker factors of the last layer",
+            Structure::Sketch { .. } | Structure::Features { .. } => "take fewer features",
+            _ => "take a diagonal structure, or the last layer alone",
+        };
+        Err(LearnError::Memory {
+            what: settings.structure.to_string(),
+            side: self.side,
+            needed: self.bytes,
+            allowed,
+            instead,
+        })
+    }
+}
+
+/// The number of parameters, and the sides of all matrices that are kept.
+fn sides<T: Real>(
+    network: &Network,
+    samples: &[Vec<usize>],
+    graph: &Arc<Graph>,
+    output: ValueId,
+    settings: &Settings,
+    features: Option<usize>,
+) -> Result<(usize, Vec<usize>)> {
+    if settings.is_last_layer() {
+        let head = Head::<T>::new(network, graph, output)?;
+        let width = head.width + head.layer.biases.len();
+        let count = width * head.n_outputs;
+        let full = settings.structure == Structure::LastLayerFull;
+        return Ok((count, if full { vec![count] } else { vec![width, head.n_outputs] }));
+    }
+    let selection =
+        Selection { output: settings.output.clone(), parameters: settings.parameters.clone(), ..Selection::default() };
+    let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
+    let gradients = Gradients::<T>::new(network, samples, Kind::Trace, &selection)?;
+    let shapes = gradients.outer_shapes();
+    let own = (0..shapes.len()).filter(|&at| gradients.chosen()[at]);
+    let count: usize = own.clone().map(|at| gradients.numel(at)).sum();
+    Ok(match settings.structure {
+        Structure::Full => (count, vec![count]),
+        Structure::Sketch { k, .. } => (k, vec![k]),
+        Structure::Features { .. } => (features, vec![features]),
+        Structure::Kronecker => {
+            let both = own.flat_map(|at| match shapes[at] {
+                Some(shape) if !shape.one_hot => vec![shape.left, shape.right],
+                _ if gradients.numel(at) <= super::blocks::LARGEST_MATRIX => vec![gradients.numel(at)],
+                _ => Vec::new(),
+            });
+            (count, both.collect())
+        }
+        _ => (count, Vec::new()),
+    })
+}

@@ -1,0 +1,107 @@
+//! From a Gaussian over outputs to predictions.
+//!
+//! ```text
+//! probit        softmax( f_c / √(1 + π/8 Σ_cc) )                                  MacKay 1992
+//! Monte Carlo   mean of softmax(f + s·Σ^½ z),  z ~ N(0, I)                         256 draws
+//! ```
+//!
+//! `s` is one. Deng et al. 2022 (arXiv 2205.00165, appendix B) multiply their noise by 20 because it is "pretty tiny": their covariance lacks
+//! what a few eigenfunctions miss, for which the residual correction is the principled answer.
+
+use super::likelihood::Likelihood;
+use crate::error::{Result, check_positive, check_size, setting};
+use crate::softmax::softmax;
+use mercer_data::random::stream;
+use mercer_linalg::symmetric_eigen;
+use ndarray::{Array1, Array2, Array3, Axis};
+use rand_distr::{Distribution, StandardNormal};
+
+/// The posterior over the outputs at some samples.
+#[derive(Clone, Debug)]
+pub struct Functional {
+    /// The outputs of the network: a row per sample.
+    pub mean: Array2<f64>,
+    /// The covariance of a sample's outputs, `[samples, outputs, outputs]`.
+    pub covariance: Array3<f64>,
+    /// Samples whose residual had a negative part, which was cut off.
+    pub clipped: usize,
+    pub(super) likelihood: Likelihood,
+}
+
+/// How outputs are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MonteCarlo {
+    /// Draws per sample.
+    pub draws: usize,
+    /// Where the random numbers come from.
+    pub seed: u64,
+    /// What the noise is multiplied with: one, or the paper's 20.
+    pub scale: f64,
+}
+
+impl Default for MonteCarlo {
+    fn default() -> Self {
+        Self { draws: 256, seed: 0, scale: 1.0 }
+    }
+}
+
+impl Functional {
+    /// The number of samples.
+    pub fn n_samples(&self) -> usize {
+        self.mean.nrows()
+    }
+
+    /// The standard deviation of the observations, of a regression.
+    pub fn noise(&self) -> Option<f64> {
+        match self.likelihood {
+            Likelihood::Gaussian { noise } => Some(noise),
+            Likelihood::Categorical => None,
+        }
+    }
+
+    /// The variance of every output, without that of the observations.
+    pub fn variances(&self) -> Array2<f64> {
+        let mut variances = Array2::zeros(self.mean.dim());
+        for (mut row, covariance) in variances.outer_iter_mut().zip(self.covariance.axis_iter(Axis(0))) {
+            row.assign(&covariance.diag());
+        }
+        variances
+    }
+
+    /// The probabilities of the network itself, without uncertainty.
+    pub fn map(&self) -> Array2<f64> {
+        softmax(self.mean.view())
+    }
+
+    /// The probabilities of the classes, in closed form.
+    pub fn probit(&self) -> Array2<f64> {
+        let shrink = self.variances().mapv(|variance| (1.0 + std::f64::consts::FRAC_PI_8 * variance).sqrt());
+        softmax((&self.mean / &shrink).view())
+    }
+
+    /// The probabilities of the classes, as a mean over draws from the posterior.
+    pub fn monte_carlo(&self, settings: &MonteCarlo) -> Result<Array2<f64>> {
+        check_positive("the scale of the noise", settings.scale)?;
+        if settings.draws == 0 {
+            return Err(setting("the number of draws", 0, "there must be at least one"));
+        }
+        check_size("the number of covariances", self.mean.nrows(), self.covariance.dim().0)?;
+        let n_outputs = self.mean.ncols();
+        let mut random = stream(settings.seed, "laplace/predictive");
+        let mut probabilities = Array2::zeros(self.mean.dim());
+        for ((mut row, mean), covariance) in
+            probabilities.outer_iter_mut().zip(self.mean.outer_iter()).zip(self.covariance.axis_iter(Axis(0)))
+        {
+            let eigen = symmetric_eigen(covariance)?;
+            let roots: Array1<f64> = eigen.values.mapv(|value| settings.scale * value.max(0.0).sqrt());
+            let half = &eigen.vectors * &roots;
+            let noise = Array2::from_shape_simple_fn((settings.draws, n_outputs), || {
+                let number: f64 = StandardNormal.sample(&mut random);
+                number
+            });
+            let outputs = noise.dot(&half.t()) + mean;
+            row.assign(&softmax(outputs.view()).mean_axis(Axis(0)).unwrap_or_default());
+        }
+        Ok(probabilities)
+    }
+}

@@ -1,0 +1,110 @@
+//! How good predictions with uncertainty are: one set of numbers for the network alone and for the posterior.
+
+use crate::error::Result;
+use crate::metrics::{
+    BINS, Reliability, accuracy, area_under_precision_recall, area_under_roc, brier, gaussian_log_likelihood,
+    negative_log_likelihood, reliability, root_mean_square_error,
+};
+use mercer_net::network::largest;
+use ndarray::{Array1, ArrayView2};
+use serde::Serialize;
+
+/// Scores of class probabilities.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassScores {
+    /// The share of predictions that are right.
+    pub accuracy: f64,
+    /// The mean negative log likelihood.
+    pub nll: f64,
+    /// The expected calibration error, in fifteen bins.
+    pub ece: f64,
+    /// The Brier score, summed over classes.
+    pub brier: f64,
+    /// The bins behind the calibration error.
+    #[serde(skip)]
+    pub reliability: Reliability,
+}
+
+impl ClassScores {
+    /// Of a row of probabilities per sample.
+    pub fn of(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<Self> {
+        let rows = probabilities.outer_iter().map(|row| largest(&row.to_vec()));
+        let reliability = reliability(probabilities, labels, BINS)?;
+        Ok(Self {
+            accuracy: accuracy(&rows.collect::<Vec<_>>(), labels)?,
+            nll: negative_log_likelihood(probabilities, labels)?,
+            ece: reliability.expected_error,
+            brier: brier(probabilities, labels)?,
+            reliability,
+        })
+    }
+}
+
+/// Scores of a regression.
+#[derive(Clone, Debug, Serialize)]
+pub struct RegressionScores {
+    /// The root mean square error.
+    pub rmse: f64,
+    /// The mean negative log density of the targets.
+    pub nll: f64,
+}
+
+impl RegressionScores {
+    /// Of means and variances, that of the observations included; a row per sample.
+    pub fn of(
+        means: ArrayView2<'_, f64>,
+        variances: ArrayView2<'_, f64>,
+        targets: ArrayView2<'_, f64>,
+    ) -> Result<Self> {
+        let (mut rmse, mut nll) = (0.0, 0.0);
+        let columns = means.columns().into_iter().zip(variances.columns()).zip(targets.columns());
+        for ((mean, variance), target) in columns {
+            rmse += root_mean_square_error(mean, target)?.powi(2);
+            nll -= gaussian_log_likelihood(mean, variance, target)?;
+        }
+        Ok(Self { rmse: (rmse / means.ncols().max(1) as f64).sqrt(), nll })
+    }
+}
+
+/// How well uncertainty tells other data from those of the training distribution.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Detection {
+    /// The area under the ROC curve.
+    pub auroc: f64,
+    /// The area under the precision–recall curve, the other data being what is to be found.
+    pub aupr: f64,
+}
+
+impl Detection {
+    /// From a number for every sample that should be larger for other data, such as the entropy of its prediction.
+    pub fn of(usual: &[f64], other: &[f64]) -> Result<Self> {
+        let scores: Vec<f64> = usual.iter().chain(other).copied().collect();
+        let positive: Vec<bool> = (0..scores.len()).map(|at| at >= usual.len()).collect();
+        Ok(Self { auroc: area_under_roc(&scores, &positive)?, aupr: area_under_precision_recall(&scores, &positive)? })
+    }
+}
+
+/// `−Σ p ln p` of every row.
+pub fn entropies(probabilities: ArrayView2<'_, f64>) -> Array1<f64> {
+    let entropy = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+    probabilities.outer_iter().map(|row| row.iter().map(|&p| entropy(p)).sum()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn sure_and_unsure_are_told_apart() {
+        let p = array![[1.0, 0.0], [0.5, 0.5]];
+        let found = entropies(p.view());
+        assert!(found[0] == 0.0 && (found[1] - 2f64.ln()).abs() < 1e-15);
+        let detection = Detection::of(&[0.0, 0.1], &[0.6, 0.7, 0.9]).expect("numbers");
+        assert_eq!((detection.auroc, detection.aupr), (1.0, 1.0));
+        assert!(Detection::of(&[0.0], &[]).is_err());
+        let scores = ClassScores::of(p.view(), &[0, 1]).expect("scores");
+        assert_eq!(scores.accuracy, 0.5);
+        assert!((scores.nll - 0.5 * 2f64.ln()).abs() < 1e-15 && (scores.brier - 0.25).abs() < 1e-15);
+    }
+}

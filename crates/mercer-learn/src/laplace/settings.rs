@@ -1,0 +1,99 @@
+//! What a Laplace approximation is of, and in which form.
+
+use super::likelihood::Likelihood;
+use crate::error::{Result, check_positive, setting};
+use mercer_kernel::sketch;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The form in which the curvature of the parameters is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Structure {
+    /// The whole matrix.
+    Full,
+    /// Its diagonal.
+    Diagonal,
+    /// A Kronecker product for every weight, a matrix for every bias.
+    Kronecker,
+    /// The whole matrix of the last layer, the others being fixed.
+    LastLayerFull,
+    /// Kronecker factors of the last layer, the others being fixed.
+    LastLayerKronecker,
+    /// Jacobians projected to a few numbers, the same projection for every output.
+    Sketch {
+        /// How they are projected.
+        method: sketch::Method,
+        /// To how many numbers.
+        k: usize,
+        /// Where the random numbers come from.
+        seed: u64,
+        /// Whether the variance that the projection misses is given back.
+        residual: bool,
+    },
+    /// Features that are given, such as scaled eigenfunctions of the tangent kernel.
+    Features {
+        /// Whether the variance that the features miss is given back.
+        residual: bool,
+    },
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("full"),
+            Self::Diagonal => f.write_str("diag"),
+            Self::Kronecker => f.write_str("kron"),
+            Self::LastLayerFull => f.write_str("last-layer-full"),
+            Self::LastLayerKronecker => f.write_str("last-layer-kron"),
+            Self::Sketch { method, k, .. } => write!(f, "sketch ({method}:{k})"),
+            Self::Features { .. } => f.write_str("eigen"),
+        }
+    }
+}
+
+/// All that a Laplace approximation is, beside its network and data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The form of the curvature.
+    pub structure: Structure,
+    /// How targets are distributed around the outputs.
+    pub likelihood: Likelihood,
+    /// The precision `δ` of the prior; with weight decay `λ` in a mean loss of `N` samples it is `Nλ`.
+    pub prior_precision: f64,
+    /// The output, or any other value of the network; the first output if it is not named.
+    #[serde(default)]
+    pub output: Option<String>,
+    /// Only the parameters whose name or layer matches one of these (`*` and `?` are wild); all if there are none.
+    #[serde(default)]
+    pub parameters: Vec<String>,
+    /// Bytes that may be used, all that the process holds included; three quarters of what is free if it is not said.
+    #[serde(skip)]
+    pub memory: Option<usize>,
+}
+
+impl Settings {
+    /// All parameters, the first output, unit prior.
+    pub fn new(structure: Structure, likelihood: Likelihood) -> Self {
+        Self { structure, likelihood, prior_precision: 1.0, output: None, parameters: Vec::new(), memory: None }
+    }
+
+    /// With another prior.
+    pub fn prior_precision(self, prior_precision: f64) -> Self {
+        Self { prior_precision, ..self }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        self.likelihood.check()?;
+        check_positive("the prior precision", self.prior_precision)?;
+        if !self.parameters.is_empty() && self.is_last_layer() {
+            let reason = "a last-layer posterior has the parameters of the last layer and no others";
+            return Err(setting("the choice of parameters", self.parameters.join(" "), reason));
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_last_layer(&self) -> bool {
+        matches!(self.structure, Structure::LastLayerFull | Structure::LastLayerKronecker)
+    }
+}

@@ -1,0 +1,183 @@
+//! Where the gradients of a posterior come from: all chosen parameters through reverse passes, or the last layer's from a
+//! forward pass alone.
+
+use crate::error::Result;
+use mercer_kernel::activation::{Activations, LastLayer};
+use mercer_kernel::empirical::Gradients;
+use mercer_kernel::{FeatureMap, KernelError, Real};
+use mercer_linalg::memory;
+use mercer_net::graph::{Graph, ValueId};
+use mercer_net::op::OuterShape;
+use mercer_net::run::{Factor, Factors};
+use mercer_net::{NetError, Network};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// A source of per-sample gradients, in factors.
+#[derive(Debug)]
+pub(super) enum Source<T> {
+    /// Parameters anywhere.
+    All(Gradients<T>),
+    /// The last layer.
+    Last(Head<T>),
+}
+
+/// A parameter whose gradient counts.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    /// Its place among the factors.
+    pub(super) at: usize,
+    pub(super) name: String,
+    pub(super) numel: usize,
+    /// The outer form of its gradient, if it has one with vectors on both sides.
+    pub(super) shape: Option<OuterShape>,
+}
+
+impl<T: Real> Source<T> {
+    /// The number of outputs.
+    pub(super) fn n_outputs(&self) -> usize {
+        match self {
+            Self::All(gradients) => gradients.n_seeds(),
+            Self::Last(head) => head.n_outputs,
+        }
+    }
+
+    /// The parameters, in the order of the factors.
+    pub(super) fn parameters(&self) -> Vec<Chosen> {
+        match self {
+            Self::All(gradients) => {
+                let graph = gradients.graph();
+                let shapes = gradients.outer_shapes();
+                let all = (0..shapes.len()).filter(|&at| gradients.chosen()[at]).map(|at| Chosen {
+                    at,
+                    name: graph.value(graph.parameters()[at]).name.clone(),
+                    numel: gradients.numel(at),
+                    shape: shapes[at].filter(|shape| !shape.one_hot),
+                });
+                all.collect()
+            }
+            Self::Last(head) => head.parameters(),
+        }
+    }
+
+    /// Numbers in a sample's factors of these forms.
+    pub(super) fn sample_numbers(&self, outer: &[bool]) -> usize {
+        let seeds = self.n_outputs();
+        let numbers = |own: &Chosen| match own.shape.filter(|_| outer[own.at]) {
+            Some(shape) => shape.positions * (shape.left + seeds * shape.right),
+            None => seeds * own.numel,
+        };
+        self.parameters().iter().map(numbers).sum()
+    }
+
+    /// Samples that are worked on at once.
+    pub(super) fn grain(&self) -> usize {
+        match self {
+            Self::All(gradients) => gradients.grain(),
+            Self::Last(_) => LAST_GRAIN,
+        }
+    }
+
+    /// As [`Gradients::sweep`].
+    pub(super) fn sweep<P: Send>(
+        &self,
+        inputs: &[&[T]],
+        samples: usize,
+        outer: &[bool],
+        places: Vec<P>,
+        each: impl Fn(P, &Factors<T>) -> Result<(), KernelError> + Sync,
+    ) -> Result<()> {
+        match self {
+            Self::All(gradients) => Ok(gradients.sweep(inputs, samples, outer, places, each)?),
+            Self::Last(head) => {
+                let features = head.features(inputs, samples)?;
+                let shards = features.par_chunks((LAST_GRAIN * head.width).max(1)).zip(places);
+                Ok(shards.try_for_each(|(shard, place)| each(place, &head.factors(shard)))?)
+            }
+        }
+    }
+}
+
+const LAST_GRAIN: usize = 128;
+
+/// The last layer of a network, linear in its parameters: `f = scale · W z + Σ scale_b · b`.
+#[derive(Debug)]
+pub(super) struct Head<T> {
+    activations: Activations<T>,
+    pub(super) layer: LastLayer,
+    weight: String,
+    biases: Vec<String>,
+    /// The length of `z`.
+    pub(super) width: usize,
+    pub(super) n_outputs: usize,
+}
+
+impl<T: Real> Head<T> {
+    /// The last layer before an output; an error names the node that makes it something else than a linear layer.
+    pub(super) fn new(network: &Network, graph: &Arc<Graph>, output: ValueId) -> Result<Self> {
+        let layer = LastLayer::of(graph, output)?;
+        let refused = |node: String, reason: &str| NetError::Unsupported { node, reason: reason.to_owned() };
+        if let Some(node) = &layer.obstacle {
+            let reason = "follows the last layer and is not linear; name the value before it as the output";
+            return Err(refused(node.clone(), reason).into());
+        }
+        let name = |parameter: usize| graph.value(graph.parameters()[parameter]).name.clone();
+        let numel = |parameter: usize| graph.value(graph.parameters()[parameter]).meta.numel();
+        let label = graph.value(output).name.clone();
+        let Some(weight) = layer.weight else {
+            return Err(refused(label, "comes from a layer whose weight is computed from parameters").into());
+        };
+        let (width, n_outputs) = (graph.value(layer.features).meta.numel(), graph.value(output).meta.numel());
+        if numel(weight) != width * n_outputs || layer.biases.iter().any(|&(bias, _)| numel(bias) != n_outputs) {
+            return Err(refused(label, "has another number of elements than its last layer's weight and bias").into());
+        }
+        let activations = Activations::of_values(network, Arc::clone(graph), vec![layer.features])?;
+        let biases = layer.biases.iter().map(|&(bias, _)| name(bias)).collect();
+        Ok(Self { activations, weight: name(weight), biases, layer, width, n_outputs })
+    }
+
+    /// The parameters of the layer, by their place in the graph.
+    pub(super) fn chosen(&self) -> Vec<usize> {
+        self.layer.weight.into_iter().chain(self.layer.biases.iter().map(|&(bias, _)| bias)).collect()
+    }
+
+    fn shape(&self) -> OuterShape {
+        OuterShape { positions: 1, left: self.width, right: self.n_outputs, right_major: true, one_hot: false }
+    }
+
+    fn parameters(&self) -> Vec<Chosen> {
+        let weight =
+            Chosen { at: 0, name: self.weight.clone(), numel: self.width * self.n_outputs, shape: Some(self.shape()) };
+        let bias = |(at, name): (usize, &String)| Chosen { at, name: name.clone(), numel: self.n_outputs, shape: None };
+        std::iter::once(weight).chain((1..).zip(&self.biases).map(bias)).collect()
+    }
+
+    /// `z` of every sample.
+    pub(super) fn features(&self, inputs: &[&[T]], samples: usize) -> Result<Vec<T>> {
+        let mut features = memory::zeros(samples * self.width);
+        self.activations.features(inputs, samples, &mut features)?;
+        Ok(features)
+    }
+
+    /// What the reverse passes would give.
+    fn factors(&self, features: &[T]) -> Factors<T> {
+        let samples = features.len() / self.width.max(1);
+        let weight = Factor::Outer {
+            shape: self.shape(),
+            left: features.to_vec(),
+            right: self.units(samples, self.layer.scale),
+        };
+        let biases = self.layer.biases.iter().map(|&(_, scale)| Some(Factor::Explicit(self.units(samples, scale))));
+        Factors { samples, seeds: self.n_outputs, parameters: std::iter::once(Some(weight)).chain(biases).collect() }
+    }
+
+    /// A multiple of the unit matrix for every sample.
+    fn units(&self, samples: usize, scale: f64) -> Vec<T> {
+        let square = self.n_outputs * self.n_outputs;
+        let mut units = vec![T::zero(); samples * square];
+        for unit in units.chunks_exact_mut(square.max(1)) {
+            unit.iter_mut().step_by(self.n_outputs + 1).for_each(|x| *x = T::of(scale));
+        }
+        units
+    }
+}

@@ -1,0 +1,7 @@
+//! Laplace approximations against reference values, dense formulas and finite differences.
+
+mod golden;
+mod nets;
+mod reference;
+mod refusals;
+mod stored;

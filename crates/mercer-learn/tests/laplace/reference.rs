@@ -1,0 +1,256 @@
+//! Structures against the formulas, written down densely from the network's Jacobian.
+
+use super::nets::{Case, STRUCTURES, dataset, diabetes, distance, iris};
+use mercer_data::{Classes, Dataset, Existing, Labels, Source};
+use mercer_kernel::empirical::{Gradients, Kind, Selection};
+use mercer_kernel::sketch::Method;
+use mercer_kernel::{Kernel, Ntk};
+use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::softmax;
+use mercer_linalg::{cholesky, matmul};
+use mercer_net::Network;
+use mercer_net::arch::{Cnn, Layer};
+use mercer_net::progress::Silent;
+use mercer_net::run::{Factor, Factors};
+use ndarray::{Array2, Array3, Array4, Axis, Ix2, s};
+
+fn sketch(k: usize, residual: bool) -> Structure {
+    Structure::Sketch { method: Method::Gaussian, k, seed: 3, residual }
+}
+
+/// `σ₀²(κ(x, x) − κ(x, X)(σ₀⁻²Λ⁻¹ + κ(X, X))⁻¹κ(X, x))`: the posterior in function space, equation 21 by Woodbury's identity.
+fn function_space(network: &Network, train: &Dataset, test: &Dataset, precision: f64) -> Array3<f64> {
+    let shapes = [train.sample_shape().to_vec()];
+    let kernel = Ntk::<f64>::of(network, &shapes, Kind::Full, &Selection::default()).expect("a kernel");
+    let outputs = kernel.n_outputs();
+    let numbers = |data: &Dataset| -> Vec<f64> { data.read().expect("data").into_iter().collect() };
+    let (x, z) = (numbers(train), numbers(test));
+    let (n, m) = (train.n_samples(), test.n_samples());
+    let (a, b) = (kernel.prepare(&[&x], n).expect("prepares"), kernel.prepare(&[&z], m).expect("prepares"));
+    let gram = |a: &mercer_kernel::Block, b: &mercer_kernel::Block| {
+        let shape = (a.samples() * outputs, b.samples() * outputs);
+        let mut tile = vec![0.0; shape.0 * shape.1];
+        kernel.contract(a, b, &mut tile);
+        Array2::from_shape_vec(shape, tile).expect("a tile")
+    };
+    let mut noisy = gram(&a, &a);
+    noisy.diag_mut().mapv_inplace(|x| x + precision);
+    let cross = gram(&a, &b);
+    let explained =
+        matmul(cross.t(), cholesky(noisy.view()).expect("positive").solve(cross.view()).expect("solves").view());
+    let posterior = (gram(&b, &b) - explained) / precision;
+    let mut blocks = Array3::zeros((m, outputs, outputs));
+    for (at, mut block) in blocks.axis_iter_mut(Axis(0)).enumerate() {
+        let range = at * outputs..(at + 1) * outputs;
+        block.assign(&posterior.slice(s![range.clone(), range]));
+    }
+    blocks
+}
+
+/// Unit noise makes `Λ = I`, so that the whole posterior can be had from the kernel.
+#[test]
+fn the_full_posterior_is_the_one_in_function_space() {
+    let case = diabetes();
+    let full = case.fit(Structure::Full).predict(&case.test, &Silent::default()).expect("predicts");
+    let dense = function_space(&case.network, &case.train[0], &case.test[0], case.number("prior_precision"));
+    // The difference of two numbers a hundred times as large.
+    assert!(distance(&full.covariance, &dense) < 1e-9);
+}
+
+fn covariance(case: &Case, structure: Structure) -> Array3<f64> {
+    case.fit(structure).predict(&case.test, &Silent::default()).expect("predicts").covariance
+}
+
+/// Features that span everything leave nothing to correct, and give the full posterior.
+#[test]
+fn sketches_approach_the_full_posterior() {
+    let case = iris();
+    let full = covariance(&case, Structure::Full);
+    let error = |k: usize, residual: bool| distance(&covariance(&case, sketch(k, residual)), &full);
+    let (few, many) = (error(32, false), error(1024, false));
+    // The error of a Gaussian sketch falls as K^-½: by five or six between these two, with the chance of one seed.
+    assert!(many < 0.4 * few, "{many} after {few}");
+    assert!(many < 0.3, "{many}");
+    let hadamard = Structure::Sketch { method: Method::Hadamard, k: 512, seed: 0, residual: false };
+    // 387 parameters: a Hadamard sketch of 512 is exact inside of a parameter.
+    assert!(distance(&covariance(&case, hadamard), &full) < 0.5);
+}
+
+/// Out of distribution a sketch with few features has too little variance, and the correction gives it back.
+#[test]
+fn the_residual_correction_restores_the_variance_far_from_the_data() {
+    let mut case = iris();
+    let far = case.test[0].read::<f64>().expect("data").mapv(|x| -4.0 * x + 3.0);
+    case.test = vec![dataset("far", far)];
+    let trace =
+        |covariance: &Array3<f64>| -> f64 { covariance.axis_iter(Axis(0)).map(|block| block.diag().sum()).sum() };
+    let full = trace(&covariance(&case, Structure::Full));
+    let (plain, corrected) =
+        (trace(&covariance(&case, sketch(24, false))), trace(&covariance(&case, sketch(24, true))));
+    assert!(plain < 0.9 * full, "{plain} of {full}");
+    assert!((corrected / full - 1.0).abs() < (plain / full - 1.0).abs(), "{plain}, {corrected}, {full}");
+}
+
+#[test]
+fn the_slope_of_the_evidence_is_its_derivative() {
+    let case = iris();
+    for structure in STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch(100, false)]) {
+        let machine = case.fit(structure);
+        for precision in [0.02, 1.0, 30.0] {
+            let step = 1e-4 * precision;
+            let value = |at: f64| machine.log_evidence(at).expect("an evidence");
+            let difference = (value(precision + step) - value(precision - step)) / (2.0 * step);
+            let slope = machine.log_evidence_slope(precision).expect("a slope");
+            // The third derivative times step², and rounding over step: both below 1e-7 of the terms of the slope.
+            let size = machine.effective_parameters(precision).expect("a number") / precision + machine.squared_norm();
+            assert!((difference - slope).abs() < 1e-6 * size, "{structure}: {difference} and {slope}");
+        }
+    }
+}
+
+#[test]
+fn the_highest_evidence_is_found() {
+    let case = iris();
+    for (name, structure) in STRUCTURES {
+        let mut machine = case.fit(structure);
+        let best = machine.maximise_evidence().expect("a maximum");
+        let value = |at: f64| machine.log_evidence(at).expect("an evidence");
+        assert!(value(best) > value(best * 1.01) && value(best) > value(best / 1.01), "{name}: {best}");
+        // The slope is zero up to the tolerance of the search, 1e-8 of its two terms.
+        let slope = machine.log_evidence_slope(best).expect("a slope");
+        assert!(slope.abs() < 1e-7 * machine.squared_norm(), "{name}: {slope}");
+        assert_eq!(machine.prior_precision(), best);
+    }
+}
+
+#[test]
+fn validation_finds_a_precision_that_predicts_well() {
+    let case = iris();
+    let mut machine = case.fit(Structure::Kronecker);
+    let best = machine.validate(&case.train, &case.labels, &Silent::default()).expect("a precision");
+    // On the training data itself certainty is rewarded: the prior should be strong, not weak.
+    assert!(best > 1.0, "{best}");
+    assert_eq!(machine.prior_precision(), best);
+}
+
+/// Two convolutional positions and more, an average pool and two dense layers.
+fn convolutions() -> (Network, Vec<Dataset>, Labels) {
+    let layers = [Layer::conv(3, 3), Layer::average_pool(4), Layer::dense(4)];
+    let network = Cnn::new(&[1, 8, 8], &layers, 3).build(5).expect("a network");
+    let digits = mercer_data::digits::load().expect("digits");
+    let pixels = digits.pixels().expect("pixels").slice(s![..24, .., ..]).mapv(f64::from);
+    let images = pixels.into_shape_with_order((24, 1, 8, 8)).expect("images").into_dyn();
+    let classes = Classes::new((0..24).map(|at| at % 3).collect(), 3).expect("classes");
+    (network, vec![dataset("images", images)], Labels::Classes(classes))
+}
+
+fn fit(network: &Network, data: &[Dataset], labels: &Labels, structure: Structure) -> Laplace<f64> {
+    let settings = Settings::new(structure, Likelihood::Categorical);
+    Laplace::fit(network, data, labels, &settings, &Silent::default()).expect("fits")
+}
+
+/// The diagonal structure is the diagonal of the full one, also where a weight has many positions.
+#[test]
+fn the_diagonal_of_convolutions_is_that_of_the_full_curvature() {
+    let (network, data, labels) = convolutions();
+    let numbers = |structure: Structure| -> Vec<f64> {
+        let folder = tempfile::tempdir().expect("a folder");
+        fit(&network, &data, &labels, structure).save(folder.path(), Existing::Refuse).expect("saves");
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(folder.path()).expect("a folder") {
+            let path = entry.expect("a file").path();
+            if path.extension().is_some_and(|extension| extension == "npy") {
+                let array = Source::new(&path, None).open().and_then(|data| data.read::<f64>()).expect("an array");
+                let matrix = array.into_dimensionality::<Ix2>().expect("a matrix");
+                match structure {
+                    Structure::Full => numbers.extend(matrix.diag()),
+                    _ => numbers.extend(&matrix),
+                }
+            }
+        }
+        numbers.sort_by(f64::total_cmp);
+        numbers
+    };
+    assert!(distance(&numbers(Structure::Diagonal), &numbers(Structure::Full)) < 1e-12);
+}
+
+/// KFAC-expand, written down: `A ⊗ B` of every parameter from the factors of the reverse pass, as a matrix that is inverted.
+#[test]
+fn kronecker_factors_of_convolutions_are_those_of_the_formula() {
+    let (network, data, labels) = convolutions();
+    let (samples, n_outputs) = (data[0].n_samples(), 3);
+    let found =
+        fit(&network, &data, &labels, Structure::Kronecker).predict(&data, &Silent::default()).expect("predicts");
+    let x: Vec<f64> = data[0].read().expect("data").into_iter().collect();
+    let shapes = [data[0].sample_shape().to_vec()];
+    let gradients = Gradients::<f64>::new(&network, &shapes, Kind::Trace, &Selection::default()).expect("gradients");
+    let outer: Vec<bool> = gradients.outer_shapes().iter().map(Option::is_some).collect();
+    let mut shards = vec![None; gradients.shards(samples).count()];
+    let places = shards.iter_mut().collect();
+    let keep = |place: &mut Option<Factors<f64>>, factors: &Factors<f64>| {
+        *place = Some(factors.clone());
+        Ok(())
+    };
+    gradients.sweep(&[&x], samples, &outer, places, keep).expect("runs");
+    let p = softmax(found.mean.view());
+    let lambda = |n: usize, c: usize, d: usize| p[(n, c)] * (f64::from(u8::from(c == d)) - p[(n, d)]);
+    let mut covariance = Array3::<f64>::zeros((samples, n_outputs, n_outputs));
+    for parameter in 0..outer.len() {
+        let size = gradients.numel(parameter);
+        let (mut jacobians, mut curvature) = (Array3::zeros((samples, n_outputs, size)), Array2::zeros((size, size)));
+        let shape = gradients.outer_shapes()[parameter];
+        let (right_size, left_size) = shape.map_or((size, 1), |shape| (shape.right, shape.left));
+        let (mut a, mut b) =
+            (Array2::<f64>::zeros((left_size, left_size)), Array2::<f64>::zeros((right_size, right_size)));
+        let mut first = 0;
+        for shard in shards.iter().flatten() {
+            let factor = shard.parameters[parameter].as_ref().expect("chosen");
+            let explicit = factor.explicit(shard.samples, n_outputs);
+            let explicit = Array3::from_shape_vec((shard.samples, n_outputs, size), explicit).expect("gradients");
+            jacobians.slice_mut(s![first..first + shard.samples, .., ..]).assign(&explicit);
+            let (positions, left, right) = match factor {
+                Factor::Outer { shape, left, right } => (shape.positions, left.clone(), right),
+                Factor::Explicit(gradient) => (1, vec![1.0; shard.samples], gradient),
+            };
+            let left = Array3::from_shape_vec((shard.samples, positions, left_size), left).expect("left");
+            let shape = (shard.samples, n_outputs, positions, right_size);
+            let right = Array4::from_shape_vec(shape, right.clone()).expect("right");
+            for (n, q) in (0..shard.samples).flat_map(|n| (0..positions).map(move |q| (n, q))) {
+                let own = left.slice(s![n, q, ..]).insert_axis(Axis(1));
+                a = a + own.dot(&own.t()) / (samples * positions) as f64;
+                for (c, d) in (0..n_outputs).flat_map(|c| (0..n_outputs).map(move |d| (c, d))) {
+                    let (c_side, d_side) = (right.slice(s![n, c, q, ..]), right.slice(s![n, d, q, ..]));
+                    let product = c_side.insert_axis(Axis(1)).dot(&d_side.insert_axis(Axis(0)));
+                    b = b + lambda(first + n, c, d) * product;
+                }
+            }
+            first += shard.samples;
+        }
+        // Weights are stored right side first.
+        for ((row, column), value) in curvature.indexed_iter_mut() {
+            let own = a[(row % left_size, column % left_size)] * b[(row / left_size, column / left_size)];
+            *value = own + f64::from(u8::from(row == column));
+        }
+        assert!(shape.is_none_or(|shape| shape.right_major));
+        let factor = cholesky(curvature.view()).expect("positive");
+        for (n, jacobian) in jacobians.axis_iter(Axis(0)).enumerate() {
+            let solved = factor.solve(jacobian.t()).expect("solves");
+            let mut own = covariance.index_axis_mut(Axis(0), n);
+            own += &jacobian.dot(&solved);
+        }
+    }
+    assert!(distance(&found.covariance, &covariance) < 1e-10);
+}
+
+/// In f32 the same up to its rounding.
+#[test]
+fn single_precision_is_close() {
+    let case = iris();
+    for (name, structure) in STRUCTURES {
+        let settings = case.settings(structure);
+        let single = Laplace::<f32>::fit(&case.network, &case.train, &case.labels, &settings, &Silent::default());
+        let single = single.expect("fits").predict(&case.test, &Silent::default()).expect("predicts").covariance;
+        // Rounding of 6e-8, amplified by the condition of the curvature.
+        assert!(distance(&single, &covariance(&case, structure)) < 1e-4, "{name}");
+    }
+}
