@@ -7,6 +7,7 @@
 mod cases;
 mod laplace;
 mod limits;
+mod machines;
 mod peer;
 mod table;
 mod threads;
@@ -75,7 +76,8 @@ fn main() {
     // Everything but the last table is measured on one thread.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("a thread starts");
     let mut lines = Vec::new();
-    for make in cases::all().into_iter().chain(limits::all()).chain(laplace::all()) {
+    let machines = laplace::all().into_iter().chain(machines::all());
+    for make in cases::all().into_iter().chain(limits::all()).chain(machines) {
         let mut case = make();
         if case.name.contains(&only) {
             lines.push(measure(&mut case, rounds, &mut peer));

@@ -4,6 +4,7 @@ mod bench;
 mod cifar10;
 mod exports;
 mod golden;
+mod machines;
 mod onnx_suite;
 mod posteriors;
 mod python;
@@ -32,6 +33,8 @@ cargo xtask COMMAND
   posteriors                 posteriors through eigenfunctions and sketches against the full one, in and out of distribution
   scale [--sizes N,N] [--threads N]
                              how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
+  machines EXPERIMENT [OPTIONS]
+                             machines on kernels: regression, logistic, widths, uci --data-dir DIR, iterative
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Some("exports") => exports::run(&rest),
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
+        Some("machines") => machines::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         Some("posteriors") => posteriors::tables(&rest),
         Some("scale") => scale::run_all(&rest),

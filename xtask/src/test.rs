@@ -5,11 +5,12 @@ use crate::{Outcome, root};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The Rust tests of the workspace, then the Python tests of what is exported and stored; with `--torch`, PyTorch reads it too.
+/// The Rust tests of the workspace, then the Python tests of what is exported, stored and learnt; with `--torch`, PyTorch reads it too.
 pub(crate) fn all(arguments: &[String]) -> Outcome {
     run(Command::new(env!("CARGO")).current_dir(root()).args(["test", "--workspace", "--quiet"]))?;
     let exports = made_by("mercer-net", "export_fixture", "exports")?;
     let stores = made_by("mercer-kernel", "store_fixture", "stores")?;
+    let machines = made_by("mercer-learn", "machine_fixture", "machines")?;
     let requirements = std::fs::read_to_string(root().join("tests/python/requirements.txt"))?;
     let mut packages: Vec<&str> = requirements.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let torch = arguments.iter().any(|argument| argument == "--torch");
@@ -17,7 +18,8 @@ pub(crate) fn all(arguments: &[String]) -> Outcome {
     let python = Environment::new(if torch { "python-tests-torch" } else { "python-tests" }, &packages)?;
     let pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"];
     let mut tests = python.command();
-    run(tests.current_dir(root()).env("MERCER_EXPORTS", &exports).env("MERCER_STORES", &stores).args(pytest))?;
+    tests.env("MERCER_EXPORTS", &exports).env("MERCER_STORES", &stores).env("MERCER_MACHINES", &machines);
+    run(tests.current_dir(root()).args(pytest))?;
     Ok(true)
 }
 

@@ -2,6 +2,7 @@
 
 use mercer::data;
 use mercer::kernel::store::StoreError;
+use mercer::learn::LearnError;
 use mercer::net::NetError;
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -102,6 +103,24 @@ impl From<StoreError> for Failure {
             StoreError::Damaged { .. } => {
                 Some("`mercer info` names all damaged tiles; --resume computes them again".to_owned())
             }
+            _ => None,
+        };
+        Self { message: error.to_string(), hint, exit: 2 }
+    }
+}
+
+impl From<LearnError> for Failure {
+    fn from(error: LearnError) -> Self {
+        let hint = match error {
+            LearnError::Data(error) => return (*error).into(),
+            LearnError::Algebra(mercer::linalg::Error::NotPositiveDefinite { .. }) => {
+                Some("the matrix is not a kernel, or far from one by rounding: a larger --alpha or --noise".to_owned())
+            }
+            LearnError::Algebra(mercer::linalg::Error::NotSymmetric { .. }) => Some(
+                "a Gram matrix is symmetric: is this the kernel of the training samples with themselves?".to_owned(),
+            ),
+            LearnError::NotBinary { .. } => Some("glm, svm, process-classifier".to_owned()),
+            LearnError::Basis { .. } => Some("predict from what the machine was fitted on".to_owned()),
             _ => None,
         };
         Self { message: error.to_string(), hint, exit: 2 }

@@ -10,6 +10,8 @@ const MEMORY: usize = 10;
 /// Sufficient decrease and curvature of the line search.
 const DECREASE: f64 = 1e-4;
 const CURVATURE: f64 = 0.9;
+/// Relative differences of values that may be rounding.
+const ROUNDING: f64 = 1e-14;
 /// Evaluations per line search.
 const TRIES: usize = 25;
 
@@ -154,6 +156,11 @@ fn line_search(
         let trial = evaluate(at(length));
         let trial_slope = dot(&trial.gradient, direction);
         let finite = trial.value.is_finite() && trial_slope.is_finite();
+        // Where values differ by rounding alone, slopes still tell (Hager and Zhang 2005, approximate Wolfe conditions).
+        let level = finite && (trial.value - start.value).abs() <= ROUNDING * start.value.abs();
+        if level && trial_slope.abs() <= -CURVATURE * slope {
+            return Some(trial);
+        }
         let enough = finite && trial.value <= start.value + DECREASE * length * slope;
         if !enough || trial.value >= low_value && low > 0.0 {
             high = Some((length, if finite { trial.value } else { f64::INFINITY }, trial_slope));

@@ -3,6 +3,7 @@
 mod completions;
 mod demo;
 mod eigen;
+mod fit;
 mod info;
 mod kernel;
 mod predict;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
     Eigen(Box<eigen::EigenArguments>),
+    Fit(Box<fit::FitArguments>),
     Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
     Predict(predict::PredictArguments),
@@ -32,6 +34,7 @@ impl Command {
             Self::Demo(arguments) => arguments.run(console),
             Self::Eigen(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
+            Self::Fit(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),

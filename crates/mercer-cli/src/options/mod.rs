@@ -8,7 +8,7 @@ mod precision;
 mod preprocess;
 mod samples;
 
-pub(crate) use kernel::{KernelKind, KernelOptions, Source};
+pub(crate) use kernel::{KernelKind, KernelOptions, Source, SourceOptions};
 pub(crate) use memory::parse_bytes;
 pub(crate) use network::{ParameterOptions, open_architecture, open_network};
 pub(crate) use precision::{Precision, Real};

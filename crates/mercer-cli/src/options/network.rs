@@ -3,10 +3,11 @@
 use crate::failure::{AboutNetwork, Failure, cannot_open};
 use mercer::net::arch::Architecture;
 use mercer::net::{NetError, Network};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Which tensors count as parameters.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[command(next_help_heading = "Parameters of the network")]
 pub(crate) struct ParameterOptions {
     /// Count tensors of this name as parameters, too (repeatable; `*` and `?` are wild)

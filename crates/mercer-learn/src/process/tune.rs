@@ -4,6 +4,8 @@ use super::{ProcessRegression, log_likelihood};
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::minimise::Minimise;
 use mercer_data::random::stream;
+use mercer_kernel::KernelError;
+use mercer_kernel::classic::Expression;
 use mercer_linalg::{cholesky, matmul_into};
 use ndarray::{Array2, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
@@ -21,6 +23,24 @@ pub trait Covariance: Sized {
 
     /// `Σ_ij G_ij ∂κ_ij/∂log θ` for every parameter.
     fn gradient(&self, rows: ArrayView2<'_, f64>, seeds: ArrayView2<'_, f64>) -> Result<Vec<f64>>;
+}
+
+impl Covariance for Expression {
+    fn logs(&self) -> Vec<f64> {
+        Expression::logs(self)
+    }
+
+    fn with_logs(&self, logs: &[f64]) -> Result<Self> {
+        Ok(Expression::with_logs(self, logs).map_err(KernelError::from)?)
+    }
+
+    fn gram(&self, rows: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        Ok(Expression::gram(self, rows)?)
+    }
+
+    fn gradient(&self, rows: ArrayView2<'_, f64>, seeds: ArrayView2<'_, f64>) -> Result<Vec<f64>> {
+        Ok(Expression::gradient(self, rows, seeds)?)
+    }
 }
 
 /// What was found.

@@ -89,7 +89,7 @@ fn members() -> Vec<Member> {
         lone(Box::new(filter), "gradient flow", 1e-9),
         lone(Box::new(iterative), "iterative ridge", 1e-9),
         // The penalty is on coefficients, so Gram matrix and features are two machines.
-        classifier("glm", 3, 1e-4, None, Glm::new(1.0).unwrap().until(1e-9, 2000).unwrap()),
+        classifier("glm", 3, 1e-4, None, Glm::new(1.0).unwrap().until(1e-8, 500).unwrap()),
         classifier("logistic", 2, 1e-7, Some(1e-7), BinaryLogistic::new(0.5).unwrap()),
         classifier("svm", 3, 1e-3, Some(1e-3), Svm::new(1.0).unwrap().with_tolerance(1e-5).unwrap()),
         classifier("process classifier", 3, 1e-7, Some(1e-7), ProcessClassification),

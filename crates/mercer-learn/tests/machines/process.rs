@@ -96,6 +96,19 @@ fn tuning_ends_at_a_maximum() {
     assert!((tuned.noise * 300.0).ln().abs() < 0.7, "{}", tuned.noise);
 }
 
+/// The gradients of classic kernels lead to the same place as those written down by hand.
+#[test]
+fn classic_kernels_are_tuned() {
+    let x = rows(40, 1, "tune");
+    let y = x.mapv(|x| (4.0 * x).sin()) + rows(40, 1, "tune noise") * 0.1;
+    let by_hand = tune(&Rbf { variance: 1.0, length: 1.0 }, 0.5, x.view(), y.view(), false, 0, 3).unwrap();
+    let expression: mercer_kernel::classic::Expression = "1*rbf(lengthscale=1)".parse().unwrap();
+    let tuned = tune(&expression, 0.5, x.view(), y.view(), false, 0, 3).unwrap();
+    assert!((tuned.log_likelihood - by_hand.log_likelihood).abs() < 1e-6);
+    let length = tuned.kernel.parameters().into_iter().find(|parameter| parameter.name == "rbf.lengthscale").unwrap();
+    assert!((length.value / by_hand.kernel.length - 1.0).abs() < 1e-3);
+}
+
 /// Two classes and one sample: the mode, the variance and the probability by a one-dimensional integral.
 #[test]
 fn classification_of_few_samples() {

@@ -12,8 +12,7 @@ use mercer::kernel::infinite::Of;
 use mercer::kernel::sketch::{Spec, parse};
 use mercer::kernel::{KernelError, Kind, Recipe, Selection};
 use random::RandomOptions;
-pub(crate) use source::Source;
-use source::SourceOptions;
+pub(crate) use source::{Source, SourceOptions};
 use std::path::Path;
 
 /// The options of a kernel, for all commands that need one.
@@ -80,6 +79,11 @@ impl KernelOptions {
     /// The file or the formula, for messages.
     pub(crate) fn path(&self) -> &Path {
         self.source.path()
+    }
+
+    /// What the kernel is of.
+    pub(crate) fn source(&self) -> &SourceOptions {
+        &self.source
     }
 
     /// The network's file, if there is one.

@@ -5,10 +5,11 @@ use crate::options::{DataOptions, ParameterOptions, Samples, open_architecture, 
 use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::net::Network;
 use mercer::net::arch::Initialisation;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What the kernel is of.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 #[group(multiple = false)]
 pub(crate) struct SourceOptions {
     /// The network
@@ -38,6 +39,14 @@ impl SourceOptions {
     /// Whether there is one.
     pub(crate) fn is_given(&self) -> bool {
         self.file().is_some() || self.kernel.is_some()
+    }
+
+    /// The same with files that are found from any folder.
+    pub(crate) fn absolute(&self) -> Self {
+        let absolute = |path: &Option<PathBuf>| {
+            path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        };
+        Self { net: absolute(&self.net), arch: absolute(&self.arch), kernel: self.kernel.clone() }
     }
 
     /// The file or the formula, for messages.

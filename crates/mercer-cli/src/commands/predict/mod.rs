@@ -1,5 +1,7 @@
 //! `mercer predict`: the outputs of a network, block by block.
 
+mod machine;
+
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{count, grouped, shape};
@@ -13,7 +15,7 @@ use mercer::net::{NetError, Network};
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,16 +26,27 @@ Examples:
   mercer predict --net model.onnx --data images.npy --at /layer2/Relu -o features.npy
   mercer predict --net bert.onnx --data input_ids=tokens.npz:ids \\
       --data attention_mask=tokens.npz:mask -o embeddings.npy
+  mercer predict --machine machine --data test.npz:x --labels test.npz:y -o scores.npy
 
-The data may be larger than memory. `mercer info MODEL` lists the nodes that --at takes.";
+The data may be larger than memory. `mercer info MODEL` lists the nodes that --at takes. For a machine fitted on --gram the
+data are the kernel between new samples (rows) and training samples (columns), for one fitted on --features their
+features; a machine that knows its kernel takes the samples themselves, with the preprocessing of the fit.";
 
-/// Run a network on data: its outputs, or the values at any node; accuracy if there are labels
+/// Run a network or a machine on data: outputs, values at any node, scores; accuracy if there are labels
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, next_help_heading = "Network")]
 pub(crate) struct PredictArguments {
     /// The network
-    #[arg(long, value_name = "MODEL.onnx")]
-    net: PathBuf,
+    #[arg(long, value_name = "MODEL.onnx", required_unless_present = "machine")]
+    net: Option<PathBuf>,
+
+    /// A machine that `mercer fit` wrote, instead of a network
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["net", "at", "batch", "include", "exclude"])]
+    machine: Option<PathBuf>,
+
+    /// Write the probabilities of the classes, instead of a machine's scores
+    #[arg(long, requires = "machine")]
+    probabilities: bool,
 
     /// Write the values at this node or output [default: the first output]
     #[arg(long, value_name = "NODE")]
@@ -80,7 +93,10 @@ impl PredictArguments {
                 .hint("-o OUT.npy writes them; --labels FILE[:KEY] gives their accuracy"));
         }
         self.output.check()?;
-        let network = open_network(&self.net, &self.parameters)?;
+        if let Some(folder) = &self.machine {
+            return machine::run(self, folder, console);
+        }
+        let network = open_network(self.net(), &self.parameters)?;
         let samples = Samples::open(&self.data, &network)?;
         interrupt::watch();
         let report = match self.precision {
@@ -90,13 +106,18 @@ impl PredictArguments {
         console.result(&report, || report.text())
     }
 
+    /// The file of the network; the parser has seen to it that there is one.
+    fn net(&self) -> &Path {
+        self.net.as_deref().unwrap_or(Path::new("network"))
+    }
+
     fn predict<T: Real>(
         &self,
         network: &Network,
         samples: &Samples,
         console: &Console,
     ) -> Result<PredictReport, Failure> {
-        let graph = network.graph(&samples.shapes()).about(&self.net)?;
+        let graph = network.graph(&samples.shapes()).about(self.net())?;
         let shard = self.batch.map_or(Shards::of(&graph).grain, NonZeroUsize::get);
         let at = self.at.as_deref();
         let blocks = blocks::of(&graph, at, samples.n_samples, shard, size_of::<T>());
@@ -133,7 +154,7 @@ impl PredictArguments {
         let seconds = progress.elapsed().as_secs_f64();
         let first = || network.output_names().into_iter().next().unwrap_or_default();
         Ok(PredictReport {
-            network: self.net.display().to_string(),
+            network: self.net().display().to_string(),
             at: self.at.clone().unwrap_or_else(first),
             precision: self.precision,
             n_samples: samples.n_samples,
@@ -166,14 +187,14 @@ impl PredictArguments {
     fn at_row(&self, error: NetError, start: usize) -> Failure {
         match error {
             NetError::NotFinite { place, sample } => {
-                let failure = Failure::of_network(&self.net, NetError::NotFinite { place, sample: start + sample });
+                let failure = Failure::of_network(self.net(), NetError::NotFinite { place, sample: start + sample });
                 failure.hint("the numbers overflow: --precision f64, or --scale for data that are too large")
             }
             NetError::Input { input, reason } if start > 0 => {
                 let reason = format!("{reason} (samples counted from row {start} of the data)");
-                Failure::of_network(&self.net, NetError::Input { input, reason })
+                Failure::of_network(self.net(), NetError::Input { input, reason })
             }
-            other => Failure::of_network(&self.net, other),
+            other => Failure::of_network(self.net(), other),
         }
     }
 }

@@ -1,0 +1,199 @@
+//! `mercer fit`: a machine on a kernel, learnt from samples and written to a folder.
+
+mod origin;
+mod report;
+mod settings;
+
+pub(crate) use origin::{Origin, read_matrix};
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, PreprocessOptions};
+use crate::progress::Bar;
+use mercer::data::{self, Classes, Dataset, Existing, Labels, Source};
+use mercer::kernel::gram::Gram;
+use mercer::learn;
+use ndarray::Array2;
+use report::FitReport;
+use settings::{Known, MachineName, Settings};
+use std::path::PathBuf;
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  mercer fit ridge --gram gram.npy --labels targets.npy --alpha 0.1 -o machine
+  mercer fit ridge --gram gram.zarr --labels targets.npy --alpha 0.01,0.1,1,10 -o machine     the best, by leave-one-out
+  mercer fit process --kernel 'rbf(lengthscale=2)' --data x.npy --labels y.npy -o machine
+  mercer fit svm --net model.onnx --kind trace --data train.npz:x --labels train.npz:y -o machine
+  mercer fit glm --net model.onnx --kind ck --normalise --data train.npz:x --labels train.npz:y -o machine
+  mercer fit glm --features phi.npy --labels y.npy --penalty 0.5 -o probe                     a linear probe
+  mercer fit neighbours --features eigenfunctions.npy --labels y.npy --neighbours 10 -o machine
+  mercer predict --machine machine --data test.npz:x --labels test.npz:y -o scores.npy
+
+A machine is fitted on a Gram matrix (--gram), on features (--features: eigenfunctions, sketches, a network's own), or on
+a kernel of samples (--kernel, --net, --arch), which is then computed in double precision. Regressions: ridge, least-squares, flow (gradient flow,
+stopped at --time) and process (a Gaussian process). Classifiers: glm (multinomial logistic in the rows; with features a
+linear probe), sgd (the same, one class against the others, as in the surrogates' paper), logistic (two classes, Newton), svm
+(one against the others), process-classifier, neighbours and centres.
+
+The folder holds machine.json, the arrays of the machine and, with a kernel, origin.json and the training samples: the
+kernel is built again for new samples, and a network that has changed in between is refused.";
+
+/// Fit a machine on a kernel: ridge, Gaussian process, logistic, support vectors, neighbours
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, next_help_heading = "Machine")]
+pub(crate) struct FitArguments {
+    /// Which machine
+    machine: MachineName,
+
+    #[command(flatten)]
+    settings: Settings,
+
+    /// The Gram matrix of the training samples, a .npy file or a .zarr store
+    #[arg(long, value_name = "FILE", help_heading = "Samples", conflicts_with_all = ["features", "data"])]
+    gram: Option<String>,
+
+    /// The features of the training samples, a row each
+    #[arg(long, value_name = "FILE[:KEY]", help_heading = "Samples", conflicts_with = "data")]
+    features: Option<String>,
+
+    /// The training samples, for a kernel
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", help_heading = "Samples")]
+    data: Vec<String>,
+
+    /// What is known of them: a class each, or numbers for a regression
+    #[arg(long, value_name = "FILE[:KEY]", help_heading = "Samples", required = true)]
+    labels: String,
+
+    #[command(flatten)]
+    preprocess: PreprocessOptions,
+
+    #[command(flatten)]
+    kernel: KernelOptions,
+
+    #[command(flatten)]
+    parameters: ParameterOptions,
+
+    /// Write the machine to this folder
+    #[arg(short = 'o', long = "out", value_name = "DIR", help_heading = "Output")]
+    out: PathBuf,
+
+    /// Replace a machine that is there already
+    #[arg(long, help_heading = "Output")]
+    force: bool,
+}
+
+/// What a machine is fitted on.
+struct Training {
+    matrix: Array2<f64>,
+    is_gram: bool,
+    /// How rows are made, if not by the user.
+    origin: Option<(Origin, Vec<Dataset>)>,
+    place: String,
+}
+
+impl FitArguments {
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
+        self.settings.check(self.machine)?;
+        if self.out.join("machine.json").exists() && !self.force {
+            return Err(data::Error::Exists { place: self.out.display().to_string() }.into());
+        }
+        if self.out.is_file() {
+            return Err(Failure::new(format!("-o {}: this is a file", self.out.display())).hint("name a folder"));
+        }
+        interrupt::watch();
+        let training = self.training(console)?;
+        let known = self.known(training.matrix.nrows())?;
+        let samples = match training.is_gram {
+            true => learn::Samples::Gram(training.matrix.view()),
+            false => learn::Samples::Features(training.matrix.view()),
+        };
+        let start = Instant::now();
+        let fitted = self.settings.fit(self.machine, &samples, &known, self.kernel.seed())?;
+        let seconds = start.elapsed().as_secs_f64();
+        let report = FitReport::new(self.machine, &fitted, &samples, &known, &training.place, &self.out, seconds)?;
+        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        Origin::forget(&self.out)?;
+        fitted.machine.save(&self.out, existing)?;
+        if let Some((origin, inputs)) = &training.origin {
+            origin.save(&self.out, inputs, existing)?;
+        }
+        console.result(&report, || report.text())
+    }
+
+    fn training(&self, console: &Console) -> Result<Training, Failure> {
+        let given = [
+            ("--gram", self.gram.is_some()),
+            ("--features", self.features.is_some()),
+            ("--data", !self.data.is_empty()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Err(Failure::new("there is nothing to fit on").hint(
+                "--gram FILE, --features FILE, or --data FILE with --kernel FORMULA or --net MODEL.onnx --kind KIND",
+            )),
+            Some(("--data", _)) => self.compute(console),
+            Some((flag, _)) => {
+                if self.kernel.is_given() {
+                    return Err(Failure::new(format!("{flag}: a kernel is computed for --data, not for matrices")));
+                }
+                let place = self.gram.as_ref().or(self.features.as_ref()).cloned().unwrap_or_default();
+                let matrix = read_matrix(flag, &place)?;
+                if self.gram.is_some() && matrix.nrows() != matrix.ncols() {
+                    let (rows, columns) = matrix.dim();
+                    return Err(Failure::new(format!("--gram {place}: {rows} rows but {columns} columns"))
+                        .hint("a machine is fitted on the kernel of the training samples with themselves"));
+                }
+                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, place })
+            }
+        }
+    }
+
+    /// The Gram matrix of a network's kernel.
+    fn compute(&self, console: &Console) -> Result<Training, Failure> {
+        if !self.kernel.is_given() {
+            return Err(Failure::new("--data: which kernel?")
+                .hint("--kernel 'rbf(lengthscale=1)' or --net MODEL.onnx --kind trace; or --features FILE for rows that are features themselves"));
+        }
+        self.kernel.check()?;
+        let source = self.kernel.open(&self.parameters)?;
+        let options = DataOptions { data: self.data.clone(), labels: None, preprocess: self.preprocess.clone() };
+        let samples = source.samples("--data", &self.data, &options)?;
+        let shapes = samples.shapes();
+        source.check_shapes(&shapes, self.kernel.path())?;
+        let recipe = self.kernel.recipe(&source, false)?;
+        let failed = |error| self.kernel.failure(error);
+        let built = recipe.build::<f64>(source.network(), &shapes).map_err(failed)?;
+        if built.kernel.per_sample() != 1 {
+            return Err(Failure::new("--kind full has a matrix per pair of samples; machines take one number")
+                .hint("--kind trace or pseudo"));
+        }
+        let gram = Gram::new(&*built.kernel, &samples.inputs);
+        let tiles: Vec<usize> = (0..gram.layout().n_tiles()).collect();
+        let plan = gram.plan(&tiles).map_err(failed)?;
+        let bar = Bar(console.progress((plan.gflop * 1e3) as u64, "MFLOP"));
+        let matrix = gram.to_arrays(&bar).map_err(failed)?.remove(0);
+        drop(bar);
+        let matrix = origin::flat("the kernel", matrix)?;
+        let origin = Origin::new(&self.kernel, &self.parameters, recipe, built.kernel.identity());
+        Ok(Training { matrix, is_gram: true, place: samples.places(), origin: Some((origin, samples.inputs)) })
+    }
+
+    /// Classes for classifiers, numbers for regressions.
+    fn known(&self, n_samples: usize) -> Result<Known, Failure> {
+        let dataset = self.labels.parse::<Source>()?.open()?;
+        let known = match self.machine.is_classifier() {
+            true => Known::Classes(Classes::read(&dataset)?),
+            false => match Labels::targets(&dataset)? {
+                Labels::Targets(targets) => Known::Numbers(targets),
+                Labels::Classes(_) => return Err(Failure::new("--labels: numbers are needed")),
+            },
+        };
+        let found = known.n_samples();
+        if found != n_samples {
+            let text = format!("--labels {}: {found} labels for {n_samples} samples", self.labels);
+            return Err(Failure::new(text).hint("samples and labels must be in the same order"));
+        }
+        Ok(known)
+    }
+}

@@ -1,0 +1,153 @@
+//! Where the rows of a machine come from: the kernel, its network and the training samples, so that predictions need new
+//! samples alone.
+
+use crate::failure::{Failure, cannot_write};
+use crate::options::{KernelOptions, ParameterOptions, Samples, Source as KernelSource, SourceOptions};
+use mercer::data::{Dataset, Existing, Source, write_npy};
+use mercer::kernel::gram::Gram;
+use mercer::kernel::store::Store;
+use mercer::kernel::{KernelError, Recipe};
+use mercer::learn::folder::{FolderReader, FolderWriter};
+use mercer::net::progress::Progress;
+use ndarray::{Array2, ArrayD, Ix2};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const FILE: &str = "origin.json";
+const FORMAT: &str = "mercer origin";
+const VERSION: u32 = 1;
+
+/// How rows are made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    recipe: Recipe,
+    source: SourceOptions,
+    parameters: ParameterOptions,
+    seed: u64,
+    /// What the kernel was: another network under the same name has another.
+    identity: serde_json::Value,
+    /// The training samples beside it are called `input-0.npy` and so on.
+    n_inputs: usize,
+}
+
+impl Origin {
+    pub(super) fn new(
+        kernel: &KernelOptions,
+        parameters: &ParameterOptions,
+        recipe: Recipe,
+        identity: serde_json::Value,
+    ) -> Self {
+        let source = kernel.source().absolute();
+        Self { recipe, source, parameters: parameters.clone(), seed: kernel.seed(), identity, n_inputs: 0 }
+    }
+
+    /// Takes away the origin of a machine that is being replaced.
+    pub(super) fn forget(folder: &Path) -> Result<(), Failure> {
+        let path = folder.join(FILE);
+        if path.exists() {
+            std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn save(&self, folder: &Path, inputs: &[Dataset], existing: Existing) -> Result<(), Failure> {
+        let writer = FolderWriter::create(folder, FILE, existing)?;
+        for (at, input) in inputs.iter().enumerate() {
+            write_npy(&folder.join(input_name(at)), &input.read::<f64>()?, existing)?;
+        }
+        let content = serde_json::to_value(Self { n_inputs: inputs.len(), ..self.clone() })
+            .map_err(|error| Failure::new(format!("the kernel cannot be written down: {error}")))?;
+        Ok(writer.finish(FORMAT, VERSION, content)?)
+    }
+
+    /// The origin of a machine, if it knows it.
+    pub(crate) fn load(folder: &Path) -> Result<Option<Self>, Failure> {
+        if !folder.join(FILE).exists() {
+            return Ok(None);
+        }
+        Ok(Some(FolderReader::open(folder, FILE, FORMAT, VERSION)?.content()?))
+    }
+
+    /// The network, to open samples for.
+    pub(crate) fn network(&self) -> Result<KernelSource, Failure> {
+        self.source.open(&self.parameters, self.seed).map_err(|failure| {
+            let hint = "the machine's kernel is of this network: bring it back, or fit again";
+            Failure::new(format!("the network of the machine: {}", failure.message())).hint(hint)
+        })
+    }
+
+    /// Kernel values between new samples and the training samples, and of new samples with themselves.
+    pub(crate) fn rows(
+        &self,
+        folder: &Path,
+        source: &KernelSource,
+        samples: &Samples,
+        progress: &dyn Progress,
+    ) -> Result<(Array2<f64>, Vec<f64>), Failure> {
+        let path = self.source.path();
+        let failed = |error: KernelError| match error {
+            KernelError::Network(error) => Failure::of_network(path, error),
+            KernelError::Cancelled => Failure::interrupted("interrupted; nothing was written"),
+            other => Failure::new(format!("{}: {other}", path.display())),
+        };
+        let training: Vec<Dataset> = (0..self.n_inputs)
+            .map(|at| Ok(Source::new(folder.join(input_name(at)), None).open()?))
+            .collect::<Result<_, Failure>>()?;
+        let shapes = samples.shapes();
+        let fitted: Vec<Vec<usize>> = training.iter().map(|input| input.sample_shape().to_vec()).collect();
+        if shapes != fitted {
+            return Err(Failure::new(format!(
+                "--data has samples of shape {shapes:?}, the machine learnt from {fitted:?}"
+            )));
+        }
+        source.check_shapes(&shapes, path)?;
+        let built = self.recipe.build::<f64>(source.network(), &shapes).map_err(failed)?;
+        if built.kernel.identity() != self.identity {
+            let text = format!("{}: this is not the network that the machine was fitted with", path.display());
+            return Err(Failure::new(text).hint("its structure or its weights have changed: fit again"));
+        }
+        let cross = Gram::new(&*built.kernel, &samples.inputs).against(&training);
+        let cross = cross.to_arrays(progress).map_err(failed)?.remove(0);
+        let mut diagonal = Vec::with_capacity(samples.n_samples);
+        for start in (0..samples.n_samples).step_by(256) {
+            let range = start..(start + 256).min(samples.n_samples);
+            let inputs: Vec<ArrayD<f64>> =
+                samples.inputs.iter().map(|input| input.rows(range.clone())).collect::<Result<_, _>>()?;
+            let inputs: Vec<_> = inputs.iter().map(|input| input.as_standard_layout()).collect();
+            let slices: Vec<&[f64]> = inputs.iter().map(|input| input.as_slice().unwrap_or(&[])).collect();
+            let block = built.kernel.prepare(&slices, range.len()).map_err(|error| failed(error.shifted(start)))?;
+            diagonal.extend(built.kernel.diagonal(&block));
+        }
+        Ok((flat("the kernel", cross)?, diagonal))
+    }
+}
+
+fn input_name(at: usize) -> String {
+    format!("input-{at}.npy")
+}
+
+/// A matrix from a file or a store.
+pub(crate) fn read_matrix(flag: &str, text: &str) -> Result<Array2<f64>, Failure> {
+    let path = Path::new(text);
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr")) {
+        let store = Store::open(path)?;
+        let Some(name) = store.layout().arrays.first().cloned() else {
+            return Err(Failure::new(format!("{flag} {text}: the store holds no array")));
+        };
+        let array = match store.layout().precision {
+            mercer::data::DType::F64 => store.read_all::<f64>(&name)?,
+            _ => store.read_all::<f32>(&name)?.mapv(f64::from),
+        };
+        return flat(flag, array);
+    }
+    flat(flag, text.parse::<Source>()?.open()?.read::<f64>()?)
+}
+
+/// An array with two axes.
+pub(super) fn flat(what: &str, array: ArrayD<f64>) -> Result<Array2<f64>, Failure> {
+    let shape = array.shape().to_vec();
+    array.into_dimensionality::<Ix2>().map_err(|_| {
+        Failure::new(format!("{what}: a matrix is needed, this has shape {shape:?}"))
+            .hint("a row per sample; a full kernel has a matrix per pair, take trace or pseudo")
+    })
+}

@@ -1,0 +1,115 @@
+//! `mercer fit` and `mercer predict --machine`.
+
+use crate::folder::{Folder, difference};
+use ndarray::{Array1, Array2, array};
+
+/// Eight samples of two classes on a line, and their linear kernel with a constant.
+fn problem() -> (Folder, Array2<f64>) {
+    let folder = Folder::with(&[]);
+    let x =
+        Array2::from_shape_fn((8, 2), |(i, j)| if j == 0 { i as f64 / 4.0 - 0.9 } else { (i * i % 5) as f64 / 5.0 });
+    let gram = x.dot(&x.t()) + 1.0;
+    folder.write_array("x.npy", x.view());
+    folder.write_array("gram.npy", gram.view());
+    folder.write_array("classes.npy", Array1::from_shape_fn(8, |i| i64::from(i > 3)).view());
+    folder.write_array("targets.npy", x.column(0).mapv(|x| 2.0 * x + 1.0).view());
+    (folder, gram)
+}
+
+#[test]
+fn every_machine_is_fitted_and_predicts() {
+    let (folder, _) = problem();
+    for machine in ["ridge", "least-squares", "process"] {
+        folder.succeed(&format!("fit {machine} --gram gram.npy --labels targets.npy -o {machine}"));
+        let report = folder.json(&format!("predict --machine {machine} --data gram.npy --labels targets.npy"));
+        assert!(report["r_squared"].as_f64().unwrap() > 0.8, "{machine}: {report}");
+    }
+    folder.succeed("fit flow --time 100 --gram gram.npy --labels targets.npy -o flow");
+    let kinds = ["glm", "sgd", "logistic", "svm", "process-classifier", "neighbours", "centres"];
+    for machine in kinds {
+        for basis in ["gram", "features"] {
+            let file = if basis == "gram" { "gram.npy" } else { "x.npy" };
+            let name = format!("{machine}-{basis}");
+            let text = folder.succeed(&format!("fit {machine} --{basis} {file} --labels classes.npy -o {name}"));
+            assert!(text.contains("accuracy on them") && text.contains("machine in"), "{text}");
+            let line = format!("predict --machine {name} --data {file} --labels classes.npy -o {name}.npy");
+            let report = folder.json(&line);
+            assert!(report["accuracy"].as_f64().unwrap() >= 0.75, "{machine}: {report}");
+            assert_eq!(folder.read(&format!("{name}.npy")).shape(), [8, 2]);
+            assert_eq!(report["negative_log_likelihood"].is_null(), machine == "svm", "{report}");
+        }
+    }
+    folder.succeed("predict --machine glm-gram --data gram.npy --probabilities -o p.npy");
+    assert!(folder.read("p.npy").sum_axis(ndarray::Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
+}
+
+/// The saved ridge solves `(K + αI)·W = y`; of several α the best is reported; iterations end at the same place.
+#[test]
+fn ridge_is_ridge() {
+    let (folder, gram) = problem();
+    folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 -o exact");
+    let weights = folder.read("exact/weights.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    let left = gram.dot(&weights) + &weights * 0.5;
+    let targets = folder.read("targets.npy");
+    assert!(left.iter().zip(&targets).all(|(a, b)| (a - b).abs() < 1e-12));
+    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.001,1,1000 -o best");
+    assert!(text.contains("alpha 0.001 by leave-one-out"), "{text}");
+    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 --rank 2 -o iterated");
+    assert!(text.contains("products, relative residual"), "{text}");
+    assert!(difference(&folder.read("iterated/weights.npy"), &folder.read("exact/weights.npy")) < 1e-8);
+    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0 -o singular");
+    assert!(text.contains("repaired:") && text.contains("added to the diagonal"), "{text}");
+}
+
+/// A machine on a network's kernel predicts from samples alone: the same as from matrices that `mercer kernel` writes.
+#[test]
+fn a_machine_knows_its_kernel() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
+    let n = folder.read("mlp.x.npy").shape()[0];
+    folder.write_array("y.npy", Array1::from_shape_fn(n, |i| (i % 2) as i64).view());
+    let kernel = "--net mlp.onnx --kind trace --data mlp.x.npy";
+    folder.succeed(&format!("kernel {kernel} --precision f64 -o gram.npy"));
+    folder.succeed(&format!("fit svm {kernel} --labels y.npy -o own"));
+    folder.succeed("fit svm --gram gram.npy --labels y.npy -o given");
+    folder.succeed("predict --machine own --data mlp.x.npy -o own.npy");
+    folder.succeed("predict --machine given --data gram.npy -o given.npy");
+    assert!(difference(&folder.read("own.npy"), &folder.read("given.npy")) < 1e-9);
+    folder.succeed(&format!("fit process-classifier {kernel} --labels y.npy -o process"));
+    folder.succeed("predict --machine process --data mlp.x.npy --probabilities --labels y.npy -o p.npy");
+    // Another network under the same name is refused.
+    std::fs::copy(crate::folder::fixture("cnn.onnx"), folder.path("mlp.onnx")).unwrap();
+    let run = folder.run("predict --machine own --data mlp.x.npy -o other.npy");
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    std::fs::remove_file(folder.path("mlp.onnx")).unwrap();
+    folder.refuse(
+        "predict --machine own --data mlp.x.npy -o other.npy",
+        &["the network of the machine", "bring it back"],
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let (folder, _) = problem();
+    folder.write_array("wide.npy", Array2::<f64>::ones((8, 3)).view());
+    folder.write_array("one.npy", Array1::<i64>::zeros(8).view());
+    folder.write_array("short.npy", array![0_i64, 1].view());
+    let gram = "--gram gram.npy --labels classes.npy -o m";
+    folder.refuse(&format!("fit svm {gram} --alpha 1"), &["--alpha is a setting of ridge and sgd, not of svm"]);
+    folder.refuse("fit svm --labels classes.npy -o m", &["nothing to fit on", "--gram"]);
+    folder.refuse("fit svm --data x.npy --labels classes.npy -o m", &["which kernel?"]);
+    folder.refuse("fit svm --gram wide.npy --labels classes.npy -o m", &["8 rows but 3 columns"]);
+    folder.refuse("fit svm --gram gram.npy --labels one.npy -o m", &["all samples are of the class 0"]);
+    folder.refuse("fit svm --gram gram.npy --labels short.npy -o m", &["2 labels for 8 samples"]);
+    folder.refuse(&format!("fit svm {gram} --cost -1"), &["cost"]);
+    folder.refuse(&format!("fit neighbours {gram} --neighbours 9"), &["fewer samples"]);
+    folder.refuse("fit flow --gram gram.npy --labels targets.npy -o m", &["when to stop?"]);
+    folder.succeed(&format!("fit svm {gram}"));
+    folder.refuse(&format!("fit svm {gram}"), &["--force"]);
+    folder.succeed(&format!("fit centres {gram} --force"));
+    folder.refuse("predict --machine m --data x.npy -o out.npy", &["training samples", "should be 8, but is 2"]);
+    folder.refuse("predict --machine nowhere --data x.npy -o out.npy", &["nowhere", "mercer fit"]);
+    folder.refuse("predict --machine m --data gram.npy", &["nothing to do"]);
+    folder.refuse("predict --machine m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
+    folder.write("m/machine.json", b"{}");
+    folder.refuse("predict --machine m --data gram.npy -o out.npy", &["not a saved machine"]);
+}

@@ -1,0 +1,76 @@
+//! The pseudo-NTK against the empirical NTK of networks at initialisation, as they grow.
+//!
+//! Mohamadi and Sutherland 2022, arXiv 2206.12543: `Θ ≈ Θ_p ⊗ I_C` (theorem 4.1 and figure 2, Frobenius norm; figure 3, λmax), and
+//! the linearised networks of both agree (equations 5 and 6, figure 4). Two hidden ReLU layers, digits of 8 × 8, ten outputs.
+
+use super::functions::outputs;
+use super::{Fallible, gram, median};
+use crate::{Outcome, option};
+use mercer_data::digits;
+use mercer_kernel::{Kind, Ntk};
+use mercer_learn::metrics::{frobenius_difference, spectrum_summary};
+use mercer_learn::regression::Ridge;
+use mercer_learn::{Fit, Predict, Samples};
+use mercer_net::arch::{Initialisation, Mlp};
+use ndarray::{Array2, s};
+
+const CLASSES: usize = 10;
+/// Keeps both systems definite; the same for both.
+const RIDGE: f64 = 1e-6;
+
+/// Takes `--seeds N` and `--widths W,W`.
+pub(super) fn run(arguments: &[String]) -> Outcome {
+    let seeds: u64 = option(arguments, "--seeds").map_or(Ok(3), str::parse)?;
+    let widths: Vec<usize> = match option(arguments, "--widths") {
+        Some(list) => list.split(',').map(str::parse).collect::<Result<_, _>>()?,
+        None => vec![16, 64, 256, 1024],
+    };
+    println!("median of {seeds} seeds, 60 digits to learn from, 40 to predict");
+    println!("| width | Frobenius difference | λmax difference | difference of predictions |\n|---:|---:|---:|---:|");
+    let mut lines: Vec<[f64; 3]> = Vec::new();
+    for width in widths {
+        let found: Vec<[f64; 3]> = (0..seeds).map(|seed| one(width, seed)).collect::<Fallible<_>>()?;
+        let line = [0, 1, 2].map(|at| median(found.iter().map(|values| values[at]).collect()));
+        println!("| {width} | {:.4} | {:.4} | {:.4} |", line[0], line[1], line[2]);
+        lines.push(line);
+    }
+    let falls = |at: usize| lines.iter().zip(lines.iter().skip(1)).all(|(a, b)| b[at] < a[at]);
+    let ends = |at: usize| lines.first().zip(lines.last()).is_some_and(|(a, b)| b[at] < a[at]);
+    // λmax is one number of each matrix and may cross zero on its way.
+    let good = falls(0) && ends(1) && falls(2);
+    println!("\n{}", if good { "all fall with the width" } else { "NOT all fall with the width" });
+    Ok(good)
+}
+
+fn one(width: usize, seed: u64) -> Fallible<[f64; 3]> {
+    let (train, test) = digits::split()?;
+    let rows = |set: &digits::Digits, n: usize| -> Fallible<Array2<f64>> {
+        let pixels = set.pixels()?.mapv(f64::from);
+        let size = pixels.len() / pixels.shape()[0];
+        Ok(pixels.slice(s![..n, .., ..]).to_owned().into_shape_with_order((n, size))?)
+    };
+    let (x, z) = (rows(&train, 60)?, rows(&test, 40)?);
+    let network = Mlp::new(x.ncols(), &[width; 2], CLASSES).initialisation(Initialisation::He).build(seed)?;
+    let shapes = [vec![x.ncols()]];
+    let (full, pseudo) =
+        (Ntk::<f64>::new(&network, &shapes, Kind::Full)?, Ntk::<f64>::new(&network, &shapes, Kind::Pseudo)?);
+    let (theta, cross) = (gram(&full, &x, None)?, gram(&full, &z, Some(&x))?);
+    let (small, small_cross) = (gram(&pseudo, &x, None)?, gram(&pseudo, &z, Some(&x))?);
+    let spread = Array2::from_shape_fn(theta.dim(), |(i, j)| {
+        if i % CLASSES == j % CLASSES { small[(i / CLASSES, j / CLASSES)] } else { 0.0 }
+    });
+    let frobenius = frobenius_difference(spread.view(), theta.view())?;
+    let (top, other) = (spectrum_summary(theta.view())?.largest, spectrum_summary(small.view())?.largest);
+    // f_lin(z) = f(z) + Θ(z, X)·Θ(X, X)⁻¹·(y − f(X)), with the targets one-hot.
+    let labels = train.classes.indices()[..60].to_vec();
+    let targets = Array2::from_shape_fn((60, CLASSES), |(i, c)| f64::from(u8::from(labels[i] == c)));
+    let (start, start_z) = (outputs(&network, &x)?, outputs(&network, &z)?);
+    let residual = &targets - &start;
+    let mean = |k: &Array2<f64>| k.diag().sum() / k.nrows() as f64;
+    let by_pseudo = Ridge::new(RIDGE * mean(&small))?.fit(&Samples::Gram(small.view()), &residual)?;
+    let by_pseudo = by_pseudo.predict(&Samples::Gram(small_cross.view()))? + &start_z;
+    let flat = residual.into_shape_with_order((60 * CLASSES, 1))?;
+    let by_full = Ridge::new(RIDGE * mean(&theta))?.fit(&Samples::Gram(theta.view()), &flat)?;
+    let by_full = by_full.predict(&Samples::Gram(cross.view()))?.into_shape_with_order((40, CLASSES))? + &start_z;
+    Ok([frobenius, (other / top - 1.0).abs(), frobenius_difference(by_pseudo.view(), by_full.view())?])
+}
