@@ -10,6 +10,7 @@ use super::state::{self, Changing};
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
+use crate::spectrum::Repairs;
 use mercer_kernel::Real;
 use mercer_net::graph::{Graph, Origin, ValueId};
 use mercer_net::op::Concat;
@@ -131,7 +132,7 @@ impl<'a> Learn<'a> {
                 state::save(path, run.changing(), step + 1, &facts)?;
             }
         }
-        let (before, after) = run.finish(draws)?;
+        let (before, after) = run.finish(draws, self.settings.components)?;
         Ok(Learnt { before, after, losses })
     }
 
@@ -150,6 +151,9 @@ impl<'a> Learn<'a> {
         Ok(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }
+
+/// The functions of every kernel before and after the finish.
+type Finished<T> = (Vec<Eigenfunctions<T>>, Vec<Eigenfunctions<T>>);
 
 /// Everything that a run works with.
 struct Run<T: Real> {
@@ -271,8 +275,9 @@ impl<T: Real> Run<T> {
     }
 
     /// The functions as the method says, and after the Rayleigh–Ritz finish.
-    fn finish(self, draws: &mut dyn Draws<T>) -> Result<(Vec<Eigenfunctions<T>>, Vec<Eigenfunctions<T>>)> {
-        let Self { mut network, weights, objectives, scales, outputs, .. } = self;
+    fn finish(self, draws: &mut dyn Draws<T>, components: Option<usize>) -> Result<Finished<T>> {
+        let Self { mut network, weights, objectives, scales, outputs, functions, .. } = self;
+        let wanted = components.unwrap_or(functions);
         network.set_weights(&weights);
         let whole = Networks::new(Arc::new(network), outputs)?;
         let bases: Vec<Arc<dyn Basis<T>>> = if objectives.len() == 1 {
@@ -301,7 +306,8 @@ impl<T: Real> Run<T> {
         for (moments, basis) in moments.iter().zip(&bases) {
             let ritz = rayleigh_ritz(moments, T::epsilon().wide() / 2.0)?;
             let functions = Eigenfunctions::new(&ritz.values, Arc::clone(basis), narrow(&ritz.combinations))?;
-            after.push(functions.with_repairs(ritz.repairs));
+            let dropped = wanted.saturating_sub(functions.n_components());
+            after.push(functions.with_repairs(Repairs { dropped, ..ritz.repairs }).truncated(wanted));
         }
         Ok((before, after))
     }

@@ -78,7 +78,8 @@ impl<T: Real> Basis<T> for Networks {
     }
 
     fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
-        let bytes = self.network.to_onnx_bytes()?;
+        let graph = self.network.declared_graph()?;
+        let bytes = mercer_net::export::onnx(&graph, &self.network.weights::<T>(&graph))?;
         write_atomic(&folder.join(FILE), existing, |writer| writer.write_all(&bytes))?;
         Ok(json!({ "type": TYPE, "outputs": self.outputs, "only": self.only }))
     }
