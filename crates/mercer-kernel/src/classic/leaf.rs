@@ -164,10 +164,9 @@ impl<T: Real> Kernel<T> for Leaf<T> {
         Cost {
             sample_bytes: (width + 1) * size_of::<T>(),
             prepare_bytes: GRAIN * width * size_of::<T>(),
-            contract_bytes: 0,
-            contract_tiles: 0,
             prepare_flops: if self.family() == Family::Periodic { 40 * width } else { 2 * width } as f64,
             pair_flops: (per_number * width + 20) as f64,
+            ..Cost::default()
         }
     }
 

@@ -23,7 +23,10 @@ fn agree(name: &str, network: &Network, rule: &Rule, n_networks: usize, samples:
         let errors = found.standard_errors();
         for at in 0..samples * samples {
             let (mean, limit, error) = (found.mean()[at], expected[at], errors[at]);
-            assert!((mean - limit).abs() <= 5.0 * error + 1e-12, "{name} {of:?} {rule:?}: {mean} ± {error}, not {limit}");
+            assert!(
+                (mean - limit).abs() <= 5.0 * error + 1e-12,
+                "{name} {of:?} {rule:?}: {mean} ± {error}, not {limit}"
+            );
             let largest = (expected[at / samples * (samples + 1)] * expected[at % samples * (samples + 1)]).sqrt();
             assert!(error < 0.1 * largest, "{name} {of:?}: ± {error} of {largest} tells nothing");
         }
@@ -143,12 +146,8 @@ fn a_max_pool_by_hand() {
         let (mean, error) = (found.mean()[sample * 5], found.standard_errors()[sample * 5]);
         assert!((mean - expected).abs() < 5.0 * error && error < 0.02 * expected, "{mean} ± {error}, not {expected}");
     }
-    let refused = mercer_kernel::infinite::Limit::<f64>::of_network(
-        &network,
-        &shapes(&network),
-        &Rule::ntk(1.5, 0.0),
-        Of::Nngp,
-    );
+    let refused =
+        mercer_kernel::infinite::Limit::<f64>::of_network(&network, &shapes(&network), &Rule::ntk(1.5, 0.0), Of::Nngp);
     assert!(refused.unwrap_err().to_string().contains("MonteCarlo"));
 }
 
@@ -163,8 +162,7 @@ fn standard_errors_are_right() {
     let (runs, networks) = (400, 200);
     let mut squares = 0.0;
     for seed in 0..runs {
-        let kernel =
-            MonteCarlo::<f64>::new(&network, &shapes(&network), &rule, Of::Nngp, networks, seed).unwrap();
+        let kernel = MonteCarlo::<f64>::new(&network, &shapes(&network), &rule, Of::Nngp, networks, seed).unwrap();
         let mut moments = kernel.start(2);
         kernel.extend(&mut moments, 0..networks, &[&x], 2).unwrap();
         let (mean, error) = (moments.mean()[1], moments.standard_errors()[1]);
