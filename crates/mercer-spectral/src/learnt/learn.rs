@@ -95,7 +95,7 @@ impl<'a> Learn<'a> {
     /// loss is no longer finite.
     pub fn run<T: Real>(&self, network: Network, draws: &mut dyn Draws<T>) -> Result<Learnt<T>> {
         self.settings.check()?;
-        let mut run = Run::new(&self.settings, network, draws)?;
+        let mut run = Run::new(&self.settings, &network, draws)?;
         let facts = self.facts(&run, draws)?;
         let silent = Silent::default();
         let progress = self.progress.unwrap_or(&silent);
@@ -157,7 +157,6 @@ type Finished<T> = (Vec<Eigenfunctions<T>>, Vec<Eigenfunctions<T>>);
 
 /// Everything that a run works with.
 struct Run<T: Real> {
-    network: Network,
     graph: Arc<Graph>,
     weights: Weights<T>,
     optimiser: OptimiserState<T>,
@@ -180,7 +179,7 @@ struct Run<T: Real> {
 }
 
 impl<T: Real> Run<T> {
-    fn new(settings: &Settings, network: Network, draws: &mut dyn Draws<T>) -> Result<Self> {
+    fn new(settings: &Settings, network: &Network, draws: &mut dyn Draws<T>) -> Result<Self> {
         let shapes = draws.input_shapes();
         let graph = network.graph(&shapes)?;
         if shapes.len() > MAX_INPUTS {
@@ -218,7 +217,6 @@ impl<T: Real> Run<T> {
             own: Default::default(),
             gradient: vec![T::zero(); n_params],
             per_sample: draws.per_sample(),
-            network,
             graph,
             weights,
             scales,
@@ -276,10 +274,9 @@ impl<T: Real> Run<T> {
 
     /// The functions as the method says, and after the Rayleigh–Ritz finish.
     fn finish(self, draws: &mut dyn Draws<T>, components: Option<usize>) -> Result<Finished<T>> {
-        let Self { mut network, weights, objectives, scales, outputs, functions, .. } = self;
+        let Self { graph, weights, objectives, scales, outputs, functions, .. } = self;
         let wanted = components.unwrap_or(functions);
-        network.set_weights(&weights);
-        let whole = Networks::new(Arc::new(network), outputs)?;
+        let whole = Networks::new(mercer_net::export::onnx(&graph, &weights)?, outputs)?;
         let bases: Vec<Arc<dyn Basis<T>>> = if objectives.len() == 1 {
             vec![Arc::new(whole)]
         } else {
