@@ -33,6 +33,13 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
+/// Bytes as a user would write them after `--memory`, rounded up to a hundredth more.
+pub(crate) fn rounded_up(needed: usize) -> String {
+    let (unit, name) = if needed >= 1 << 30 { (1usize << 30, "GiB") } else { (1 << 20, "MiB") };
+    let hundredths = (needed as f64 / unit as f64 * 100.0).ceil() + 1.0;
+    format!("{:.2}{name}", hundredths / 100.0)
+}
+
 /// `[3, 32, 32]`.
 pub(crate) fn shape(sizes: &[usize]) -> String {
     format!("{sizes:?}")

@@ -5,7 +5,9 @@ use crate::algebra::Normalised;
 use crate::empirical::{Choice, Kind, Ntk, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{FeatureMap, Features};
+use crate::infinite::{Limit, Of, Rule};
 use crate::kernel::{Kernel, Real};
+use crate::montecarlo::{Ensemble, MonteCarlo, RandomNetworks};
 use crate::sketch::{Sketch, Spec};
 use mercer_net::Network;
 use serde::{Deserialize, Serialize};
@@ -38,6 +40,27 @@ pub enum Recipe {
     },
     /// The features at these nodes.
     Embedding(Vec<String>),
+    /// The limit of infinite width.
+    Limit {
+        /// NNGP or NTK.
+        of: Of,
+        /// The distribution of the weights.
+        rule: Rule,
+    },
+    /// The mean over random networks.
+    MonteCarlo {
+        /// NNGP or NTK.
+        of: Of,
+        /// The distribution of the weights.
+        rule: Rule,
+        /// How many networks.
+        networks: usize,
+        /// Of the random numbers.
+        seed: u64,
+        /// With the standard errors beside the kernel.
+        #[serde(default)]
+        errors: bool,
+    },
     /// Divided by `√(κ(x,x)·κ(x',x'))`.
     Normalised(Box<Recipe>),
 }
@@ -64,8 +87,8 @@ impl Recipe {
     /// Whether it is the kernel of a network.
     pub fn needs_network(&self) -> bool {
         match self {
-            Self::Tangent { .. } | Self::Sketch(_) | Self::Conjugate { .. } | Self::Embedding(_) => true,
             Self::Normalised(inner) => inner.needs_network(),
+            _ => true,
         }
     }
 
@@ -92,6 +115,22 @@ impl Recipe {
                 let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
                 Built::of_map(Activations::new(needed()?, shapes, &nodes)?)
             }
+            Self::Limit { of, rule } => Built {
+                kernel: Arc::new(Limit::of_network(needed()?, shapes, rule, *of)?),
+                map: None,
+                choices: Vec::new(),
+            },
+            Self::MonteCarlo { of, rule, networks, seed, errors } => {
+                let ensemble = Arc::new(Ensemble::new(needed()?, shapes, rule, *seed)?);
+                let drawn = || RandomNetworks::new(Arc::clone(&ensemble), *networks);
+                let kernel = MonteCarlo::of(drawn()?, *of)?;
+                let kernel = if *errors { kernel.with_errors()? } else { kernel };
+                let map: Option<Arc<dyn FeatureMap<T>>> = match of {
+                    Of::Nngp => Some(Arc::new(drawn()?)),
+                    Of::Ntk => None,
+                };
+                Built { kernel: Arc::new(kernel), map, choices: Vec::new() }
+            }
             Self::Normalised(inner) => {
                 let built = inner.build(network, shapes)?;
                 Built { kernel: Arc::new(Normalised::new(built.kernel)), map: None, ..built }
@@ -112,6 +151,8 @@ mod tests {
             tangent.clone(),
             Recipe::Normalised(Box::new(tangent)),
             Recipe::Conjugate { output: None, bias: true },
+            Recipe::Limit { of: Of::Ntk, rule: Rule::ntk(1.4, 0.1) },
+            Recipe::MonteCarlo { of: Of::Nngp, rule: Rule::ntk(1.4, 0.1), networks: 3, seed: 1, errors: false },
             Recipe::Sketch(Spec::new(crate::sketch::Method::Gaussian, 8, Kind::Pseudo)),
         ];
         for recipe in recipes {

@@ -157,7 +157,7 @@ impl LinearOperator<f64> for Square<'_> {
 
 /// The Gram matrix of a kernel on data, `rows × rows`, the sum of its parts.
 pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
-    let mut arrays = Gram::new(kernel, data).to_arrays(progress)?.into_iter();
+    let mut arrays = Gram::new(kernel, data).to_arrays(progress)?.into_iter().take(kernel.parts().len());
     let rows = samples::count(data) * kernel.per_sample();
     let mut sum: ArrayD<T> =
         arrays.next().ok_or_else(|| SpectralError::Setting("the kernel has no parts".to_owned()))?;

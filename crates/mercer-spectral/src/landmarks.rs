@@ -218,12 +218,9 @@ impl<'a, T: Real> Columns<'a, T> {
             };
             let outputs = self.kernel.per_sample();
             let size = rows.len() * outputs * outputs;
-            let mut tile = vec![T::zero(); size * self.kernel.parts().len()];
-            self.kernel.contract(block, &one, &mut tile);
-            for part in tile.chunks_exact(size) {
-                for (row, values) in rows.clone().zip(part.chunks_exact(outputs * outputs)) {
-                    column[row] += (0..outputs).map(|c| values[c * outputs + c].wide()).sum::<f64>();
-                }
+            let tile = samples::whole(self.kernel, block, &one, size);
+            for (row, values) in rows.zip(tile.chunks_exact(outputs * outputs)) {
+                column[row] = (0..outputs).map(|c| values[c * outputs + c].wide()).sum::<f64>();
             }
         }
         match column.iter().position(|v: &f64| !v.is_finite()) {

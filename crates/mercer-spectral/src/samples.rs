@@ -31,3 +31,16 @@ pub(crate) fn prepare<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], rows: R
 pub(crate) fn pieces(samples: usize, step: usize) -> impl Iterator<Item = Range<usize>> {
     (0..samples).step_by(step.max(1)).map(move |start| start..(start + step).min(samples))
 }
+
+/// The tile of two blocks, of so many numbers: the sum of the kernel's parts, without what it has beside them.
+pub(crate) fn whole<T: Real>(kernel: &dyn Kernel<T>, a: &Block, b: &Block, size: usize) -> Vec<T> {
+    let n_parts = kernel.parts().len();
+    let mut tile = vec![T::zero(); size * (n_parts + kernel.beside().len())];
+    kernel.contract(a, b, &mut tile);
+    let (sum, others) = tile.split_at_mut(size);
+    for part in others.chunks_exact(size.max(1)).take(n_parts - 1) {
+        sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x);
+    }
+    tile.truncate(size);
+    tile
+}

@@ -2,7 +2,7 @@
 
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
-use crate::folder;
+use crate::{folder, samples};
 use mercer_data::Existing;
 use mercer_kernel::gram::default_memory;
 use mercer_kernel::{Block, Kernel, Real};
@@ -87,14 +87,7 @@ impl<T: Real> Sections<T> {
     fn tile(&self, samples: &Block, landmarks: &Block) -> Vec<T> {
         let rows = self.kernel.per_sample();
         let size = samples.samples() * rows * landmarks.samples() * rows;
-        let mut tile = vec![T::zero(); size * self.kernel.parts().len()];
-        self.kernel.contract(samples, landmarks, &mut tile);
-        let (sum, others) = tile.split_at_mut(size);
-        for part in others.chunks_exact(size.max(1)) {
-            sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x);
-        }
-        tile.truncate(size);
-        tile
+        samples::whole(&*self.kernel, samples, landmarks, size)
     }
 }
 

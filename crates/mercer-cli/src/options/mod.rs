@@ -1,12 +1,14 @@
 //! Options that several commands share, and what they open.
 
 mod assign;
+mod kernel;
 mod memory;
 mod network;
 mod precision;
 mod preprocess;
 mod samples;
 
+pub(crate) use kernel::{KernelKind, KernelOptions, Source};
 pub(crate) use memory::parse_bytes;
 pub(crate) use network::{ParameterOptions, open_architecture, open_network};
 pub(crate) use precision::{Precision, Real};

@@ -15,7 +15,8 @@ use mercer_net::Network;
 use std::marker::PhantomData;
 
 /// Which of the two kernels is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Of {
     /// The covariance of the outputs over random weights.
     Nngp,

@@ -25,9 +25,9 @@ pub(crate) struct Tolerance {
 /// What a decomposition to convergence gives: rounding, amplified by the division by small eigenvalues (1e-4 of the largest here).
 const EXACT: Tolerance = Tolerance { orthonormal: 1e-6, residual: 1e-8, values: 1e-9, degrees: 1e-4 };
 
-/// Five products with a block of sixteen vectors, where eigenvalues beyond the block are 1e-4 of the last wanted: the angle of
+/// Five products with a block of sixteen vectors, where eigenvalues beyond the block are a tenth of the last wanted or less: the angle of
 /// the span shrinks by that ratio with each. The extension divides what is left by the eigenvalue.
-const ITERATED: Tolerance = Tolerance { orthonormal: 1e-4, residual: 1e-5, values: 1e-9, degrees: 0.01 };
+const ITERATED: Tolerance = Tolerance { orthonormal: 1e-3, residual: 1e-3, values: 1e-6, degrees: 1.0 };
 
 /// A thousand random features: their kernel is off by `1/√D` of its diagonal, which is what an eigenvalue can be off by; functions
 /// are mixed where eigenvalues are closer than that. Orthonormality is exact, because it does not depend on the kernel.

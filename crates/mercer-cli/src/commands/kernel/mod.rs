@@ -1,28 +1,21 @@
 //! `mercer kernel`: the Gram matrix of a network's kernel, or its features.
 
-mod build;
-mod kind;
-mod random;
 mod report;
-mod source;
 mod target;
 
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
-use crate::format::{bytes, count};
+use crate::format::count;
 use crate::interrupt;
-use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, parse_bytes};
+use crate::options::{
+    DataOptions, KernelKind, KernelOptions, ParameterOptions, Precision, Real, Samples, Source, parse_bytes,
+};
 use crate::progress::Bar;
-use build::Built;
-use kind::KernelKind;
-use mercer::kernel::KernelError;
+use mercer::kernel::Built;
 use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
-use mercer::kernel::infinite::Of;
 use mercer::kernel::store::{Layout, Manifest};
 use mercer::net::progress::Progress;
-use random::RandomOptions;
 use report::KernelReport;
-use source::{Source, SourceOptions};
 use std::ops::Range;
 use target::{Destination, Target};
 
@@ -52,70 +45,23 @@ Python with zarr or dask.";
 #[command(after_help = EXAMPLES, next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {
     #[command(flatten)]
-    source: SourceOptions,
-
-    /// Which kernel: full, trace, pseudo, logit:I, ck, embedding, nngp, ntk-limit, nngp-mc or ntk-mc
-    #[arg(long, value_name = "KIND")]
-    kind: KernelKind,
+    kernel: KernelOptions,
 
     /// Compare with these samples instead of with the same ones: they become the columns
     #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
     against: Vec<String>,
 
-    /// The output tensor, or any node, whose kernel it is [default: the first output]
-    #[arg(long, value_name = "NAME")]
-    output: Option<String>,
-
-    /// Only these components of the output, as in 0,3,7
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
-    components: Option<Vec<usize>>,
-
-    /// The kernel of this combination of the outputs, as in 1,-1
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_hyphen_values = true)]
-    combine: Option<Vec<f64>>,
-
-    /// The nodes of an embedding kernel, as in /layer1/Relu,/layer2/Relu
-    #[arg(long, value_name = "NODES", value_delimiter = ',')]
-    at: Vec<String>,
-
-    /// Leave the bias term out of the conjugate kernel
-    #[arg(long)]
-    without_bias: bool,
-
-    /// Divide by √(κ(x,x)·κ(x',x')), so that the diagonal is 1
-    #[arg(long)]
-    normalise: bool,
-
-    /// Only parameters or layers of this name (`*` and `?` are wild; repeatable)
-    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
-    params: Vec<String>,
-
     /// One matrix per layer; their sum is the kernel
     #[arg(long)]
     by_layer: bool,
-
-    /// Approximate by random features: sjlt:K, khatri-rao:K, kronecker:K, srht:K, rademacher:K or gaussian:K
-    #[arg(long, value_name = "METHOD:K")]
-    sketch: Option<String>,
-
-    /// K features in all, instead of K per output
-    #[arg(long, requires = "sketch")]
-    sketch_total: bool,
 
     /// Write the features instead of the matrix of their products
     #[arg(long)]
     features: bool,
 
-    /// Seed of random features and random networks
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-
     /// Compute in single or double precision
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     precision: Precision,
-
-    #[command(flatten)]
-    random: RandomOptions,
 
     #[command(flatten)]
     data: DataOptions,
@@ -151,7 +97,7 @@ impl KernelArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         let destination = self.target.check(self.run.dry_run, self.run.tiles.is_some(), self.by_layer)?;
         self.check_flags()?;
-        let source = self.source.open(&self.parameters, self.seed)?;
+        let source = self.kernel.open(&self.parameters)?;
         interrupt::watch();
         let report = match self.precision {
             Precision::F32 => self.compute::<f32>(&source, destination, console)?,
@@ -179,11 +125,12 @@ impl KernelArguments {
             let text = format!("--against has samples of shape {:?}, --data of {shapes:?}", columns.shapes());
             return Err(Failure::new(text).hint("both must fit the network in the same way"));
         }
-        network.graph(&shapes).about(self.source.path())?;
-        let built = self.build::<T>(source, &shapes)?;
+        network.graph(&shapes).about(self.kernel.path())?;
+        let recipe = self.kernel.recipe(source, self.by_layer)?;
+        let built = recipe.build::<T>(Some(network), &shapes).map_err(|error| self.kernel.failure(error))?;
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();
-        let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
+        let mut report = KernelReport::begin(self, self.kernel.kind()?, &layout, &built, &rows, columns.as_ref());
         if self.run.dry_run {
             let all = self.chosen_tiles(&layout)?;
             let plan = work.plan(self, &all)?;
@@ -208,9 +155,22 @@ impl KernelArguments {
         Ok(report)
     }
 
-    /// Random networks that the kernel is a mean over.
-    fn networks(&self) -> Option<usize> {
-        matches!(self.kind, KernelKind::MonteCarlo(_)).then(|| self.random.samples())
+    /// Flags that mean nothing together are refused instead of ignored.
+    fn check_flags(&self) -> Result<(), Failure> {
+        self.kernel.check()?;
+        let kind = self.kernel.kind()?;
+        if self.by_layer && !matches!(kind, KernelKind::Tangent(_)) {
+            return Err(Failure::new(format!("--by-layer is for tangent kernels, not for --kind {kind}"))
+                .hint("--kind trace, pseudo, full or logit:I"));
+        }
+        if self.by_layer && self.kernel.sketch().is_some() {
+            return Err(Failure::new("--by-layer: a sketch mixes the layers").hint("leave --sketch out"));
+        }
+        if self.features && (self.kernel.normalised() || !self.against.is_empty()) {
+            let flag = if self.kernel.normalised() { "--normalise" } else { "--against" };
+            return Err(Failure::new(format!("--features writes the features of --data; {flag} is for matrices")));
+        }
+        Ok(())
     }
 
     fn chosen_tiles(&self, layout: &Layout) -> Result<Vec<usize>, Failure> {
@@ -236,40 +196,20 @@ impl KernelArguments {
         rows: &Samples,
         columns: Option<&Samples>,
     ) -> Result<Manifest, Failure> {
+        let identity = match &built.map {
+            Some(map) if self.features => map.identity(),
+            _ => built.kernel.identity(),
+        };
         let mut manifest = Manifest::new(layout.clone())
-            .fact("kernel", built.identity())
+            .fact("kernel", identity)
             .fact("data", rows.fingerprint()?)
             .fact("instructions", mercer::linalg::simd::instruction_set())
-            .note("network file", self.source.path().display().to_string())
+            .note("network file", self.kernel.path().display().to_string())
             .note("data file", rows.places());
         if let Some(columns) = columns {
             manifest = manifest.fact("against", columns.fingerprint()?).note("against file", columns.places());
         }
         Ok(manifest)
-    }
-
-    fn failure(&self, error: KernelError) -> Failure {
-        match error {
-            KernelError::Network(error) => Failure::of_network(self.source.path(), error),
-            KernelError::Data(error) => error.into(),
-            KernelError::Memory { allowed, needed } => {
-                let text = format!("--memory {} is too little for one tile", bytes(allowed));
-                Failure::new(text).hint(format!("--memory {}, the smallest that would do", report::rounded_up(needed)))
-            }
-            KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
-                Failure::new(format!("{}: {error}", self.source.path().display()))
-                    .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
-            }
-            KernelError::NoLimit { node, reason } => {
-                let mean = if self.kind == KernelKind::Limit(Of::Nngp) { "nngp-mc" } else { "ntk-mc" };
-                let path = self.source.path().display();
-                Failure::new(format!("{path}: node {node} has no known limit at infinite width: {reason}"))
-                    .hint(format!("--kind {mean} --samples 1000 takes the mean over random networks instead"))
-            }
-            KernelError::Store(error) => (*error).into(),
-            KernelError::Cancelled => Failure::interrupted("interrupted"),
-            other => Failure::new(other.to_string()),
-        }
     }
 }
 
@@ -288,14 +228,14 @@ impl<'a, T: Real> Work<'a, T> {
     ) -> Result<Self, Failure> {
         let memory = arguments.run.memory;
         if arguments.features {
-            let Some(map) = built.map() else {
+            let Some(map) = built.map.as_deref() else {
                 return Err(Failure::new("--features: this kernel has no finite features")
                     .hint("add --sketch METHOD:K, or take --kind ck, embedding or nngp-mc"));
             };
             let run = FeatureRun::new(map, &rows.inputs);
             return Ok(Self::Features(memory.map_or(run, |bytes| run.memory(bytes))));
         }
-        let mut gram = Gram::new(built.kernel(), &rows.inputs);
+        let mut gram = Gram::new(&*built.kernel, &rows.inputs);
         if let Some(columns) = columns {
             gram = gram.against(&columns.inputs);
         }
@@ -314,7 +254,7 @@ impl<'a, T: Real> Work<'a, T> {
             Self::Gram(gram) => gram.plan(tiles),
             Self::Features(run) => run.plan(tiles),
         };
-        plan.map_err(|error| arguments.failure(error))
+        plan.map_err(|error| arguments.kernel.failure(error))
     }
 
     fn unit(&self) -> &'static str {
@@ -335,7 +275,7 @@ impl<'a, T: Real> Work<'a, T> {
             Self::Gram(gram) => gram.run(tiles, sink, progress),
             Self::Features(run) => run.run(tiles, sink, progress),
         };
-        outcome.map_err(|error| arguments.failure(error))
+        outcome.map_err(|error| arguments.kernel.failure(error))
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a run says about itself.
 
 use super::KernelArguments;
-use super::build::Built;
-use crate::format::{bytes, count, grouped, shape, table};
-use crate::options::{Precision, Real, Samples};
+use crate::format::{bytes, count, grouped, rounded_up, shape, table};
+use crate::options::{KernelKind, Precision, Real, Samples};
+use mercer::kernel::Built;
 use mercer::kernel::empirical::{Choice, Form};
 use mercer::kernel::gram::{Estimate, Outcome, Plan};
 use mercer::kernel::store::Layout;
@@ -44,26 +44,20 @@ pub(super) struct KernelReport {
     layers: Vec<Choice>,
 }
 
-/// Bytes as a user would write them after `--memory`, rounded up to a hundredth more.
-pub(super) fn rounded_up(needed: usize) -> String {
-    let (unit, name) = if needed >= 1 << 30 { (1usize << 30, "GiB") } else { (1 << 20, "MiB") };
-    let hundredths = (needed as f64 / unit as f64 * 100.0).ceil() + 1.0;
-    format!("{:.2}{name}", hundredths / 100.0)
-}
-
 impl KernelReport {
     pub(super) fn begin<T: Real>(
         arguments: &KernelArguments,
+        kind: KernelKind,
         layout: &Layout,
         built: &Built<T>,
         rows: &Samples,
         columns: Option<&Samples>,
     ) -> Self {
         Self {
-            network: arguments.source.path().display().to_string(),
-            kind: arguments.kind.to_string(),
-            sketch: arguments.sketch.clone(),
-            networks: arguments.networks(),
+            network: arguments.kernel.path().display().to_string(),
+            kind: kind.to_string(),
+            sketch: arguments.kernel.sketch().map(str::to_owned),
+            networks: arguments.kernel.networks(),
             by_layer: arguments.by_layer,
             precision: arguments.precision,
             data: rows.places(),
@@ -83,7 +77,7 @@ impl KernelReport {
             peak_bytes: None,
             plan: None,
             estimate: None,
-            layers: built.choices(),
+            layers: built.choices.clone(),
         }
     }
 

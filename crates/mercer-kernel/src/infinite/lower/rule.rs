@@ -3,9 +3,10 @@
 use crate::error::{KernelError, Result};
 use crate::infinite::net::Scales;
 use mercer_net::arch::Initialisation;
+use serde::{Deserialize, Serialize};
 
 /// How a graph, whose weights do not matter, becomes a network of infinite width.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// The variances of weights and biases.
     pub variances: Variances,
@@ -14,7 +15,8 @@ pub struct Rule {
 }
 
 /// The variances of weights and biases.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Variances {
     /// Those that weights are drawn with; scales of the graph multiply them.
     Initialisation(Initialisation),
@@ -28,7 +30,8 @@ pub enum Variances {
 }
 
 /// Which parameters gradients are taken in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Parametrisation {
     /// Those of the graph: `y = c (W x) + c_b b` with the scales it has, `Θ' = c² fan_in K + c_b² + σ_w² Θ`. A graph without
     /// scales is in standard parametrisation, with the widths it has.

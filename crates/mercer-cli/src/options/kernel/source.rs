@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// What the kernel is of.
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-pub(super) struct SourceOptions {
+#[group(multiple = false)]
+pub(crate) struct SourceOptions {
     /// The network
     #[arg(long, value_name = "MODEL.onnx")]
     net: Option<PathBuf>,
@@ -20,7 +20,7 @@ pub(super) struct SourceOptions {
 }
 
 /// An opened source.
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A file with trained weights.
     Trained(Network),
     /// An architecture, with the initialisation that its description names.
@@ -28,13 +28,22 @@ pub(super) enum Source {
 }
 
 impl SourceOptions {
+    /// Whether there is one.
+    pub(crate) fn is_given(&self) -> bool {
+        self.net.is_some() || self.arch.is_some()
+    }
+
     /// The file, for messages.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.net.as_deref().or(self.arch.as_deref()).unwrap_or(Path::new("network"))
     }
 
-    pub(super) fn open(&self, parameters: &ParameterOptions, seed: u64) -> Result<Source, Failure> {
+    pub(crate) fn open(&self, parameters: &ParameterOptions, seed: u64) -> Result<Source, Failure> {
         match &self.arch {
+            None if self.net.is_none() => {
+                Err(Failure::new("which network? Its kernel is asked for")
+                    .hint("--net MODEL.onnx, or --arch FILE.toml"))
+            }
             None => Ok(Source::Trained(open_network(self.path(), parameters)?)),
             Some(_) if parameters.is_given() => {
                 Err(Failure::new("--include and --exclude are for --net: all weights of an --arch are parameters"))
@@ -48,14 +57,14 @@ impl SourceOptions {
 }
 
 impl Source {
-    pub(super) fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> &Network {
         match self {
             Self::Trained(network) | Self::Described(network, _) => network,
         }
     }
 
     /// How weights are drawn if nothing else is said.
-    pub(super) fn initialisation(&self) -> Initialisation {
+    pub(crate) fn initialisation(&self) -> Initialisation {
         match self {
             Self::Trained(_) => Initialisation::default(),
             Self::Described(_, initialisation) => *initialisation,

@@ -12,7 +12,7 @@ const DEFAULT_SAMPLES: usize = 100;
 /// The distribution of weights.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Random weights (--kind nngp, ntk-limit, nngp-mc, ntk-mc)")]
-pub(super) struct RandomOptions {
+pub(crate) struct RandomOptions {
     /// Average over so many random networks [default: 100]
     #[arg(long, value_name = "S")]
     samples: Option<NonZeroUsize>,
@@ -58,7 +58,7 @@ enum ParametrisationName {
 
 impl RandomOptions {
     /// The rule that the flags and the source say.
-    pub(super) fn rule(&self, own: Initialisation) -> Rule {
+    pub(crate) fn rule(&self, own: Initialisation) -> Rule {
         let (variances, usual) = match self.weight_std {
             Some(weight) => {
                 let bias = self.bias_std.unwrap_or(0.0);
@@ -83,12 +83,12 @@ impl RandomOptions {
     }
 
     /// Random networks to average over.
-    pub(super) fn samples(&self) -> usize {
+    pub(crate) fn samples(&self) -> usize {
         self.samples.map_or(DEFAULT_SAMPLES, NonZeroUsize::get)
     }
 
     /// Flags that mean nothing for a kind are refused instead of ignored.
-    pub(super) fn check(&self, kind: KernelKind) -> Result<(), Failure> {
+    pub(crate) fn check(&self, kind: KernelKind) -> Result<(), Failure> {
         let flags = [
             ("--initialisation", self.initialisation.is_some()),
             ("--weight-std", self.weight_std.is_some()),

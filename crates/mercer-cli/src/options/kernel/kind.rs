@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// The kernels of a network that the command knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KernelKind {
+pub(crate) enum KernelKind {
     /// The empirical NTK.
     Tangent(Kind),
     /// Features of the last hidden layer.
@@ -22,7 +22,7 @@ pub(super) enum KernelKind {
 
 impl KernelKind {
     /// Whether the kernel is of the distribution of weights, not of the weights that a network has.
-    pub(super) fn draws_weights(self) -> bool {
+    pub(crate) fn draws_weights(self) -> bool {
         matches!(self, Self::Limit(_) | Self::MonteCarlo(_))
     }
 }

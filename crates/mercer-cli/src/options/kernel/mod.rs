@@ -1,0 +1,207 @@
+//! Which kernel: of a network file, of an architecture, or of none.
+
+mod kind;
+mod random;
+mod source;
+
+use super::ParameterOptions;
+use crate::failure::Failure;
+use crate::format::{bytes, rounded_up};
+pub(crate) use kind::KernelKind;
+use mercer::kernel::infinite::Of;
+use mercer::kernel::sketch::{Spec, parse};
+use mercer::kernel::{KernelError, Kind, Recipe, Selection};
+use random::RandomOptions;
+pub(crate) use source::Source;
+use source::SourceOptions;
+use std::path::Path;
+
+/// The options of a kernel, for all commands that need one.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Kernel")]
+pub(crate) struct KernelOptions {
+    #[command(flatten)]
+    source: SourceOptions,
+
+    /// Which kernel: full, trace, pseudo, logit:I, ck, embedding, nngp, ntk-limit, nngp-mc or ntk-mc
+    #[arg(long, value_name = "KIND")]
+    kind: Option<KernelKind>,
+
+    /// The output tensor, or any node, whose kernel it is [default: the first output]
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
+
+    /// Only these components of the output, as in 0,3,7
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    components: Option<Vec<usize>>,
+
+    /// The kernel of this combination of the outputs, as in 1,-1
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_hyphen_values = true)]
+    combine: Option<Vec<f64>>,
+
+    /// The nodes of an embedding kernel, as in /layer1/Relu,/layer2/Relu
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    at: Vec<String>,
+
+    /// Leave the bias term out of the conjugate kernel
+    #[arg(long)]
+    without_bias: bool,
+
+    /// Divide by √(κ(x,x)·κ(x',x')), so that the diagonal is 1
+    #[arg(long)]
+    normalise: bool,
+
+    /// Only parameters or layers of this name (`*` and `?` are wild; repeatable)
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    params: Vec<String>,
+
+    /// Approximate by random features: sjlt:K, khatri-rao:K, kronecker:K, srht:K, rademacher:K or gaussian:K
+    #[arg(long, value_name = "METHOD:K")]
+    sketch: Option<String>,
+
+    /// K features in all, instead of K per output
+    #[arg(long, requires = "sketch")]
+    sketch_total: bool,
+
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    random: RandomOptions,
+}
+
+impl KernelOptions {
+    /// Whether a kernel is named at all.
+    pub(crate) fn is_given(&self) -> bool {
+        self.source.is_given()
+    }
+
+    /// The file that the kernel comes from, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    /// The kind, which has to be there.
+    pub(crate) fn kind(&self) -> Result<KernelKind, Failure> {
+        self.kind.ok_or_else(|| {
+            Failure::new("--kind is missing: which kernel of the network?")
+                .hint("--kind trace, pseudo, ck, …; see --help")
+        })
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn sketch(&self) -> Option<&str> {
+        self.sketch.as_deref()
+    }
+
+    pub(crate) fn normalised(&self) -> bool {
+        self.normalise
+    }
+
+    /// Random networks that the kernel is a mean over.
+    pub(crate) fn networks(&self) -> Option<usize> {
+        matches!(self.kind, Some(KernelKind::MonteCarlo(_))).then(|| self.random.samples())
+    }
+
+    /// Opens the network.
+    pub(crate) fn open(&self, parameters: &ParameterOptions) -> Result<Source, Failure> {
+        self.source.open(parameters, self.seed)
+    }
+
+    /// Which outputs and parameters.
+    fn selection(&self) -> Selection {
+        Selection {
+            output: self.output.clone(),
+            components: self.components.clone(),
+            combine: self.combine.clone(),
+            parameters: self.params.clone(),
+        }
+    }
+
+    /// What the flags say, once they have been [checked](Self::check).
+    pub(crate) fn recipe(&self, source: &Source, by_layer: bool) -> Result<Recipe, Failure> {
+        let rule = self.random.rule(source.initialisation());
+        let recipe = match (self.kind()?, &self.sketch) {
+            (KernelKind::Tangent(kind), None) => Recipe::Tangent { kind, selection: self.selection(), by_layer },
+            (KernelKind::Tangent(kind), Some(text)) => Recipe::Sketch(self.spec(kind, text)?),
+            (KernelKind::Conjugate, _) => Recipe::Conjugate { output: self.output.clone(), bias: !self.without_bias },
+            (KernelKind::Embedding, _) => Recipe::Embedding(self.at.clone()),
+            (KernelKind::Limit(of), _) => Recipe::Limit { of, rule },
+            (KernelKind::MonteCarlo(of), _) => {
+                let networks = self.random.samples();
+                let errors = networks > 1 && !self.normalise;
+                Recipe::MonteCarlo { of, rule, networks, seed: self.seed, errors }
+            }
+        };
+        Ok(if self.normalise { Recipe::Normalised(Box::new(recipe)) } else { recipe })
+    }
+
+    fn spec(&self, kind: Kind, text: &str) -> Result<Spec, Failure> {
+        let (method, k) = parse(text).map_err(|error| Failure::new(format!("--sketch {text}: {error}")))?;
+        let spec = Spec::new(method, k, kind);
+        Ok(Spec { total: self.sketch_total, seed: self.seed, selection: self.selection(), ..spec })
+    }
+
+    /// Flags that mean nothing together are refused instead of ignored.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let kind = self.kind()?;
+        self.random.check(kind)?;
+        let tangent = matches!(kind, KernelKind::Tangent(_));
+        let chosen = [
+            ("--params", !self.params.is_empty()),
+            ("--components", self.components.is_some()),
+            ("--combine", self.combine.is_some()),
+            ("--sketch", self.sketch.is_some()),
+        ];
+        if let Some((flag, _)) = chosen.iter().find(|(_, given)| *given && !tangent) {
+            return Err(Failure::new(format!("{flag} is for tangent kernels, not for --kind {kind}"))
+                .hint("--kind trace, pseudo, full or logit:I"));
+        }
+        if self.output.is_some() && kind.draws_weights() {
+            return Err(Failure::new(format!("--output: --kind {kind} is of the network's first output")));
+        }
+        if kind == KernelKind::Embedding && self.at.is_empty() {
+            return Err(Failure::new("--kind embedding: which nodes?").hint("--at NODE,NODE; `mercer info` lists them"));
+        }
+        if kind != KernelKind::Embedding && !self.at.is_empty() {
+            return Err(Failure::new(format!("--at is for --kind embedding, not for {kind}"))
+                .hint("--output NAME gives the kernel of another value"));
+        }
+        if self.without_bias && kind != KernelKind::Conjugate {
+            return Err(Failure::new("--without-bias is for --kind ck"));
+        }
+        if kind == KernelKind::Tangent(Kind::Full) && self.sketch.is_some() {
+            return Err(Failure::new("--sketch: a full kernel has no sketch").hint("--kind trace or pseudo"));
+        }
+        Ok(())
+    }
+
+    /// What went wrong with the kernel, in the words of the command line.
+    pub(crate) fn failure(&self, error: KernelError) -> Failure {
+        match error {
+            KernelError::Network(error) => Failure::of_network(self.source.path(), error),
+            KernelError::Data(error) => error.into(),
+            KernelError::Memory { allowed, needed } => {
+                let text = format!("--memory {} is too little for one tile", bytes(allowed));
+                Failure::new(text).hint(format!("--memory {}, the smallest that would do", rounded_up(needed)))
+            }
+            KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
+                Failure::new(format!("{}: {error}", self.source.path().display()))
+                    .hint("the numbers overflow: --precision f64, or --scale for data that are too large")
+            }
+            KernelError::NoLimit { node, reason } => {
+                let mean = if self.kind == Some(KernelKind::Limit(Of::Nngp)) { "nngp-mc" } else { "ntk-mc" };
+                let path = self.source.path().display();
+                Failure::new(format!("{path}: node {node} has no known limit at infinite width: {reason}"))
+                    .hint(format!("--kind {mean} --samples 1000 takes the mean over random networks instead"))
+            }
+            KernelError::Store(error) => (*error).into(),
+            KernelError::Cancelled => Failure::interrupted("interrupted"),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
