@@ -42,7 +42,14 @@ impl Networks {
             return Err(SpectralError::Setting(text));
         }
         let shapes = network.inputs().iter().map(|input| input.declared_sample()).collect::<Result<_, _>>()?;
-        Ok(Self { bytes: Arc::new(bytes), n_functions: total / per_sample, shapes, network, outputs: per_sample, only: None })
+        Ok(Self {
+            bytes: Arc::new(bytes),
+            n_functions: total / per_sample,
+            shapes,
+            network,
+            outputs: per_sample,
+            only: None,
+        })
     }
 
     /// The functions at one output alone.
