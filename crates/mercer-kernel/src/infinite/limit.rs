@@ -86,6 +86,9 @@ impl<T: Real> Limit<T> {
             return refuse(&node.name, &reason);
         }
         check_pools(&net)?;
+        if of == Of::Ntk {
+            check_scales(&net)?;
+        }
         let program = Program::new(&net, output);
         let mut needed = vec![false; net.nodes().len()];
         let mark = |list: &mut Vec<bool>, nodes: Vec<NodeId>| nodes.into_iter().for_each(|node| list[node] = true);
@@ -172,6 +175,32 @@ fn check_pools(net: &LimitNet) -> Result<()> {
             );
             return Err(KernelError::Setting(text));
         }
+    }
+    Ok(())
+}
+
+/// A scale per unit that learns, `y = γ u`, adds `u u'` of its own unit to the tangent kernel. Behind an activation that is not
+/// independent of the slope there: the mean of the product `u u' φ'(u) φ'(u')` is not the product of means.
+fn check_scales(net: &LimitNet) -> Result<()> {
+    let mut scaled: Vec<Option<NodeId>> = vec![None; net.nodes().len()];
+    for (id, node) in net.nodes().iter().enumerate() {
+        let before = node.inputs.iter().find_map(|&input| scaled[input]);
+        scaled[id] = match &node.layer {
+            Layer::Dense(scales) | Layer::Conv(scales, _) if scales.mixes => None,
+            Layer::Dense(scales) if scales.weight_rate > 0.0 => Some(id),
+            Layer::Activation(_) => match before {
+                Some(scale) => {
+                    let reason = format!(
+                        "its slopes depend on the units that {} scales, so that the tangent kernel of those scales does not \
+                         follow from covariances; the NNGP exists",
+                        net.nodes()[scale].name
+                    );
+                    return refuse(&node.name, &reason);
+                }
+                None => None,
+            },
+            _ => before,
+        };
     }
     Ok(())
 }

@@ -11,8 +11,7 @@ use mercer::kernel::infinite::{Limit, Of, Rule};
 use mercer::kernel::montecarlo::Ensemble;
 use mercer::kernel::sketch::{Sketch, Spec, parse};
 use mercer::kernel::{
-    Activations, Conjugate, FeatureMap, Features, Kernel, Kind, MonteCarlo, Normalised, Ntk,
-    RandomNetworks, Selection,
+    Activations, Conjugate, FeatureMap, Features, Kernel, Kind, MonteCarlo, Normalised, Ntk, RandomNetworks, Selection,
 };
 use mercer::net::Network;
 use std::sync::Arc;
