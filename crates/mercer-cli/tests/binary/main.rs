@@ -6,6 +6,7 @@ mod folder;
 mod info;
 mod kernel;
 mod kill;
+mod limits;
 mod machines;
 mod predict;
 mod refusals;
