@@ -2,6 +2,7 @@
 
 use crate::classic::ClassicError;
 use crate::store::StoreError;
+use mercer_net::NetError;
 
 /// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
 #[derive(Debug, thiserror::Error)]
@@ -9,10 +10,10 @@ use crate::store::StoreError;
 pub enum KernelError {
     /// The network cannot be run or differentiated.
     #[error(transparent)]
-    Network(#[from] mercer_net::NetError),
+    Network(Box<NetError>),
     /// The data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(#[from] mercer_data::Error),
+    Data(Box<mercer_data::Error>),
     /// A decomposition or a solve failed.
     #[error(transparent)]
     Algebra(#[from] mercer_linalg::Error),
@@ -65,6 +66,18 @@ pub enum KernelError {
     Setting(String),
 }
 
+impl From<NetError> for KernelError {
+    fn from(error: NetError) -> Self {
+        Self::Network(Box::new(error))
+    }
+}
+
+impl From<mercer_data::Error> for KernelError {
+    fn from(error: mercer_data::Error) -> Self {
+        Self::Data(Box::new(error))
+    }
+}
+
 impl From<ClassicError> for KernelError {
     fn from(error: ClassicError) -> Self {
         Self::Classic(Box::new(error))
@@ -80,15 +93,16 @@ impl From<StoreError> for KernelError {
 impl KernelError {
     /// The same error, with samples counted from `start`: a block knows its own rows only.
     pub fn shifted(self, start: usize) -> Self {
-        use mercer_net::NetError;
         match self {
-            Self::Network(NetError::NotFinite { place, sample }) => {
-                Self::Network(NetError::NotFinite { place, sample: sample + start })
+            Self::Network(error) => match *error {
+                NetError::NotFinite { place, sample } => NetError::NotFinite { place, sample: sample + start },
+                NetError::Input { input, reason } if start > 0 => {
+                    let reason = format!("{reason} (samples counted from row {start} of the data)");
+                    NetError::Input { input, reason }
+                }
+                other => other,
             }
-            Self::Network(NetError::Input { input, reason }) if start > 0 => {
-                let reason = format!("{reason} (samples counted from row {start} of the data)");
-                Self::Network(NetError::Input { input, reason })
-            }
+            .into(),
             Self::NotFinite { place, sample } => Self::NotFinite { place, sample: sample + start },
             other => other,
         }

@@ -358,7 +358,7 @@ fn read<T: Real>(data: &[Dataset], rows: Range<usize>, progress: &dyn Progress) 
 fn shifted(error: LearnError, start: usize) -> LearnError {
     match error {
         LearnError::Kernel(error) => error.shifted(start).into(),
-        LearnError::Network(error) => KernelError::Network(*error).shifted(start).into(),
+        LearnError::Network(error) => KernelError::Network(error).shifted(start).into(),
         other => other,
     }
 }

@@ -86,7 +86,7 @@ impl Origin {
     ) -> Result<(Array2<f64>, Vec<f64>), Failure> {
         let path = self.source.path();
         let failed = |error: KernelError| match error {
-            KernelError::Network(error) => Failure::of_network(path, error),
+            KernelError::Network(error) => Failure::of_network(path, *error),
             KernelError::Cancelled => Failure::interrupted("interrupted; nothing was written"),
             other => Failure::new(format!("{}: {other}", path.display())),
         };

@@ -125,7 +125,7 @@ impl Destination {
         if !self.is_store() {
             let paths = self.files(layout);
             let files = NpyFiles::create(layout.clone(), &paths, self.existing).map_err(|error| match error {
-                mercer::kernel::KernelError::Data(error) => error.into(),
+                mercer::kernel::KernelError::Data(error) => (*error).into(),
                 other => Failure::new(other.to_string()),
             })?;
             return Ok(Opened::Files(Box::new(files), layout.n_tiles(), paths));
@@ -185,7 +185,7 @@ impl Destination {
         match opened {
             Opened::Files(files, n_tiles, paths) => {
                 files.finish().map_err(|error| match error {
-                    mercer::kernel::KernelError::Data(error) => error.into(),
+                    mercer::kernel::KernelError::Data(error) => (*error).into(),
                     other => Failure::new(other.to_string()),
                 })?;
                 report.tiles_done = n_tiles;

@@ -257,8 +257,8 @@ impl UncertaintyArguments {
             LearnError::Network(error) => Failure::of_network(&self.net, *error),
             LearnError::Data(error) => (*error).into(),
             LearnError::Kernel(error) => match *error {
-                KernelError::Network(error) => Failure::of_network(&self.net, error),
-                KernelError::Data(error) => error.into(),
+                KernelError::Network(error) => Failure::of_network(&self.net, *error),
+                KernelError::Data(error) => (*error).into(),
                 KernelError::Cancelled => Failure::interrupted("interrupted; nothing was written"),
                 other => Failure::new(format!("{}: {other}", self.net.display())),
             },

@@ -220,8 +220,8 @@ impl KernelOptions {
     /// What went wrong with the kernel, in the words of the command line.
     pub(crate) fn failure(&self, error: KernelError) -> Failure {
         match error {
-            KernelError::Network(error) => Failure::of_network(self.source.path(), error),
-            KernelError::Data(error) => error.into(),
+            KernelError::Network(error) => Failure::of_network(self.source.path(), *error),
+            KernelError::Data(error) => (*error).into(),
             KernelError::Memory { allowed, needed } => {
                 let text = format!("--memory {} is too little for one tile", bytes(allowed));
                 Failure::new(text).hint(format!("--memory {}, the smallest that would do", rounded_up(needed)))
