@@ -6,6 +6,7 @@ mod folder;
 mod info;
 mod kernel;
 mod kill;
+mod limits;
 mod predict;
 mod refusals;
 mod store;
