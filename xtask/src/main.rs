@@ -2,6 +2,7 @@
 
 mod bench;
 mod cifar10;
+mod convergence;
 mod exports;
 mod golden;
 mod onnx_suite;
@@ -24,6 +25,9 @@ cargo xtask COMMAND
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
   exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
+  convergence [--only circle|rates] [--widths N,N] [--seeds N] [--steps N] [--networks N] [-o FIGURE.svg]
+                             tangent kernels of wide networks on a circle, before and after training, and how fast means
+                             over networks and single ones approach the limit of infinite width (2.5 GB at width 10000)
   sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
   golden --dir PATH [--tokens FILE.npz]
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_deref() {
         Some("bench") => bench::all(&rest),
         Some("exports") => exports::run(&rest),
+        Some("convergence") => convergence::run(&rest),
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
