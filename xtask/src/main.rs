@@ -2,6 +2,7 @@
 
 mod bench;
 mod cifar10;
+mod convergence;
 mod eigen;
 mod exports;
 mod golden;
@@ -27,6 +28,9 @@ cargo xtask COMMAND
                              runs the benchmarks; with --torch beside PyTorch in the same rounds
   exports [--python PATH]    exports well-known networks from PyTorch and compares with it
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
+  convergence [--only circle|rates] [--widths N,N] [--seeds N] [--steps N] [--networks N] [-o FIGURE.svg]
+                             tangent kernels of wide networks on a circle, before and after training, and how fast means
+                             over networks and single ones approach the limit of infinite width (2.5 GB at width 10000)
   sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
   eigen EXPERIMENT [--data-dir DIR] [--seed N] [--output DIR] …
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::all(&rest),
         Some("eigen") => eigen::experiment(&rest),
         Some("exports") => exports::run(&rest),
+        Some("convergence") => convergence::run(&rest),
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("machines") => machines::run(&rest),

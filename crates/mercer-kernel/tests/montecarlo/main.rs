@@ -2,6 +2,7 @@
 
 mod distributions;
 mod means;
+mod widths;
 
 use mercer_data::random::stream;
 use mercer_kernel::infinite::{Limit, Of, Rule};
