@@ -2,6 +2,7 @@
 
 mod classic;
 mod command_line;
+mod eigen;
 mod folder;
 mod info;
 mod kernel;

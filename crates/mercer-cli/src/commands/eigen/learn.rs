@@ -8,10 +8,13 @@ use mercer::net::arch::{Activation, Architecture, Mlp};
 use mercer::net::progress::Progress;
 use mercer::net::train::Schedule;
 use mercer::net::{NetError, Network};
-use mercer::spectral::SpectralError;
-use mercer::spectral::learnt::{Batches, Learn, Learnt, Method, PerBatch, Settings, side_by_side};
+use mercer::spectral::learnt::{Batches, Coupling, Learn, Learnt, Matrices, Method, PerBatch, Settings, side_by_side};
+use mercer::spectral::{SpectralError, gram_matrix};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Rows of a Gram matrix that is kept: 256 MiB in single precision.
+const LARGEST_MATRIX: usize = 8192;
 
 /// How networks learn the functions.
 #[derive(Debug, clap::Args)]
@@ -125,9 +128,16 @@ impl LearnOptions {
             None => settings,
         };
         let learn = || -> Result<Learnt<T>, SpectralError> {
-            let mut coupling = PerBatch::new(Arc::clone(&task.kernel), task.data)?;
+            let rows = data.n_samples() * task.kernel.per_sample();
+            // A matrix that fits is made once; else the kernel of every batch is.
+            let mut coupling: Box<dyn Coupling<T>> = if rows <= LARGEST_MATRIX {
+                let gram = gram_matrix(&*task.kernel, task.data, progress)?;
+                Box::new(Matrices::new(gram, task.kernel.per_sample())?)
+            } else {
+                Box::new(PerBatch::new(Arc::clone(&task.kernel), task.data)?)
+            };
             let size = self.batch.unwrap_or(256).min(data.n_samples());
-            let mut batches = Batches::new(task.data, &mut coupling, size, task.seed)?;
+            let mut batches = Batches::new(task.data, &mut *coupling, size, task.seed)?;
             Learn::new(settings).folder(task.folder).resume(self.resume).progress(progress).run(network, &mut batches)
         };
         learn().map_err(|error| match error {

@@ -45,7 +45,7 @@ pub(crate) struct EigenArguments {
     method: Option<MethodName>,
 
     /// How many functions
-    #[arg(short, long = "components", value_name = "K", default_value_t = 10, id = "k")]
+    #[arg(short = 'k', value_name = "K", default_value_t = 10)]
     k: usize,
 
     /// The eigenvectors of this matrix (.npy) or store (.zarr), instead of the functions of a kernel
