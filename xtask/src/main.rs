@@ -2,6 +2,7 @@
 
 mod bench;
 mod cifar10;
+mod eigen;
 mod exports;
 mod golden;
 mod machines;
@@ -28,6 +29,8 @@ cargo xtask COMMAND
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
   sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
+  eigen EXPERIMENT [--data-dir DIR] [--seed N] [--output DIR] …
+                             experiments with eigenfunctions: classic, growth, moons, ntk, mnist, contrastive
   golden --dir PATH [--tokens FILE.npz]
                              runs the reference networks of a folder and prints their errors
   posteriors                 posteriors through eigenfunctions and sketches against the full one, in and out of distribution
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let outcome = match command.as_deref() {
         Some("bench") => bench::all(&rest),
+        Some("eigen") => eigen::experiment(&rest),
         Some("exports") => exports::run(&rest),
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),

@@ -1,5 +1,6 @@
 //! What can go wrong with a kernel.
 
+use crate::classic::ClassicError;
 use crate::store::StoreError;
 
 /// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
@@ -44,7 +45,7 @@ pub enum KernelError {
     },
     /// A classic kernel whose text or numbers are wrong.
     #[error(transparent)]
-    Classic(#[from] crate::classic::ClassicError),
+    Classic(Box<ClassicError>),
     /// The memory allowed does not suffice for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {
@@ -62,6 +63,12 @@ pub enum KernelError {
     /// A setting that makes no sense.
     #[error("{0}")]
     Setting(String),
+}
+
+impl From<ClassicError> for KernelError {
+    fn from(error: ClassicError) -> Self {
+        Self::Classic(Box::new(error))
+    }
 }
 
 impl From<StoreError> for KernelError {

@@ -30,6 +30,7 @@ mod landmarks;
 pub mod learnt;
 mod nystrom;
 mod origin;
+pub mod retrieval;
 mod samples;
 mod sections;
 mod spectrum;

@@ -38,9 +38,7 @@ fn rows(steps: usize) -> Vec<Row> {
     };
     vec![
         Row { name: "NeuralEF", settings: constant(Method::NeuralEf), shared: false },
-        Row { name: "NeuralEF, cosine 1e-3", settings: cosine(Method::NeuralEf, 1e-3), shared: false },
         Row { name: "NeuralEF, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: false },
-        Row { name: "NeuralEF, cosine 1e-2", settings: cosine(Method::NeuralEf, 1e-2), shared: false },
         Row { name: "shared", settings: constant(Method::NeuralEf), shared: true },
         Row { name: "shared, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: true },
         Row { name: "nested sequential", settings: constant(Method::Nested(Nesting::Sequential)), shared: false },

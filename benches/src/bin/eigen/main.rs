@@ -1,7 +1,13 @@
 //! Experiments with eigenfunctions; `cargo xtask eigen` runs it. Prints tables and writes figures.
 
 mod classic;
+mod contrastive;
+mod growth;
+mod mnist;
+mod moons;
+mod ntk;
 mod problem;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -30,7 +36,19 @@ impl Options {
     }
 }
 
-const USAGE: &str = "eigen classic|growth [--seed N] [--output DIR]";
+const USAGE: &str = "\
+eigen EXPERIMENT [--seed N] [--output DIR] [--threads N] …
+
+  classic      two kernels on the line: learnt functions beside the exact ones
+               [--samples N] [--batch N] [--steps N] [--only TEXT]
+  growth       time against the number of samples [--sizes N,N] [--steps N]
+  moons        two moons and circles through kernels of random networks [--samples N] [--networks S]
+  ntk          the tangent kernel of a classifier of airplanes and automobiles
+               --data-dir DIR [--epochs N] [--steps N] [--extra N]
+  mnist        MNIST through the kernel of random CNNs with max-pools
+               --data-dir DIR [--samples N] [--test N] [--networks S] [--outputs C] [--steps N] [--extra N]
+  contrastive  codes of several lengths from pairs of views
+               --data-dir DIR [--samples N] [--test N] [--pairs N] [--steps N]";
 
 fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1);
@@ -41,8 +59,14 @@ fn main() -> Outcome {
         options.output = PathBuf::from(folder);
     }
     std::fs::create_dir_all(&options.output)?;
+    rayon::ThreadPoolBuilder::new().num_threads(options.number("--threads", 1)?).build_global()?;
     match command.as_deref() {
         Some("classic") => classic::tables(&options),
+        Some("contrastive") => contrastive::curves(&options),
+        Some("growth") => growth::table(&options),
+        Some("mnist") => mnist::table(&options),
+        Some("moons") => moons::projections(&options),
+        Some("ntk") => ntk::clusters(&options),
         _ => Err(USAGE.into()),
     }
 }

@@ -33,7 +33,6 @@ pub(crate) const RBF: Problem = Problem {
 /// A problem on points.
 pub(crate) struct Instance {
     pub(crate) data: [Dataset; 1],
-    pub(crate) points: Array2<f64>,
     pub(crate) gram: Array2<f64>,
 }
 
@@ -42,7 +41,7 @@ impl Problem {
         let points = synthetic::uniform(samples, 1, -self.bound, self.bound, seed)?;
         let gram = Array2::from_shape_fn((samples, samples), |(i, j)| (self.kernel)(points[(i, 0)], points[(j, 0)]));
         let data = [Dataset::from_array("points", points.view().into_dyn())?];
-        Ok(Instance { data, points, gram })
+        Ok(Instance { data, gram })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod eigen;
 mod fit;
 mod info;
 mod kernel;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
+    Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
     Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
@@ -30,6 +32,7 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         match self {
             Self::Demo(arguments) => arguments.run(console),
+            Self::Eigen(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Fit(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),

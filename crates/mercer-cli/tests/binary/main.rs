@@ -1,10 +1,12 @@
 //! Runs the `mercer` binary in a fresh folder and looks at what it prints, writes and returns.
 
+mod classic;
 mod command_line;
 mod folder;
 mod info;
 mod kernel;
 mod kill;
+mod limits;
 mod machines;
 mod predict;
 mod refusals;

@@ -87,6 +87,9 @@ impl<T: Real> Limit<T> {
             return refuse(&node.name, &reason);
         }
         check_pools(&net)?;
+        if of == Of::Ntk {
+            check_scales(&net)?;
+        }
         let program = Program::new(&net, output);
         let mut needed = vec![false; net.nodes().len()];
         let mark = |list: &mut Vec<bool>, nodes: Vec<NodeId>| nodes.into_iter().for_each(|node| list[node] = true);
@@ -177,6 +180,32 @@ fn check_pools(net: &LimitNet) -> Result<()> {
     Ok(())
 }
 
+/// A scale per unit that learns, `y = γ u`, adds `u u'` of its own unit to the tangent kernel. Behind an activation that is not
+/// independent of the slope there: the mean of the product `u u' φ'(u) φ'(u')` is not the product of means.
+fn check_scales(net: &LimitNet) -> Result<()> {
+    let mut scaled: Vec<Option<NodeId>> = vec![None; net.nodes().len()];
+    for (id, node) in net.nodes().iter().enumerate() {
+        let before = node.inputs.iter().find_map(|&input| scaled[input]);
+        scaled[id] = match &node.layer {
+            Layer::Dense(scales) | Layer::Conv(scales, _) if scales.mixes => None,
+            Layer::Dense(scales) if scales.weight_rate > 0.0 => Some(id),
+            Layer::Activation(_) => match before {
+                Some(scale) => {
+                    let reason = format!(
+                        "its slopes depend on the units that {} scales, so that the tangent kernel of those scales does not \
+                         follow from covariances; the NNGP exists",
+                        net.nodes()[scale].name
+                    );
+                    return refuse(&node.name, &reason);
+                }
+                None => None,
+            },
+            _ => before,
+        };
+    }
+    Ok(())
+}
+
 /// Operations of an activation per pair of positions, tangent included.
 const ACTIVATION_FLOPS: f64 = 60.0;
 
@@ -208,7 +237,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
         let layer = |node: &super::Node| format!("{:?} {:?} {:?}", node.layer, node.inputs, node.space);
         let layers: Vec<String> = self.net.nodes().iter().map(layer).collect();
         serde_json::json!({
-            "kernel": "limit", "of": of, "features": self.features.identity(), "layers": layers, "output": self.net.output(),
+            "kernel": "limit", "of": of, "precision": <T as mercer_data::Element>::NAME, "features": self.features.identity(), "layers": layers, "output": self.net.output(),
         })
     }
 

@@ -112,7 +112,7 @@ impl SignMatrix {
                 transform(block);
             }
             if !self.after.is_empty() {
-                flip(table, &self.after, &mut out[..self.outputs]);
+                table.flip(&self.after, &mut out[..self.outputs]);
             }
             return;
         }
@@ -147,18 +147,8 @@ impl SignMatrix {
         }
         if !self.after.is_empty() {
             let after = &self.after[piece * bytes_for(self.outputs)..];
-            flip(table, after, &mut out[..self.outputs]);
+            table.flip(after, &mut out[..self.outputs]);
         }
-    }
-}
-
-/// `x ← signs ∘ x`.
-#[inline(always)]
-fn flip<T: Scalar>(table: &SignTable<T>, signs: &[u8], x: &mut [T]) {
-    for (x, signs) in x.chunks_mut(256).zip(signs.chunks(32)) {
-        let mut own = [T::zero(); 256];
-        table.expand(signs, &mut own[..x.len()]);
-        x.iter_mut().zip(&own).for_each(|(x, &sign)| *x *= sign);
     }
 }
 

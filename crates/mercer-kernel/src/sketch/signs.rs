@@ -60,11 +60,31 @@ impl<T: Scalar> SignTable<T> {
         }
     }
 
+    /// `x ← signs ∘ x`.
+    #[inline(always)]
+    pub(super) fn flip(&self, signs: &[u8], x: &mut [T]) {
+        let table: &[[T; 8]; 256] = self.0.as_slice().try_into().expect("256 bytes");
+        let (whole, rest) = x.as_chunks_mut::<8>();
+        let last = signs.get(whole.len());
+        for (x, &byte) in whole.iter_mut().zip(signs) {
+            let row = &table[byte as usize];
+            (0..8).for_each(|i| x[i] *= row[i]);
+        }
+        if let Some(&byte) = last {
+            rest.iter_mut().zip(&table[byte as usize]).for_each(|(x, &sign)| *x *= sign);
+        }
+    }
+
     /// `to = signs`.
     #[inline(always)]
     pub(super) fn expand(&self, signs: &[u8], to: &mut [T]) {
-        for (to, &byte) in to.chunks_mut(8).zip(signs) {
-            to.copy_from_slice(&self.0[byte as usize][..to.len()]);
+        let (whole, rest) = to.as_chunks_mut::<8>();
+        let last = signs.get(whole.len());
+        for (to, &byte) in whole.iter_mut().zip(signs) {
+            *to = self.0[byte as usize];
+        }
+        if let Some(&byte) = last {
+            rest.iter_mut().zip(&self.0[byte as usize]).for_each(|(to, &sign)| *to = sign);
         }
     }
 

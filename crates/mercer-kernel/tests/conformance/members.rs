@@ -3,11 +3,14 @@
 use crate::jacobian::Tangents;
 use crate::networks::Case;
 use mercer_kernel::empirical::layer_names;
+use mercer_kernel::infinite::{Limit, Of, Rule};
+use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::sketch::{Spec, parse};
 use mercer_kernel::{
-    Activations, Classic, Conjugate, Directions, Features, Form, Kernel, Kind, Normalised, Ntk, Product, Real, Scaled,
-    Selection, Sketch, Sum,
+    Activations, Classic, Conjugate, Directions, Features, Form, Kernel, KernelError, Kind, MonteCarlo, Normalised,
+    Ntk, Product, RandomNetworks, Real, Scaled, Selection, Sketch, Sum,
 };
+use mercer_net::arch::Initialisation;
 use mercer_net::graph::Origin;
 use mercer_net::network::find;
 use std::sync::Arc;
@@ -37,6 +40,7 @@ pub(crate) fn members<T: Real>(case: &Case) -> Vec<Member<T>> {
     table.extend(feature_maps(case));
     table.extend(combinations(case));
     table.extend(classic_kernels(case));
+    table.extend(of_distributions(case));
     table
 }
 
@@ -191,6 +195,36 @@ fn combinations<T: Real>(case: &Case) -> Vec<Member<T>> {
         member("normalised by layer", Normalised::new(layers), None),
         member("normalised embedding", Normalised::new(embedding()), None),
     ]
+}
+
+/// Kernels of the distribution of weights: limits, where there are any, and means over a few random networks.
+fn of_distributions<T: Real>(case: &Case) -> Vec<Member<T>> {
+    let rules = [Rule::initialisation(Initialisation::Standard), Rule::ntk(1.2, 0.3)];
+    let mean = |rule: &Rule, of| {
+        MonteCarlo::<T>::new(&case.network, &case.shapes(), rule, of, 3, 5)
+            .expect("a mean")
+            .with_errors()
+            .expect("errors")
+    };
+    let ensemble = Ensemble::new(&case.network, &case.shapes(), &rules[0], 5).expect("networks");
+    let networks = RandomNetworks::new(Arc::new(ensemble), 3).expect("networks");
+    let normalised = Normalised::new(Arc::new(mean(&rules[1], Of::Nngp)));
+    let mut table = vec![
+        member("random networks", Features(networks), None),
+        member("mean of nngp", mean(&rules[1], Of::Nngp), None),
+        member("mean of nngp, streaming", mean(&rules[0], Of::Nngp).streaming(), None),
+        member("mean of ntk", mean(&rules[1], Of::Ntk), None),
+        member("mean of ntk, streaming", mean(&rules[0], Of::Ntk).streaming(), None),
+        member("normalised mean", normalised, None),
+    ];
+    for (rule, of) in rules.iter().zip([Of::Nngp, Of::Ntk]) {
+        match Limit::of_network(&case.network, &case.shapes(), rule, of) {
+            Ok(limit) => table.push(member(&format!("limit {of:?}"), limit, None)),
+            Err(KernelError::NoLimit { .. }) => {}
+            Err(error) => panic!("{}: {error}", case.name),
+        }
+    }
+    table
 }
 
 /// How much longer the longest gradient is than the shortest: rounding is relative to the former, normalisation to the latter.

@@ -15,11 +15,16 @@ fn prepare<T: Real>(kernel: &dyn Kernel<T>, case: &Case, rows: std::ops::Range<u
     kernel.prepare(&[&case.rows::<T>(rows.clone())], rows.len()).expect("prepares")
 }
 
-/// All parts of two blocks.
+/// The matrices that a kernel writes.
+fn matrices<T: Real>(kernel: &dyn Kernel<T>) -> usize {
+    kernel.parts().len() + kernel.beside().len()
+}
+
+/// All parts of two blocks, and what there is beside them.
 fn tile<T: Real>(kernel: &dyn Kernel<T>, a: &Block, b: &Block) -> Vec<T> {
     let rows = kernel.per_sample();
     // What was in the tile before must not matter.
-    let mut tile = vec![T::nan(); kernel.parts().len() * a.samples() * rows * b.samples() * rows];
+    let mut tile = vec![T::nan(); matrices(kernel) * a.samples() * rows * b.samples() * rows];
     kernel.contract(a, b, &mut tile);
     tile
 }
@@ -27,9 +32,11 @@ fn tile<T: Real>(kernel: &dyn Kernel<T>, a: &Block, b: &Block) -> Vec<T> {
 /// The sum of the parts.
 fn whole<T: Real>(kernel: &dyn Kernel<T>, a: &Block, b: &Block) -> Vec<f64> {
     let tile = tile(kernel, a, b);
-    let size = tile.len() / kernel.parts().len();
+    let size = tile.len() / matrices(kernel);
     let mut sum = vec![0.0; size];
-    tile.chunks_exact(size).for_each(|part| sum.iter_mut().zip(part).for_each(|(to, x)| *to += x.wide()));
+    tile.chunks_exact(size)
+        .take(kernel.parts().len())
+        .for_each(|part| sum.iter_mut().zip(part).for_each(|(to, x)| *to += x.wide()));
     sum
 }
 
@@ -149,6 +156,7 @@ fn against_single(member: &Member<f64>, single: &Member<f32>, case: &Case) {
     let error = distance(&whole(&*single.kernel, &block, &block), &expected);
     assert!(error <= single.single, "{name}: single precision off by {error:e}");
     assert_eq!(member.kernel.parts(), single.kernel.parts(), "{name}");
+    assert_eq!(member.kernel.beside(), single.kernel.beside(), "{name}");
     let (cost, half) = (member.kernel.cost(), single.kernel.cost());
     assert!(cost.sample_bytes > 0 && cost.prepare_bytes > 0 && cost.pair_flops > 0.0, "{name}: {cost:?}");
     assert!(half.sample_bytes <= cost.sample_bytes, "{name}: {half:?} {cost:?}");

@@ -184,6 +184,32 @@ fn five_hundred_points_are_positive() {
     }
 }
 
+/// Images of two by two pixels, pooled and not: the paths of planes and of diagonals.
+#[test]
+fn five_hundred_images_are_positive() {
+    let x = normal(12, 4 * 500);
+    for pooled in [true, false] {
+        let mut net = LimitNet::new();
+        let mut y = net.image([2, 2], 1);
+        for layer in ["first", "second"] {
+            y = net.conv(layer, y, Scales::ntk(1.4, 0.1), Patch::same([3, 3])).unwrap();
+            y = net.activation(layer, y, Activation::relu()).unwrap();
+        }
+        y = if pooled { net.global_average_pool("pool", y) } else { net.flatten("flat", y) };
+        net.dense("output", y, Scales::ntk(1.0, 0.0)).unwrap();
+        let (nngp, ntk) = grams(&net, &x, 500);
+        for gram in [nngp, ntk] {
+            let trace: f64 = (0..500).map(|i| gram[i * 501]).sum();
+            assert!(is_positive(&gram, 500, 1e-15 * trace), "{pooled}");
+        }
+        // Rounding of single precision in every entry, 500 · ε of the trace at most.
+        let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+        let gram: Vec<f64> = grams(&net, &single, 500).1.into_iter().map(f64::from).collect();
+        let trace: f64 = (0..500).map(|i| gram[i * 501]).sum();
+        assert!(is_positive(&gram, 500, 1e-6 * trace), "{pooled}");
+    }
+}
+
 #[test]
 fn the_standard_parametrisation_by_hand() {
     // One hidden layer of 7 units, 2 inputs: Θ = 7 K₁ + 1 + σ_w² Θ₁ K̇, Θ₁ = 2 K₀ + 1.

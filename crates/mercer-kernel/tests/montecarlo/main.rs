@@ -2,7 +2,6 @@
 
 mod distributions;
 mod means;
-mod widths;
 
 use mercer_data::random::stream;
 use mercer_kernel::infinite::{Limit, Of, Rule};

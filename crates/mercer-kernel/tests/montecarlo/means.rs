@@ -1,13 +1,16 @@
 //! Means are what they say: sums over networks, in any number of calls, kept or made again.
 
 use crate::{mean, normal, shapes};
+use mercer_data::Dataset;
+use mercer_kernel::gram::Gram;
 use mercer_kernel::infinite::{Of, Rule};
 use mercer_kernel::montecarlo::Ensemble;
-use mercer_kernel::{Features, Kernel, KernelError, Kind, MonteCarlo, Ntk, RandomNetworks, Selection};
+use mercer_kernel::{Features, Kernel, KernelError, Kind, MonteCarlo, Ntk, RandomNetworks, Scaled, Selection, Sum};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, Initialisation, Layer, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::op::{Function, Unary};
+use mercer_net::progress::Silent;
 use std::sync::Arc;
 
 fn relu(x: f64) -> f64 {
@@ -137,4 +140,29 @@ fn what_makes_no_sense_is_refused() {
     builder.output("y", y);
     let fixed = Network::from_graph(builder.finish(), Vec::new()).unwrap();
     assert!(text(new(&fixed, &Rule::ntk(1.0, 0.0), 2).unwrap_err()).contains("no weights"));
+}
+
+/// Three blocks and six tiles, kept and made again, with one thread and two; the second matrix comes along.
+#[test]
+fn the_engine_gives_the_same_bits_either_way() {
+    let network = Mlp::new(2, &[6], 2).build(0).unwrap();
+    let x = ndarray::Array2::from_shape_vec((600, 2), normal::<f32>("many", 1200)).unwrap().into_dyn();
+    let data = [Dataset::from_array("x", x.view()).unwrap()];
+    for of in [Of::Nngp, Of::Ntk] {
+        let kernel = || MonteCarlo::<f32>::new(&network, &[vec![2]], &Rule::ntk(1.3, 0.2), of, 5, 1).unwrap();
+        let arrays = |kernel: MonteCarlo<f32>, threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let kernel = kernel.with_errors().unwrap();
+            pool.install(|| Gram::new(&kernel, &data).to_arrays(&Silent::default()).unwrap())
+        };
+        let kept = arrays(kernel(), 2);
+        assert_eq!((kept.len(), kept[0].shape()), (2, &[600, 600][..]));
+        assert_eq!(kept, arrays(kernel().streaming(), 2));
+        assert_eq!(kept, arrays(kernel().streaming(), 1));
+        assert_eq!(kept[1].t(), kept[1], "errors are mirrored too");
+        let scaled = Scaled::new(Arc::new(kernel().with_errors().unwrap()), 2.0).unwrap();
+        let twice = Gram::new(&scaled, &data).to_arrays(&Silent::default()).unwrap();
+        assert_eq!(twice[1], 2.0 * &kept[1]);
+        assert!(Sum::new(vec![Arc::new(kernel().with_errors().unwrap()) as Arc<dyn Kernel<f32>>]).is_err());
+    }
 }

@@ -265,8 +265,9 @@ impl<T: Real> Coupling<T> for PerBatch<'_, T> {
         let left = if rows == columns { None } else { Some(self.prepare(rows)?) };
         let each = self.kernel.per_sample();
         let (n, m) = (rows.len() * each, columns.len() * each);
+        // What stands beside the parts is no summand.
         let parts = self.kernel.parts().len();
-        self.tile.resize(parts * n * m, T::zero());
+        self.tile.resize((parts + self.kernel.beside().len()) * n * m, T::zero());
         self.kernel.contract(left.as_ref().unwrap_or(&right), &right, &mut self.tile);
         for part in 0..parts {
             gemm([n, width, m], (&self.tile[part * n * m..], m, 1), (v, width, 1), part > 0, out);

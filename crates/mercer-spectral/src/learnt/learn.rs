@@ -10,6 +10,7 @@ use super::state::{self, Changing};
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
+use crate::spectrum::Repairs;
 use mercer_kernel::Real;
 use mercer_net::graph::{Graph, Origin, ValueId};
 use mercer_net::op::Concat;
@@ -94,7 +95,7 @@ impl<'a> Learn<'a> {
     /// loss is no longer finite.
     pub fn run<T: Real>(&self, network: Network, draws: &mut dyn Draws<T>) -> Result<Learnt<T>> {
         self.settings.check()?;
-        let mut run = Run::new(&self.settings, network, draws)?;
+        let mut run = Run::new(&self.settings, &network, draws)?;
         let facts = self.facts(&run, draws)?;
         let silent = Silent::default();
         let progress = self.progress.unwrap_or(&silent);
@@ -131,7 +132,7 @@ impl<'a> Learn<'a> {
                 state::save(path, run.changing(), step + 1, &facts)?;
             }
         }
-        let (before, after) = run.finish(draws)?;
+        let (before, after) = run.finish(draws, self.settings.components)?;
         Ok(Learnt { before, after, losses })
     }
 
@@ -151,9 +152,11 @@ impl<'a> Learn<'a> {
     }
 }
 
+/// The functions of every kernel before and after the finish.
+type Finished<T> = (Vec<Eigenfunctions<T>>, Vec<Eigenfunctions<T>>);
+
 /// Everything that a run works with.
 struct Run<T: Real> {
-    network: Network,
     graph: Arc<Graph>,
     weights: Weights<T>,
     optimiser: OptimiserState<T>,
@@ -176,7 +179,7 @@ struct Run<T: Real> {
 }
 
 impl<T: Real> Run<T> {
-    fn new(settings: &Settings, network: Network, draws: &mut dyn Draws<T>) -> Result<Self> {
+    fn new(settings: &Settings, network: &Network, draws: &mut dyn Draws<T>) -> Result<Self> {
         let shapes = draws.input_shapes();
         let graph = network.graph(&shapes)?;
         if shapes.len() > MAX_INPUTS {
@@ -214,7 +217,6 @@ impl<T: Real> Run<T> {
             own: Default::default(),
             gradient: vec![T::zero(); n_params],
             per_sample: draws.per_sample(),
-            network,
             graph,
             weights,
             scales,
@@ -271,10 +273,10 @@ impl<T: Real> Run<T> {
     }
 
     /// The functions as the method says, and after the Rayleigh–Ritz finish.
-    fn finish(self, draws: &mut dyn Draws<T>) -> Result<(Vec<Eigenfunctions<T>>, Vec<Eigenfunctions<T>>)> {
-        let Self { mut network, weights, objectives, scales, outputs, .. } = self;
-        network.set_weights(&weights);
-        let whole = Networks::new(Arc::new(network), outputs)?;
+    fn finish(self, draws: &mut dyn Draws<T>, components: Option<usize>) -> Result<Finished<T>> {
+        let Self { graph, weights, objectives, scales, outputs, functions, .. } = self;
+        let wanted = components.unwrap_or(functions);
+        let whole = Networks::new(mercer_net::export::onnx(&graph, &weights)?, outputs)?;
         let bases: Vec<Arc<dyn Basis<T>>> = if objectives.len() == 1 {
             vec![Arc::new(whole)]
         } else {
@@ -301,7 +303,8 @@ impl<T: Real> Run<T> {
         for (moments, basis) in moments.iter().zip(&bases) {
             let ritz = rayleigh_ritz(moments, T::epsilon().wide() / 2.0)?;
             let functions = Eigenfunctions::new(&ritz.values, Arc::clone(basis), narrow(&ritz.combinations))?;
-            after.push(functions.with_repairs(ritz.repairs));
+            let dropped = wanted.saturating_sub(functions.n_components());
+            after.push(functions.with_repairs(Repairs { dropped, ..ritz.repairs }).truncated(wanted));
         }
         Ok((before, after))
     }

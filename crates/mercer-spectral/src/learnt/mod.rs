@@ -10,8 +10,10 @@
 //! | [`Method::Nested`] | the same | arXiv 2402.03655 |
 //! | [`Method::Spin`] | the same | arXiv 1806.02215 |
 //!
-//! Kernels come as [`Matrices`], as [`FeatureRows`], or are computed [`PerBatch`]; pairs of augmentations are a kernel too.
+//! Kernels come as [`Matrices`], as [`FeatureRows`], or are computed [`PerBatch`], drawn in [`Batches`]; [`Pairs`] of
+//! views are a kernel too, that of contrastive neural eigenmaps.
 
+mod augment;
 mod coupling;
 mod draws;
 mod join;
@@ -20,18 +22,21 @@ mod nested;
 pub(crate) mod networks;
 mod neural_ef;
 mod objective;
+mod pairs;
 mod passes;
 mod ritz;
 mod settings;
 mod spin;
 mod state;
 
+pub use augment::Augmentation;
 pub use coupling::{Coupling, FeatureRows, Matrices, PerBatch};
 pub use draws::{Batches, Draws, Eval, FINISH, Moments};
 pub use join::side_by_side;
 pub use learn::{Learn, Learnt};
 pub use nested::Nesting;
 pub use networks::Networks;
+pub use pairs::Pairs;
 pub use settings::{Method, Settings};
 
 #[cfg(test)]

@@ -7,14 +7,19 @@ use crate::functions::Eigenfunctions;
 use mercer_data::{Existing, write_atomic};
 use mercer_kernel::Real;
 use mercer_linalg::Scalar;
-use mercer_net::{Network, numel};
+use mercer_net::Network;
+use mercer_net::network::Batching;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
 /// The outputs of a network as functions: output `j · outputs + c` is function `j` at output `c` of a matrix-valued kernel.
+///
+/// The network is kept as the ONNX file that it is saved as, and run as that file reads, so that functions give the same bits
+/// before and after they are saved.
 #[derive(Clone, Debug)]
 pub struct Networks {
+    bytes: Arc<Vec<u8>>,
     network: Arc<Network>,
     shapes: Vec<Vec<usize>>,
     n_functions: usize,
@@ -24,11 +29,12 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// The outputs of a network as `outputs / per_sample` functions with `per_sample` numbers each.
+    /// The outputs of the network of an ONNX file as `outputs / per_sample` functions with `per_sample` numbers each.
     ///
     /// # Errors
     /// [`SpectralError::Setting`] if the number of outputs is not a multiple of `per_sample`.
-    pub fn new(network: Arc<Network>, per_sample: usize) -> Result<Self> {
+    pub fn new(bytes: Vec<u8>, per_sample: usize) -> Result<Self> {
+        let network = Arc::new(Network::from_onnx_bytes(&bytes, Batching::Samples)?);
         let graph = network.declared_graph()?;
         let total = graph.outputs().first().map_or(0, |(_, id)| graph.value(*id).meta.numel());
         if total == 0 || per_sample == 0 || !total.is_multiple_of(per_sample) {
@@ -36,7 +42,14 @@ impl Networks {
             return Err(SpectralError::Setting(text));
         }
         let shapes = network.inputs().iter().map(|input| input.declared_sample()).collect::<Result<_, _>>()?;
-        Ok(Self { n_functions: total / per_sample, shapes, network, outputs: per_sample, only: None })
+        Ok(Self {
+            bytes: Arc::new(bytes),
+            n_functions: total / per_sample,
+            shapes,
+            network,
+            outputs: per_sample,
+            only: None,
+        })
     }
 
     /// The functions at one output alone.
@@ -78,8 +91,7 @@ impl<T: Real> Basis<T> for Networks {
     }
 
     fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
-        let bytes = self.network.to_onnx_bytes()?;
-        write_atomic(&folder.join(FILE), existing, |writer| writer.write_all(&bytes))?;
+        write_atomic(&folder.join(FILE), existing, |writer| writer.write_all(&self.bytes))?;
         Ok(json!({ "type": TYPE, "outputs": self.outputs, "only": self.only }))
     }
 
@@ -118,14 +130,8 @@ pub(crate) fn load(folder: &Path, description: &Value) -> Result<Networks> {
     if only.is_some_and(|only| only >= outputs) {
         return Err(wrong("the output that is looked at is not there"));
     }
-    let network = Network::from_onnx(folder.join(FILE))?;
-    let networks = Networks::new(Arc::new(network), outputs)?;
-    // Sizes come from a file that may be anything: nothing larger than a network's own values is promised.
-    let total: usize = networks.shapes.iter().map(|shape| numel(shape)).sum();
-    if total == 0 {
-        return Err(wrong("the network takes no input"));
-    }
-    Ok(Networks { only, ..networks })
+    let bytes = std::fs::read(folder.join(FILE)).map_err(|error| wrong(&error.to_string()))?;
+    Ok(Networks { only, ..Networks::new(bytes, outputs)? })
 }
 
 impl<T: Real> Eigenfunctions<T> {

@@ -53,6 +53,10 @@ pub struct Settings {
     pub optimiser: Optimiser,
     /// The share of moving averages that is kept at every step.
     pub keep: f64,
+    /// How many functions are kept after the finish; all of them by default. More functions than are wanted span more, and the
+    /// last ones are the worst, so that some extra ones pay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub components: Option<usize>,
     /// Steps after which the state is written down, if there is a folder.
     pub checkpoint: usize,
 }
@@ -66,6 +70,7 @@ impl Settings {
             schedule: Schedule::constant(1e-3),
             optimiser: Optimiser::adam(),
             keep: method.keep(),
+            components: None,
             checkpoint: 500,
         }
     }
@@ -73,6 +78,11 @@ impl Settings {
     /// The same with another number of steps.
     pub fn steps(self, steps: usize) -> Self {
         Self { steps, ..self }
+    }
+
+    /// The same with so many functions kept after the finish.
+    pub fn components(self, components: usize) -> Self {
+        Self { components: Some(components), ..self }
     }
 
     /// The same with other learning rates.
@@ -83,6 +93,9 @@ impl Settings {
     pub(super) fn check(&self) -> Result<()> {
         self.schedule.check()?;
         self.optimiser.check()?;
+        if self.components == Some(0) {
+            return Err(SpectralError::Setting("components = 0; accepted: at least 1".to_owned()));
+        }
         if self.steps == 0 {
             return Err(SpectralError::Setting("steps = 0; accepted: at least 1".to_owned()));
         }

@@ -6,6 +6,7 @@ mod comparison;
 mod exact;
 mod folder;
 mod fourier;
+mod learnt;
 mod members;
 mod nystrom;
 mod problems;

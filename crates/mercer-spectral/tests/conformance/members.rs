@@ -1,7 +1,9 @@
 //! The methods, and how close each has to come. A new method is one more line of the table.
 
+use crate::learnt::learnt;
 use crate::problems::Problem;
 use mercer_net::progress::Silent;
+use mercer_spectral::learnt::{Method, Nesting, Settings};
 use mercer_spectral::{
     Density, Eigenfunctions, Fourier, FourierSpec, Landmarks, Measure, Nystrom, Solver, exact, of_features,
 };
@@ -38,6 +40,10 @@ const CLOSE: Tolerance = Tolerance { orthonormal: 1e-6, residual: 1e-2, values: 
 /// Functions that are orthonormal under half of the points are so under all of them to the accuracy of an average over them.
 const SAMPLED: Tolerance = Tolerance { orthonormal: 1.0, residual: 0.5, values: 0.5, degrees: 15.0 };
 
+/// Networks after a short training and the finish, which makes them orthonormal. Eight more functions than are wanted span what
+/// is wanted; the last ones are the least exact.
+const LEARNT: Tolerance = Tolerance { orthonormal: 1e-6, residual: 0.02, values: 0.01, degrees: 20.0 };
+
 type Fit = fn(&Problem) -> Eigenfunctions<f64>;
 
 pub(crate) struct Member {
@@ -62,6 +68,16 @@ fn nystrom(problem: &Problem, method: Nystrom) -> Eigenfunctions<f64> {
 
 fn half(problem: &Problem) -> usize {
     problem.samples() / 2
+}
+
+/// Networks that are trained on the matrix.
+fn trained(problem: &Problem, method: Method, shared: bool) -> Eigenfunctions<f64> {
+    learnt(problem, method, shared, &Settings::new(method).steps(300)).after.swap_remove(0)
+}
+
+/// SpIN has no form for kernels with several outputs.
+fn is_scalar(problem: &Problem) -> bool {
+    problem.kernel.per_sample() == 1
 }
 
 /// Six functions of the kernel that Fourier features are drawn for below.
@@ -91,6 +107,11 @@ pub(crate) fn members() -> Vec<Member> {
             |p| nystrom(p, Nystrom::new(Landmarks::Uniform(half(p))).measure(Measure::Landmarks)),
             SAMPLED,
         ),
+        member("NeuralEF", |p| trained(p, Method::NeuralEf, false), LEARNT),
+        member("shared", |p| trained(p, Method::NeuralEf, true), LEARNT),
+        member("nested, sequential", |p| trained(p, Method::Nested(Nesting::Sequential), false), LEARNT),
+        member("nested, joint", |p| trained(p, Method::Nested(Nesting::Joint), true), LEARNT),
+        Member { applies: is_scalar, ..member("SpIN", |p| trained(p, Method::Spin, false), LEARNT) },
         Member { applies: is_rbf, ..member("random Fourier features", |p| fourier(p, false), RANDOM) },
         Member { applies: is_rbf, ..member("orthogonal Fourier features", |p| fourier(p, true), RANDOM) },
     ]

@@ -7,9 +7,9 @@ mod settings;
 pub(crate) use origin::{Origin, read_matrix};
 
 use crate::console::Console;
-use crate::failure::{AboutNetwork, Failure};
+use crate::failure::Failure;
 use crate::interrupt;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, PreprocessOptions};
 use crate::progress::Bar;
 use mercer::data::{self, Classes, Dataset, Existing, Labels, Source};
 use mercer::kernel::gram::Gram;
@@ -24,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   mercer fit ridge --gram gram.npy --labels targets.npy --alpha 0.1 -o machine
   mercer fit ridge --gram gram.zarr --labels targets.npy --alpha 0.01,0.1,1,10 -o machine     the best, by leave-one-out
+  mercer fit process --kernel 'rbf(lengthscale=2)' --data x.npy --labels y.npy -o machine
   mercer fit svm --net model.onnx --kind trace --data train.npz:x --labels train.npz:y -o machine
   mercer fit glm --net model.onnx --kind ck --normalise --data train.npz:x --labels train.npz:y -o machine
   mercer fit glm --features phi.npy --labels y.npy --penalty 0.5 -o probe                     a linear probe
@@ -31,7 +32,7 @@ Examples:
   mercer predict --machine machine --data test.npz:x --labels test.npz:y -o scores.npy
 
 A machine is fitted on a Gram matrix (--gram), on features (--features: eigenfunctions, sketches, a network's own), or on
-the kernel of a network, which is then computed in double precision. Regressions: ridge, least-squares, flow (gradient flow,
+a kernel of samples (--kernel, --net, --arch), which is then computed in double precision. Regressions: ridge, least-squares, flow (gradient flow,
 stopped at --time) and process (a Gaussian process). Classifiers: glm (multinomial logistic in the rows; with features a
 linear probe), sgd (the same, one class against the others, as in the surrogates' paper), logistic (two classes, Newton), svm
 (one against the others), process-classifier, neighbours and centres.
@@ -57,7 +58,7 @@ pub(crate) struct FitArguments {
     #[arg(long, value_name = "FILE[:KEY]", help_heading = "Samples", conflicts_with = "data")]
     features: Option<String>,
 
-    /// The training samples, for the kernel of a network
+    /// The training samples, for a kernel
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", help_heading = "Samples")]
     data: Vec<String>,
 
@@ -128,8 +129,9 @@ impl FitArguments {
             ("--data", !self.data.is_empty()),
         ];
         match given.iter().find(|(_, given)| *given) {
-            None => Err(Failure::new("there is nothing to fit on")
-                .hint("--gram FILE, --features FILE, or --data FILE with --net MODEL.onnx --kind KIND")),
+            None => Err(Failure::new("there is nothing to fit on").hint(
+                "--gram FILE, --features FILE, or --data FILE with --kernel FORMULA or --net MODEL.onnx --kind KIND",
+            )),
             Some(("--data", _)) => self.compute(console),
             Some((flag, _)) => {
                 if self.kernel.is_given() {
@@ -151,17 +153,17 @@ impl FitArguments {
     fn compute(&self, console: &Console) -> Result<Training, Failure> {
         if !self.kernel.is_given() {
             return Err(Failure::new("--data: which kernel?")
-                .hint("--net MODEL.onnx --kind trace; or --features FILE for rows that are features themselves"));
+                .hint("--kernel 'rbf(lengthscale=1)' or --net MODEL.onnx --kind trace; or --features FILE for rows that are features themselves"));
         }
         self.kernel.check()?;
         let source = self.kernel.open(&self.parameters)?;
         let options = DataOptions { data: self.data.clone(), labels: None, preprocess: self.preprocess.clone() };
-        let samples = Samples::open(&options, source.network())?;
+        let samples = source.samples("--data", &self.data, &options)?;
         let shapes = samples.shapes();
-        source.network().graph(&shapes).about(self.kernel.path())?;
+        source.check_shapes(&shapes, self.kernel.path())?;
         let recipe = self.kernel.recipe(&source, false)?;
         let failed = |error| self.kernel.failure(error);
-        let built = recipe.build::<f64>(Some(source.network()), &shapes).map_err(failed)?;
+        let built = recipe.build::<f64>(source.network(), &shapes).map_err(failed)?;
         if built.kernel.per_sample() != 1 {
             return Err(Failure::new("--kind full has a matrix per pair of samples; machines take one number")
                 .hint("--kind trace or pseudo"));

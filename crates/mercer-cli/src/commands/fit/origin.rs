@@ -1,14 +1,13 @@
 //! Where the rows of a machine come from: the kernel, its network and the training samples, so that predictions need new
 //! samples alone.
 
-use crate::failure::{AboutNetwork, Failure, cannot_write};
-use crate::options::{KernelOptions, ParameterOptions, Samples, Source as NetworkSource, SourceOptions};
+use crate::failure::{Failure, cannot_write};
+use crate::options::{KernelOptions, ParameterOptions, Samples, Source as KernelSource, SourceOptions};
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::kernel::gram::Gram;
 use mercer::kernel::store::Store;
 use mercer::kernel::{KernelError, Recipe};
 use mercer::learn::folder::{FolderReader, FolderWriter};
-use mercer::net::Network;
 use mercer::net::progress::Progress;
 use ndarray::{Array2, ArrayD, Ix2};
 use serde::{Deserialize, Serialize};
@@ -70,7 +69,7 @@ impl Origin {
     }
 
     /// The network, to open samples for.
-    pub(crate) fn network(&self) -> Result<NetworkSource, Failure> {
+    pub(crate) fn network(&self) -> Result<KernelSource, Failure> {
         self.source.open(&self.parameters, self.seed).map_err(|failure| {
             let hint = "the machine's kernel is of this network: bring it back, or fit again";
             Failure::new(format!("the network of the machine: {}", failure.message())).hint(hint)
@@ -81,7 +80,7 @@ impl Origin {
     pub(crate) fn rows(
         &self,
         folder: &Path,
-        network: &Network,
+        source: &KernelSource,
         samples: &Samples,
         progress: &dyn Progress,
     ) -> Result<(Array2<f64>, Vec<f64>), Failure> {
@@ -101,8 +100,8 @@ impl Origin {
                 "--data has samples of shape {shapes:?}, the machine learnt from {fitted:?}"
             )));
         }
-        network.graph(&shapes).about(path)?;
-        let built = self.recipe.build::<f64>(Some(network), &shapes).map_err(failed)?;
+        source.check_shapes(&shapes, path)?;
+        let built = self.recipe.build::<f64>(source.network(), &shapes).map_err(failed)?;
         if built.kernel.identity() != self.identity {
             let text = format!("{}: this is not the network that the machine was fitted with", path.display());
             return Err(Failure::new(text).hint("its structure or its weights have changed: fit again"));

@@ -6,7 +6,6 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{count, shape};
 use crate::interrupt;
-use crate::options::Samples;
 use crate::progress::Bar;
 use mercer::data::{Classes, Labels, Source, write_npy};
 use mercer::learn::metrics::{
@@ -98,11 +97,9 @@ pub(super) fn run(arguments: &PredictArguments, folder: &Path, console: &Console
 fn rows(arguments: &PredictArguments, folder: &Path, machine: &Machine, console: &Console) -> Result<Rows, Failure> {
     if let Some(origin) = Origin::load(folder)? {
         let source = origin.network()?;
-        let network = source.network();
-        let options = crate::options::DataOptions { labels: None, ..arguments.data.clone() };
-        let samples = Samples::open(&options, network)?;
+        let samples = source.samples("--data", &arguments.data.data, &arguments.data)?;
         let bar = Bar(console.progress(0, "MFLOP"));
-        let (matrix, prior) = origin.rows(folder, network, &samples, &bar)?;
+        let (matrix, prior) = origin.rows(folder, &source, &samples, &bar)?;
         return Ok(Rows { matrix, prior: Some(Array1::from_vec(prior)) });
     }
     let [text] = &arguments.data.data[..] else {

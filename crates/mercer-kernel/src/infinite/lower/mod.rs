@@ -6,7 +6,8 @@
 //! parameter is a random layer and a sum with one its bias; scales around them say the parametrisation.
 //!
 //! Scales and shifts per unit behind normalisations are trained too: they begin at one and zero, and add `K` and 1 to `Θ`, in
-//! either parametrisation.
+//! either parametrisation. Where an activation follows before the next random layer, scales have no such rule, and there is an
+//! NNGP only.
 //!
 //! A sum of a value and an activation of it (`x + relu(x)`) is a shortcut without a layer of its own, not an activation: it is
 //! refused as a sum of branches that are not independent.

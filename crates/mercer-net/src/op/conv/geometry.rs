@@ -126,6 +126,12 @@ impl Geometry {
         self.strides == [1; 3] && self.output[2] == self.input[2] && self.input[0] == 1 && self.kernel[0] == 1 && narrow
     }
 
+    /// Whether a row of patches is a piece of a row of the image: no padding, steps of one along rows, no depth.
+    pub(super) fn is_piecewise(&self) -> bool {
+        let plain = self.before == [0; 3] && self.after == [0; 3] && self.strides[2] == 1;
+        plain && self.input[0] == 1 && self.kernel[0] == 1
+    }
+
     fn rows_per_strip(&self) -> usize {
         let rows = self.output[0] * self.output[1];
         let row = (self.patch() * self.output[2]).max(1);

@@ -79,6 +79,33 @@ struct Run {
     edge: Range<usize>,
 }
 
+/// Patches whose rows are pieces of the image's rows, of `N` to `2 N` elements or, with `N` = 0, of any length. A short row is
+/// copied as two vectors that may overlap: calling a function costs more than that.
+fn copy_pieces<T: Element, const N: usize>(g: &Geometry, image: &[T], strip: &Range<usize>, patches: &mut [T]) {
+    let ([_, height, width], row) = (g.input, g.output[2]);
+    let mut to = patches.chunks_exact_mut(row.max(1));
+    for channel in 0..g.channels / g.groups {
+        for kh in 0..g.kernel[1] {
+            for kw in 0..g.kernel[2] {
+                let first = (channel * height + kh * g.dilations[1]) * width + kw * g.dilations[2];
+                for (at, to) in strip.clone().zip(&mut to) {
+                    let from = &image[first + at * g.strides[1] * width..][..row];
+                    if N == 0 {
+                        to.copy_from_slice(from);
+                        continue;
+                    }
+                    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk()) {
+                        *to = *from;
+                    }
+                    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk()) {
+                        *to = *from;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The patches of a strip as a `patch × positions` matrix; the image itself where that is the same.
 pub(super) fn to_patches<'a, T: Element>(
     g: &Geometry,
@@ -104,6 +131,15 @@ pub(super) fn to_patches<'a, T: Element>(
                 clear_columns(&mut to[..size], width, run.edge.clone());
             }
         });
+        return patches;
+    }
+    if g.is_piecewise() {
+        match g.output[2] {
+            4..=7 => copy_pieces::<T, 4>(g, image, strip, patches),
+            8..=15 => copy_pieces::<T, 8>(g, image, strip, patches),
+            16..=32 => copy_pieces::<T, 16>(g, image, strip, patches),
+            _ => copy_pieces::<T, 0>(g, image, strip, patches),
+        }
         return patches;
     }
     let stride = g.strides[2];

@@ -1,0 +1,119 @@
+//! The tangent kernel of a trained binary classifier (NeuralEF, section 4.2.2): eigenvalues, and clusters of test images.
+
+use crate::tools::{Fallible, Images, two_clusters, weighted};
+use crate::{Options, Outcome};
+use mercer_kernel::{Directions, FeatureMap, Kind, Ntk, Selection};
+use mercer_net::Network;
+use mercer_net::arch::{Cnn, Layer};
+use mercer_net::progress::Silent;
+use mercer_net::train::{Decay, Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
+use mercer_spectral::{Comparison, Solver, Spectrum};
+use ndarray::Array2;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const FUNCTIONS: usize = 10;
+
+fn architecture(outputs: usize) -> Cnn {
+    let layers = [
+        Layer::conv(16, 3),
+        Layer::max_pool(2),
+        Layer::conv(32, 3),
+        Layer::max_pool(2),
+        Layer::conv(64, 3),
+        Layer::GlobalAveragePool,
+    ];
+    Cnn::new(&[3, 32, 32], &layers, outputs)
+}
+
+/// Takes `--data-dir` (with the npz file of the two classes), `--epochs`, `--steps`, `--extra`.
+pub(crate) fn clusters(options: &Options) -> Outcome {
+    let folder = PathBuf::from(options.value("--data-dir").ok_or("--data-dir: the folder of the npz file")?);
+    let path = folder.join("cifar10_airplane_automobile_train1000_test500.npz");
+    let (train, test) = (Images::npz(&path, "train", usize::MAX)?, Images::npz(&path, "test", usize::MAX)?);
+    let start = Instant::now();
+    let network = classifier(&train, &test, options)?;
+    println!("training the classifier took {:.0} s", start.elapsed().as_secs_f64());
+    let shapes = [vec![3, 32, 32]];
+    let selection = Selection { combine: Some(vec![-1.0, 1.0]), ..Selection::default() };
+    let ntk = Ntk::<f32>::of(&network, &shapes, Kind::Trace, &selection)?;
+    let images = train.data[0].read::<f32>()?;
+    let gram = ntk.gram(&[images.as_slice().ok_or("layout")?], train.samples())?;
+    let gram = Array2::from_shape_vec((train.samples(), train.samples()), gram)?;
+    let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos)?;
+    let start = Instant::now();
+    let (steps, extra) = (options.number("--steps", 1500)?, options.number("--extra", 54)?);
+    let mut kernel = Matrices::new(gram, 1)?;
+    let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed)?;
+    let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(1e-3) };
+    let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
+    let learnt: Learnt<f32> =
+        Learn::new(settings).run(side_by_side(&[continued(&network, FUNCTIONS + extra)?])?, &mut batches)?;
+    println!("{steps} steps, {} functions: {:.0} s", FUNCTIONS + extra, start.elapsed().as_secs_f64());
+    for (when, functions) in [("before", &learnt.before[0].truncated(FUNCTIONS)), ("after", &learnt.after[0])] {
+        let psi = functions.eval_data(&train.data, &Silent::default())?;
+        let found = Comparison::new(functions.values().view(), psi.mapv(f64::from).view(), &truth)?;
+        let list = |numbers: &[f64], factor: f64| {
+            numbers.iter().map(|x| format!("{:.2}", factor * x)).collect::<Vec<_>>().join(" ")
+        };
+        println!("{when} the finish: errors of the eigenvalues, %: {}", list(&found.value_errors, 100.0));
+        println!("{when} the finish: cosines on the training images: {}", list(&found.cosines, 1.0));
+    }
+    let functions = &learnt.after[0];
+    let projected = weighted(&functions.eval_data(&test.data, &Silent::default())?, functions.values());
+    let pixels = test.data[0].read::<f32>()?;
+    let flat = Array2::from_shape_vec((test.samples(), 3072), pixels.iter().copied().collect())?;
+    let map = Directions::<f32>::new(&network, &shapes, Kind::Trace, &selection, FUNCTIONS, options.seed)?;
+    let mut random = Array2::zeros((test.samples(), map.n_features()));
+    map.features(
+        &[flat.as_slice().expect("a fresh array is contiguous")],
+        test.samples(),
+        random.as_slice_mut().expect("a fresh array is contiguous"),
+    )?;
+    println!("\n| k-means on test images | accuracy | the paper |\n|---|---:|---:|");
+    println!("| √μ·ψ, ten functions | {:.1} % | 97.5 % |", 100.0 * two_clusters(projected.view(), &test.classes));
+    println!("| ten random features | {:.1} % | 81.3 % |", 100.0 * two_clusters(random.view(), &test.classes));
+    println!("| pixels | {:.1} % | 67.8 % |", 100.0 * two_clusters(flat.view(), &test.classes));
+    Ok(())
+}
+
+/// Trains as `mercer train` does.
+fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<Network> {
+    let mut network = architecture(2).build(options.seed)?;
+    let graph = network.declared_graph()?;
+    let weights = network.weights::<f32>(&graph);
+    let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
+    let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
+    let epochs = options.number("--epochs", 20)?;
+    let settings = FitSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
+    let (labels, test_labels) = (train.labels()?, test.labels()?);
+    let evaluation = Samples { inputs: &test.data[0], labels: &test_labels };
+    let fit = Fit::new(settings).evaluation(evaluation);
+    let history = fit.run(&mut trainer, Samples { inputs: &train.data[0], labels: &labels })?;
+    let last = history.last().ok_or("no epochs")?;
+    println!(
+        "a CNN of {} parameters: accuracy {:.1} % on {} training images, {:.1} % on {} test images",
+        network.n_params(),
+        100.0 * last.training.accuracy.unwrap_or(0.0),
+        train.samples(),
+        100.0 * last.evaluation.and_then(|metrics| metrics.accuracy).unwrap_or(0.0),
+        test.samples()
+    );
+    network.set_weights(trainer.weights());
+    Ok(network)
+}
+
+/// The network of the functions begins where the classifier ended, with a new last layer.
+fn continued(classifier: &Network, outputs: usize) -> Fallible<Network> {
+    let mut network = architecture(outputs).build(1)?;
+    let graph = network.declared_graph()?;
+    let mut weights = network.weights::<f32>(&graph);
+    for (values, parameter) in weights.parameters.iter_mut().zip(classifier.parameters()) {
+        if !parameter.name().starts_with("output") {
+            *values = parameter.values().to_vec::<f32>();
+        }
+    }
+    network.set_weights(&weights);
+    Ok(network)
+}

@@ -1,0 +1,121 @@
+//! What several experiments need: images, a linear classifier, clusters.
+
+use mercer_data::random::stream;
+use mercer_data::{Classes, Dataset, Labels, Preprocess, Source};
+use mercer_net::arch::Mlp;
+use mercer_net::train::{Decay, Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use ndarray::{Array2, ArrayView2, Axis};
+use rand::RngExt;
+use std::path::Path;
+
+pub(crate) type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Labelled images `[channels, height, width]`, numbers from 0 to 1.
+pub(crate) struct Images {
+    pub(crate) data: [Dataset; 1],
+    pub(crate) classes: Vec<usize>,
+}
+
+impl Images {
+    fn new(images: Dataset, labels: &Dataset, count: usize, preprocess: Preprocess) -> Fallible<Self> {
+        let count = count.min(images.n_samples());
+        let data = images.with_preprocess(preprocess)?;
+        let rows = data.rows::<f32>(0..count)?;
+        let classes = labels.rows::<f32>(0..count)?.iter().map(|&label| label as usize).collect();
+        Ok(Self { data: [Dataset::from_array("images", rows.view())?], classes })
+    }
+
+    /// The training or the test images of a folder with the four IDX files of MNIST.
+    pub(crate) fn idx(folder: &Path, part: &str, count: usize) -> Fallible<Self> {
+        let open = |kind: &str| Source::new(folder.join(format!("{part}-{kind}-ubyte")), None).open();
+        let preprocess = Preprocess::new().scale(1.0 / 255.0).add_channel();
+        Self::new(open("images-idx3")?, &open("labels-idx1")?, count, preprocess)
+    }
+
+    /// The training or the test images of an npz file with `x_train`, `y_train`, `x_test`, `y_test`, channels last.
+    pub(crate) fn npz(path: &Path, part: &str, count: usize) -> Fallible<Self> {
+        let open = |kind: &str| Source::new(path, Some(&format!("{kind}_{part}"))).open();
+        let images = open("x")?;
+        let preprocess = Preprocess::new().scale(1.0 / 255.0);
+        let preprocess = if images.shape().len() == 3 { preprocess.add_channel() } else { preprocess.channels_first() };
+        Self::new(images, &open("y")?, count, preprocess)
+    }
+
+    pub(crate) fn samples(&self) -> usize {
+        self.classes.len()
+    }
+
+    pub(crate) fn n_classes(&self) -> usize {
+        self.classes.iter().max().map_or(0, |most| most + 1)
+    }
+
+    pub(crate) fn labels(&self) -> Fallible<Labels> {
+        Ok(Labels::Classes(Classes::new(self.classes.clone(), self.n_classes())?))
+    }
+}
+
+/// The accuracy on test samples of multinomial logistic regression (Adam, standardised features).
+pub(crate) fn linear_probe(
+    (train, train_classes): (ArrayView2<'_, f32>, &[usize]),
+    (test, test_classes): (ArrayView2<'_, f32>, &[usize]),
+) -> Fallible<f64> {
+    let mean = train.mean_axis(Axis(0)).ok_or("no samples")?;
+    let std = train.std_axis(Axis(0), 0.0).mapv(|x| x.max(1e-6));
+    let standard = |x: ArrayView2<'_, f32>| ((&x - &mean) / &std).into_dyn();
+    let n_classes = train_classes.iter().chain(test_classes).max().map_or(0, |most| most + 1);
+    let set = |name: &str, x: ArrayView2<'_, f32>, classes: &[usize]| -> Fallible<(Dataset, Labels)> {
+        let data = Dataset::from_array(name, standard(x).view())?;
+        Ok((data, Labels::Classes(Classes::new(classes.to_vec(), n_classes)?)))
+    };
+    let (inputs, labels) = set("train", train, train_classes)?;
+    let (test_inputs, test_labels) = set("test", test, test_classes)?;
+    let network = Mlp::new(train.ncols(), &[], n_classes).build(0)?;
+    let graph = network.declared_graph()?;
+    let weights = network.weights::<f32>(&graph);
+    let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
+    let batch = train.nrows().min(256);
+    let epochs = (3000 * batch / train.nrows()).clamp(20, 3000);
+    let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(0.03) };
+    let settings = FitSettings { epochs, batch_size: Some(batch), seed: 0, schedule, checkpoints: vec![] };
+    Fit::new(settings).run(&mut trainer, Samples { inputs: &inputs, labels: &labels })?;
+    let rows = test_inputs.read::<f32>()?;
+    let Labels::Classes(classes) = &test_labels else { return Err("classes".into()) };
+    let targets = mercer_net::train::Targets::classes(classes.indices());
+    let metrics = trainer.evaluate(&[rows.as_slice().ok_or("layout")?], &targets, test.nrows())?;
+    Ok(metrics.accuracy.unwrap_or(0.0))
+}
+
+/// The accuracy of two clusters (k-means, best of ten starts) against two classes.
+pub(crate) fn two_clusters(points: ArrayView2<'_, f32>, classes: &[usize]) -> f64 {
+    let n = points.nrows();
+    let mut random = stream(0, "k-means");
+    let distance =
+        |i: usize, centre: &[f32]| -> f32 { points.row(i).iter().zip(centre).map(|(x, c)| (x - c).powi(2)).sum() };
+    let mut best = (f32::INFINITY, 0.0);
+    for _ in 0..10 {
+        let mut centres: Vec<Vec<f32>> = (0..2).map(|_| points.row(random.random_range(0..n)).to_vec()).collect();
+        let mut own = vec![0; n];
+        for _ in 0..100 {
+            for (i, own) in own.iter_mut().enumerate() {
+                *own = usize::from(distance(i, &centres[1]) < distance(i, &centres[0]));
+            }
+            for (c, centre) in centres.iter_mut().enumerate() {
+                let members: Vec<usize> = (0..n).filter(|&i| own[i] == c).collect();
+                if !members.is_empty() {
+                    *centre = points.select(Axis(0), &members).mean_axis(Axis(0)).expect("members").to_vec();
+                }
+            }
+        }
+        let cost: f32 = (0..n).map(|i| distance(i, &centres[own[i]])).sum();
+        let right = own.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / n as f64;
+        if cost < best.0 {
+            best = (cost, right.max(1.0 - right));
+        }
+    }
+    best.1
+}
+
+/// `√μ_j ψ_j` from `ψ`.
+pub(crate) fn weighted(psi: &Array2<f32>, values: &ndarray::Array1<f64>) -> Array2<f32> {
+    psi * &values.mapv(|v| v.sqrt() as f32)
+}
