@@ -40,7 +40,7 @@ fn glm() -> Case {
     let x = rows(n, d);
     let gram = "rbf(lengthscale=2)".parse::<Expression>().and_then(|kernel| Ok(kernel.gram(x.view())));
     let gram = gram.expect("a kernel").expect("a matrix");
-    let class = |i: usize| ((x[(i, 0)] + x[(i, 1)] * 0.5 + 1.5) / 3.0 * n_classes as f64) as usize % n_classes;
+    let class = |i: usize| ((x[(i, 0)] + 1.0) / 2.0 * n_classes as f64) as usize % n_classes;
     let labels = Classes::new((0..n).map(class).collect(), n_classes).expect("classes");
     let run = move || {
         let glm = Glm::new(1.0).expect("settings");

@@ -35,7 +35,9 @@ mod svd;
 mod syrk;
 pub mod verify;
 
-pub use cholesky::{Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_with_ladder, solve_triangular};
+pub use cholesky::{
+    Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_shifted, cholesky_with_ladder, solve_triangular,
+};
 pub use conjugate_gradient::{BlockSolution, ConjugateGradient, Preconditioner, Solution, conjugate_gradient};
 pub use eigen::{Eigen, Lanczos, LinearOperator, Randomised, TopEigen, symmetric_eigen, top_eigen};
 pub use error::{Error, Result};

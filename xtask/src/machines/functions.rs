@@ -46,10 +46,11 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
             println!("| {function_name} | {} |", errors.iter().map(cell).collect::<Vec<_>>().join(" | "));
             let [nn, ntk, ck, ckj] = errors.map(median);
             good &= match activation {
-                // The network is separate from its kernels, and these from the Jacobian form.
-                Activation::Tanh => 3.0 * ntk.max(ck) < nn && 10.0 * ckj < ntk.min(ck),
-                // With ReLU the order of magnitude is that of the network.
-                _ => ck > nn / 30.0 && ckj > nn / 30.0,
+                // The network is far from its kernels, and these from the Jacobian form; less so for the function that oscillates.
+                Activation::Tanh if function_name.starts_with("f3") => 10.0 * ntk.max(ck) < nn && ckj < ntk.min(ck),
+                Activation::Tanh => 30.0 * ntk.max(ck) < nn && 30.0 * ckj < ntk.min(ck),
+                // With ReLU all stay near the network.
+                _ => ntk.min(ck).min(ckj) > nn / 30.0,
             };
         }
     }

@@ -20,7 +20,7 @@ use crate::regression::check;
 use crate::repair::{self, Repair};
 use crate::samples::{Basis, Samples};
 use crate::traits::{Fit, Predict};
-use mercer_linalg::{Cholesky, cholesky, matmul, matmul_into};
+use mercer_linalg::{Cholesky, cholesky, cholesky_shifted, matmul, matmul_into};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -73,9 +73,7 @@ impl Fit<Array2<f64>> for ProcessRegression {
     fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Process> {
         check(samples, targets.view())?;
         let (means, targets, mut repairs) = crate::regression::centre(targets.view(), self.centred);
-        let mut matrix = samples.gram().into_owned();
-        matrix.diag_mut().mapv_inplace(|v| v + self.noise);
-        let factor = cholesky(matrix.view())?;
+        let factor = cholesky_shifted(samples.gram().view(), self.noise)?;
         repairs.extend(repair::jitter(&factor));
         let coefficients = factor.solve(targets.view())?;
         let log_likelihood = log_likelihood(&factor, targets.view(), coefficients.view());

@@ -11,7 +11,7 @@ use crate::linear::Linear;
 use crate::repair::{self, Repair};
 use crate::samples::Samples;
 use crate::traits::Fit;
-use mercer_linalg::{cholesky, matmul, syrk};
+use mercer_linalg::{cholesky_shifted, matmul, syrk};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// Kernel ridge regression.
@@ -62,13 +62,10 @@ impl Fit<Array2<f64>> for Ridge {
         let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
         let (rows, columns) = samples.rows().dim();
         let primal = matches!(samples, Samples::Features(_)) && columns < rows;
-        let mut matrix = match samples {
-            Samples::Features(features) if primal => syrk(features.t()),
-            _ => samples.gram().into_owned(),
+        let factor = match samples {
+            Samples::Features(features) if primal => cholesky_shifted(syrk(features.t()).view(), self.alpha)?,
+            _ => cholesky_shifted(samples.gram().view(), self.alpha)?,
         };
-        matrix.diag_mut().mapv_inplace(|v| v + self.alpha);
-        let factor = cholesky(matrix.view())?;
-        drop(matrix);
         repairs.extend(repair::jitter(&factor));
         let weights = if primal {
             factor.solve(matmul(samples.rows().t(), targets.view()).view())?

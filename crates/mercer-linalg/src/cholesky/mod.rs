@@ -53,8 +53,23 @@ pub struct Cholesky<T> {
 /// # Errors
 /// For a matrix that is not square, finite and symmetric, and [`Error::NotPositiveDefinite`] if the ladder ends first.
 pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
-    let wide = T::epsilon().wide() < 1e-12;
-    cholesky_with_ladder(a, if wide { &LADDER } else { &LADDER_F32 })
+    climb(a, T::zero(), ladder_of::<T>())
+}
+
+/// As [`cholesky`], of `A + shift·I`: without the copy that adding the shift would take. The jitter is what was added beyond it.
+///
+/// ```
+/// use ndarray::array;
+/// let factor = mercer_linalg::cholesky_shifted(array![[3.0, 2.0], [2.0, 4.0]].view(), 1.0)?;
+/// assert_eq!((factor.lower, factor.jitter), (array![[2.0, 0.0], [1.0, 2.0]], 0.0));
+/// # Ok::<(), mercer_linalg::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`cholesky`], and [`Error::NotFinite`] for a shift that is not finite.
+pub fn cholesky_shifted<T: Scalar>(a: ArrayView2<'_, T>, shift: T) -> Result<Cholesky<T>> {
+    input::check_finite_vector("cholesky shift", ndarray::ArrayView1::from(&[shift]), 0)?;
+    climb(a, shift, ladder_of::<T>())
 }
 
 /// As [`cholesky`], with a ladder of one's own; `&[0.0]` allows no jitter at all.
@@ -62,28 +77,40 @@ pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
 /// # Errors
 /// As [`cholesky`]; an empty ladder fails at pivot 0.
 pub fn cholesky_with_ladder<T: Scalar>(a: ArrayView2<'_, T>, ladder: &[f64]) -> Result<Cholesky<T>> {
-    let input::Scaled { matrix, factor: scale } = input::symmetric_copy(ROUTINE, a)?;
+    climb(a, T::zero(), ladder)
+}
+
+fn ladder_of<T: Scalar>() -> &'static [f64] {
+    let wide = T::epsilon().wide() < 1e-12;
+    if wide { &LADDER } else { &LADDER_F32 }
+}
+
+fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Cholesky<T>> {
+    let input::Scaled { mut matrix, factor: scale } = input::symmetric_copy(ROUTINE, a)?;
     let n = matrix.nrows();
     if n == 0 {
         return Ok(Cholesky { lower: matrix, jitter: T::zero(), relative_jitter: 0.0 });
     }
-    let mean = matrix.diag().iter().map(|v| v.wide()).sum::<f64>() / n as f64;
+    matrix.diag_mut().mapv_inplace(|v| v + shift * scale);
+    let diagonal = matrix.diag().to_owned();
+    let mean = diagonal.iter().map(|v| v.wide()).sum::<f64>() / n as f64;
     let mut failure = Error::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
     for &relative_jitter in ladder {
         let jitter = T::of(relative_jitter * mean);
-        let mut shifted = matrix.clone();
-        shifted.diag_mut().mapv_inplace(|v| v + jitter);
-        match factorise(shifted.view()) {
+        matrix.diag_mut().zip_mut_with(&diagonal, |v, &d| *v = d + jitter);
+        match factorise(matrix.view()) {
             Ok(mut lower) => {
                 let ratio = verify::residual(
-                    shifted.view(),
+                    matrix.view(),
                     |p| matmul(lower.view(), matmul(lower.t(), p.view()).view()),
                     Depth::of_this_build(),
                 );
                 verify::require(ROUTINE, "residual", ratio)?;
                 // The scale is a power of four, so its root is exact.
                 let unscale = T::one() / scale.sqrt();
-                lower.mapv_inplace(|v| v * unscale);
+                if unscale != T::one() {
+                    lower.mapv_inplace(|v| v * unscale);
+                }
                 return Ok(Cholesky { lower, jitter: jitter / scale, relative_jitter });
             }
             Err(pivot) => failure = Error::NotPositiveDefinite { pivot, relative_jitter },
@@ -101,9 +128,9 @@ fn factorise<T: Scalar>(a: ArrayView2<'_, T>) -> std::result::Result<Array2<T>, 
     if let Some(pivot) = lower.diag().iter().zip(a.diag()).position(|(&l, &d)| !clear(l, d)) {
         return Err(pivot);
     }
-    // Only the lower triangle was written.
-    for (row, mut values) in lower.outer_iter_mut().enumerate() {
-        values.slice_mut(ndarray::s![row + 1..]).fill(T::zero());
+    // Only the lower triangle was written; the columns are contiguous.
+    for (column, mut values) in lower.columns_mut().into_iter().enumerate() {
+        values.slice_mut(ndarray::s![..column]).fill(T::zero());
     }
     Ok(lower)
 }
