@@ -5,6 +5,7 @@
 //! (forward, and twice that for the reverse pass, without the gradient of the input where there is none).
 
 mod cases;
+mod eigen;
 mod limits;
 mod peer;
 mod table;
@@ -74,7 +75,7 @@ fn main() {
     // Everything but the last table is measured on one thread.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("a thread starts");
     let mut lines = Vec::new();
-    for make in cases::all().into_iter().chain(limits::all()) {
+    for make in cases::all().into_iter().chain(limits::all()).chain(eigen::all()) {
         let mut case = make();
         if case.name.contains(&only) {
             lines.push(measure(&mut case, rounds, &mut peer));
