@@ -6,6 +6,7 @@
 
 mod cases;
 mod laplace;
+mod eigen;
 mod limits;
 mod machines;
 mod peer;
@@ -78,6 +79,7 @@ fn main() {
     let mut lines = Vec::new();
     let machines = laplace::all().into_iter().chain(machines::all());
     for make in cases::all().into_iter().chain(limits::all()).chain(machines) {
+    for make in cases::all().into_iter().chain(limits::all()).chain(eigen::all()) {
         let mut case = make();
         if case.name.contains(&only) {
             lines.push(measure(&mut case, rounds, &mut peer));

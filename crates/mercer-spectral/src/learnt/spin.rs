@@ -17,6 +17,9 @@
 //! ∇ = −Σ_ij A_ij ∂Π_ij + Σ_ij B_ij J̄_ij
 //! ```
 //!
+//! Functions that begin nearly alike make `Σ` ill-conditioned, and `L⁻¹` amplifies the rounding of `Π`: with ten networks on the line,
+//! single precision leaves nothing but the first function. Use `f64`.
+//!
 //! Where functions do not share weights, `J_ij` has entries for the parameters of function `j` alone, and one pass back
 //! gives row `i` for all of them; otherwise every pair `i ≤ j` takes a pass.
 
