@@ -5,8 +5,8 @@
 //! (forward, and twice that for the reverse pass, without the gradient of the input where there is none).
 
 mod cases;
-mod laplace;
 mod eigen;
+mod laplace;
 mod limits;
 mod machines;
 mod peer;
@@ -78,8 +78,7 @@ fn main() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("a thread starts");
     let mut lines = Vec::new();
     let machines = laplace::all().into_iter().chain(machines::all());
-    for make in cases::all().into_iter().chain(limits::all()).chain(machines) {
-    for make in cases::all().into_iter().chain(limits::all()).chain(eigen::all()) {
+    for make in cases::all().into_iter().chain(limits::all()).chain(eigen::all()).chain(machines) {
         let mut case = make();
         if case.name.contains(&only) {
             lines.push(measure(&mut case, rounds, &mut peer));
