@@ -2,6 +2,7 @@
 
 use crate::activation::{Activations, Conjugate};
 use crate::algebra::Normalised;
+use crate::classic::{Classic, Expression};
 use crate::empirical::{Choice, Kind, Ntk, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{FeatureMap, Features};
@@ -18,6 +19,8 @@ use std::sync::Arc;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Recipe {
+    /// A classic kernel by its formula, as `rbf(lengthscale=1.5)`.
+    Classic(String),
     /// The empirical NTK of a network.
     Tangent {
         /// Of which outputs.
@@ -87,6 +90,7 @@ impl Recipe {
     /// Whether it is the kernel of a network.
     pub fn needs_network(&self) -> bool {
         match self {
+            Self::Classic(_) => false,
             Self::Normalised(inner) => inner.needs_network(),
             _ => true,
         }
@@ -100,6 +104,17 @@ impl Recipe {
         let needed =
             || network.ok_or_else(|| KernelError::Setting("this kernel is of a network, which is missing".to_owned()));
         Ok(match self {
+            Self::Classic(formula) => {
+                let expression: Expression = formula.parse()?;
+                let [shape] = shapes else {
+                    return Err(KernelError::Setting(format!(
+                        "{formula} is a kernel of one input, not of {}",
+                        shapes.len()
+                    )));
+                };
+                let kernel = Classic::new(&expression, shape.iter().product())?;
+                Built { kernel: Arc::new(kernel), map: None, choices: Vec::new() }
+            }
             Self::Tangent { kind, selection, by_layer } => {
                 let ntk = Ntk::of(needed()?, shapes, *kind, selection)?;
                 let ntk = if *by_layer { ntk.by_layer() } else { ntk };
@@ -142,6 +157,19 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_formula_is_a_recipe() {
+        let recipe = Recipe::Classic("2*rbf(lengthscale=1.5)".to_owned());
+        let text = serde_json::to_string(&recipe).expect("writes");
+        let read: Recipe = serde_json::from_str(&text).expect("reads");
+        assert!(!read.needs_network());
+        let kernel = read.build::<f64>(None, &[vec![2, 3]]).expect("builds").kernel;
+        let block = kernel.prepare(&[&[0.5; 6]], 1).expect("prepares");
+        assert_eq!(kernel.diagonal(&block), [2.0]);
+        assert!(read.build::<f64>(None, &[vec![2], vec![3]]).is_err());
+        assert!(Recipe::Classic("rbf(".to_owned()).build::<f64>(None, &[vec![2]]).is_err());
+    }
 
     #[test]
     fn a_recipe_builds_the_same_kernel_after_a_round_trip() {

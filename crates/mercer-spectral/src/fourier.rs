@@ -22,6 +22,7 @@ use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use crate::folder;
 use mercer_data::{Existing, random};
+use mercer_kernel::classic::Expression;
 use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
 use mercer_linalg::elementary::{cos, sin};
 use mercer_linalg::{gemm, thin_qr};
@@ -76,6 +77,41 @@ impl FourierSpec {
     /// Independent features of a kernel with unit variance.
     pub fn new(density: Density, lengthscale: f64, n_features: usize) -> Self {
         Self { density, lengthscales: vec![lengthscale], variance: 1.0, n_features, orthogonal: false, seed: 0 }
+    }
+
+    /// Features of a classic kernel: `rbf`, `laplacian`, `matern12`, `matern32` or `matern52`, also times numbers.
+    ///
+    /// # Errors
+    /// [`SpectralError::Setting`] for other kernels, and for sums.
+    pub fn of_classic(kernel: &Expression, n_features: usize) -> Result<Self> {
+        let text = kernel.to_string();
+        let refused = || {
+            let known = "rbf, laplacian, matern12, matern32 or matern52, also times a number";
+            SpectralError::Setting(format!("{text} has no random Fourier features here; {known} would have"))
+        };
+        // A single kernel has a single pair of brackets, and a product has no plus.
+        if text.matches('(').count() != 1 || text.contains('+') {
+            return Err(refused());
+        }
+        let mut spec = Self { lengthscales: Vec::new(), ..Self::new(Density::Gaussian, 1.0, n_features) };
+        for parameter in kernel.parameters() {
+            match parameter.name.split_once('.') {
+                None => spec.variance *= parameter.value,
+                Some((name, setting)) if setting.starts_with("lengthscale") => {
+                    spec.density = match name {
+                        "rbf" => Density::Gaussian,
+                        "laplacian" => Density::Laplacian,
+                        "matern12" => Density::Matern(0.5),
+                        "matern32" => Density::Matern(1.5),
+                        "matern52" => Density::Matern(2.5),
+                        _ => return Err(refused()),
+                    };
+                    spec.lengthscales.push(parameter.value);
+                }
+                Some(_) => return Err(refused()),
+            }
+        }
+        if spec.lengthscales.is_empty() { Err(refused()) } else { Ok(spec) }
     }
 
     /// With orthogonal directions.

@@ -49,9 +49,9 @@ impl Repairs {
             ));
         }
         if self.negative > 0 {
-            let all = if self.all_seen { "" } else { " at least" };
+            let least = if self.all_seen { "" } else { "at least " };
             sentences.push(format!(
-                "the matrix is indefinite: {}{all} negative eigenvalues, down to {:.3e}, were ignored",
+                "{least}{} negative eigenvalues, down to {:.3e}, were ignored: the matrix is indefinite, or rounding is",
                 self.negative, self.most_negative
             ));
         }

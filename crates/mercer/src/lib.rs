@@ -1,7 +1,8 @@
 //! A workbench for neural kernels: the library behind the `mercer` command.
 //!
-//! Four crates so far, each a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent
-//! kernel, [`data`] reads and writes data sets larger than memory, [`linalg`] is the linear algebra below.
+//! One crate per module: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent kernel and others,
+//! [`spectral`] takes kernels apart into eigenfunctions, [`report`] draws, [`data`] reads and writes data sets larger than
+//! memory, [`linalg`] is the linear algebra below.
 //!
 //! ```
 //! use mercer::prelude::*;
@@ -28,6 +29,8 @@ pub use mercer_data as data;
 pub use mercer_kernel as kernel;
 pub use mercer_linalg as linalg;
 pub use mercer_net as net;
+pub use mercer_report as report;
+pub use mercer_spectral as spectral;
 
 /// What most programs need: `use mercer::prelude::*`.
 pub mod prelude {

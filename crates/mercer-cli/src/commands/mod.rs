@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod eigen;
 mod info;
 mod kernel;
 mod predict;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
+    Eigen(Box<eigen::EigenArguments>),
     Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
     Predict(predict::PredictArguments),
@@ -26,6 +28,7 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         match self {
             Self::Demo(arguments) => arguments.run(console),
+            Self::Eigen(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),

@@ -19,6 +19,11 @@ pub(crate) struct ParameterOptions {
 }
 
 impl ParameterOptions {
+    /// The names to include and to exclude.
+    pub(crate) fn names(&self) -> (&[String], &[String]) {
+        (&self.include, &self.exclude)
+    }
+
     /// Whether any tensor is named.
     pub(crate) fn is_given(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty()

@@ -44,11 +44,27 @@ impl Samples {
         options: &DataOptions,
         network: &Network,
     ) -> Result<Self, Failure> {
-        let names: Vec<&str> = network.inputs().iter().map(|input| input.name.as_str()).collect();
+        let inputs = network.inputs();
+        let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
         let sources = assign(flag, &names, texts)?;
+        Self::of(sources.iter().zip(inputs.iter().map(|input| input.is_integer())), options)
+    }
+
+    /// Opens one set of samples for what has no network.
+    pub(crate) fn plain(flag: &str, texts: &[String], options: &DataOptions) -> Result<Self, Failure> {
+        let [text] = texts else {
+            return Err(Failure::new(format!("{flag} is given {} times; there is one set of samples", texts.len()))
+                .hint(format!("{flag} FILE[:KEY]")));
+        };
+        let source = text.parse::<Source>().map_err(|error| Failure::new(format!("{flag} {text}: {error}")))?;
+        Self::of([(&source, false)].into_iter(), options)
+    }
+
+    /// Opens a source per input; integers are not preprocessed.
+    fn of<'a>(sources: impl Iterator<Item = (&'a Source, bool)>, options: &DataOptions) -> Result<Self, Failure> {
         let mut labels = None;
-        let mut inputs = Vec::with_capacity(sources.len());
-        for (source, input) in sources.iter().zip(network.inputs()) {
+        let mut inputs = Vec::new();
+        for (source, integer) in sources {
             let dataset = match &options.labels {
                 Some(text) if labels.is_none() => {
                     let (dataset, opened) = open_labelled(source, &text.parse::<Source>()?)?;
@@ -57,7 +73,7 @@ impl Samples {
                 }
                 _ => source.open()?,
             };
-            inputs.push(if input.is_integer() { dataset } else { options.preprocess.apply(dataset)? });
+            inputs.push(if integer { dataset } else { options.preprocess.apply(dataset)? });
         }
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);
         if let Some(other) = inputs.iter().find(|dataset| dataset.n_samples() != n_samples) {

@@ -2,6 +2,7 @@
 
 use crate::problems::points;
 use mercer_kernel::FeatureMap;
+use mercer_kernel::classic::Expression;
 use mercer_linalg::matmul;
 use mercer_spectral::{Density, Fourier, FourierSpec, SpectralError};
 use ndarray::Array2;
@@ -99,4 +100,28 @@ fn settings_that_make_no_sense_are_refused() {
         assert!(matches!(found, Err(SpectralError::Setting(_))), "{spec:?}");
     }
     assert!(Fourier::<f64>::new(&good, &[0]).is_err());
+}
+
+/// The classic kernels themselves are the reference.
+#[test]
+fn classic_kernels_have_features() {
+    let x = points(12, 2, 1.0);
+    for text in [
+        "rbf(lengthscale=0.8)",
+        "3*laplacian(lengthscale=1.5)",
+        "matern12(lengthscale=[1,2])",
+        "matern32()",
+        "2*matern52()",
+    ] {
+        let kernel: Expression = text.parse().expect(text);
+        let spec = FourierSpec::of_classic(&kernel, 20_000).expect(text);
+        let phi = features(&spec, &x);
+        let error = matmul(phi.view(), phi.t()) - kernel.gram(x.view()).expect(text);
+        // Six standard deviations of a mean over 10,000 cosines.
+        assert!(error.iter().all(|e| e.abs() < 0.06 * spec.variance), "{text}");
+    }
+    for text in ["linear()", "rbf() + rbf()", "rbf()*matern12()", "periodic()", "2", "rational_quadratic()"] {
+        let kernel: Expression = text.parse().expect(text);
+        assert!(matches!(FourierSpec::of_classic(&kernel, 10), Err(SpectralError::Setting(_))), "{text}");
+    }
 }

@@ -1,10 +1,10 @@
-//! `mercer kernel`: the Gram matrix of a network's kernel, or its features.
+//! `mercer kernel`: the Gram matrix of a network's kernel, or its features, or of a classic kernel.
 
 mod report;
 mod target;
 
 use crate::console::Console;
-use crate::failure::{AboutNetwork, Failure};
+use crate::failure::Failure;
 use crate::format::count;
 use crate::interrupt;
 use crate::options::{
@@ -30,6 +30,7 @@ Examples:
   mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr --resume
   mercer kernel --arch mlp.toml --data x.npy --kind ntk-limit --weight-std 1.4 --bias-std 0.1 -o limit.npy
   mercer kernel --net cnn.onnx --data images.npy --kind nngp-mc --samples 1000 --initialisation he -o mean.npy
+  mercer kernel --kernel 'rbf(lengthscale=1.5) + 0.1*linear()' --data x.npy --precision f64 -o gram.npy
 
 Kinds: the empirical NTK as full (N, C, M, C) array, trace (sum over outputs), pseudo (sum of the outputs, over C) and
 logit:I (one output); ck (conjugate kernel: features of the last hidden layer) and embedding (features at --at).
@@ -38,11 +39,19 @@ and ntk-mc are means over --samples random networks of the width it has, which e
 standard errors in a second file, mean.standard_error.npy. They do not tell how far the finite width is from the limit.
 Sketches approximate trace and pseudo by K features: khatri-rao is the fastest, sjlt the most accurate for its time.
 A .zarr store can be interrupted, resumed, filled by several processes (--tiles), checked (`mercer info`) and opened in
-Python with zarr or dask.";
+Python with zarr or dask.
 
-/// Compute the kernel of a network on data: NTKs, conjugate and embedding kernels, limits and means over random networks
+--kernel takes sums and products of positive numbers and of these kernels, with the parameters that are not their
+defaults. A lengthscale ℓ may be a list with one for every number of a sample, as in rbf(lengthscale=[1, 2, 0.5]):
+";
+
+fn after_help() -> String {
+    format!("{EXAMPLES}{}", mercer::kernel::classic::help())
+}
+
+/// Compute a kernel on data: of a network (NTKs, conjugate and embedding kernels, limits, means over random networks) or classic
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, next_help_heading = "Kernel")]
+#[command(after_help = after_help(), next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {
     #[command(flatten)]
     kernel: KernelOptions,
@@ -112,25 +121,24 @@ impl KernelArguments {
         destination: Option<Destination>,
         console: &Console,
     ) -> Result<KernelReport, Failure> {
-        let network = source.network();
-        let rows = Samples::open(&self.data, network)?;
+        let rows = source.samples("--data", &self.data.data, &self.data)?;
         let columns = match &self.against[..] {
             [] => None,
-            texts => Some(Samples::given("--against", texts, &self.data, network)?),
+            texts => Some(source.samples("--against", texts, &self.data)?),
         };
         let shapes = rows.shapes();
         if let Some(columns) = &columns
             && columns.shapes() != shapes
         {
             let text = format!("--against has samples of shape {:?}, --data of {shapes:?}", columns.shapes());
-            return Err(Failure::new(text).hint("both must fit the network in the same way"));
+            return Err(Failure::new(text).hint("both must have samples of the same shape"));
         }
-        network.graph(&shapes).about(self.kernel.path())?;
+        source.check_shapes(&shapes, self.kernel.path())?;
         let recipe = self.kernel.recipe(source, self.by_layer)?;
-        let built = recipe.build::<T>(Some(network), &shapes).map_err(|error| self.kernel.failure(error))?;
+        let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();
-        let mut report = KernelReport::begin(self, self.kernel.kind()?, &layout, &built, &rows, columns.as_ref());
+        let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
         if self.run.dry_run {
             let all = self.chosen_tiles(&layout)?;
             let plan = work.plan(self, &all)?;
@@ -158,7 +166,7 @@ impl KernelArguments {
     /// Flags that mean nothing together are refused instead of ignored.
     fn check_flags(&self) -> Result<(), Failure> {
         self.kernel.check()?;
-        let kind = self.kernel.kind()?;
+        let kind = self.kernel.kind();
         if self.by_layer && !matches!(kind, KernelKind::Tangent(_)) {
             return Err(Failure::new(format!("--by-layer is for tangent kernels, not for --kind {kind}"))
                 .hint("--kind trace, pseudo, full or logit:I"));
@@ -204,8 +212,10 @@ impl KernelArguments {
             .fact("kernel", identity)
             .fact("data", rows.fingerprint()?)
             .fact("instructions", mercer::linalg::simd::instruction_set())
-            .note("network file", self.kernel.path().display().to_string())
             .note("data file", rows.places());
+        if let Some(file) = self.kernel.file() {
+            manifest = manifest.note("network file", file.display().to_string());
+        }
         if let Some(columns) = columns {
             manifest = manifest.fact("against", columns.fingerprint()?).note("against file", columns.places());
         }

@@ -2,7 +2,7 @@
 
 use super::KernelArguments;
 use crate::format::{bytes, count, grouped, rounded_up, shape, table};
-use crate::options::{KernelKind, Precision, Real, Samples};
+use crate::options::{Precision, Real, Samples};
 use mercer::kernel::Built;
 use mercer::kernel::empirical::{Choice, Form};
 use mercer::kernel::gram::{Estimate, Outcome, Plan};
@@ -12,7 +12,7 @@ use serde::Serialize;
 /// What `--json` shows.
 #[derive(Debug, Serialize)]
 pub(super) struct KernelReport {
-    network: String,
+    network: Option<String>,
     kind: String,
     sketch: Option<String>,
     /// Random networks that the kernel is a mean over.
@@ -47,15 +47,14 @@ pub(super) struct KernelReport {
 impl KernelReport {
     pub(super) fn begin<T: Real>(
         arguments: &KernelArguments,
-        kind: KernelKind,
         layout: &Layout,
         built: &Built<T>,
         rows: &Samples,
         columns: Option<&Samples>,
     ) -> Self {
         Self {
-            network: arguments.kernel.path().display().to_string(),
-            kind: kind.to_string(),
+            network: arguments.kernel.file().map(|file| file.display().to_string()),
+            kind: arguments.kernel.name(),
             sketch: arguments.kernel.sketch().map(str::to_owned),
             networks: arguments.kernel.networks(),
             by_layer: arguments.by_layer,

@@ -18,6 +18,8 @@ pub(crate) enum KernelKind {
     Limit(Of),
     /// The mean over random networks.
     MonteCarlo(Of),
+    /// A function of the data, which `--kernel` gives.
+    Classic,
 }
 
 impl KernelKind {
@@ -68,6 +70,7 @@ impl fmt::Display for KernelKind {
             Self::Limit(Of::Ntk) => formatter.write_str("ntk-limit"),
             Self::MonteCarlo(Of::Nngp) => formatter.write_str("nngp-mc"),
             Self::MonteCarlo(Of::Ntk) => formatter.write_str("ntk-mc"),
+            Self::Classic => formatter.write_str("classic"),
         }
     }
 }

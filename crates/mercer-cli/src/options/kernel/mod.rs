@@ -77,17 +77,24 @@ impl KernelOptions {
         self.source.is_given()
     }
 
-    /// The file that the kernel comes from, for messages.
+    /// The file or the formula, for messages.
     pub(crate) fn path(&self) -> &Path {
         self.source.path()
     }
 
-    /// The kind, which has to be there.
-    pub(crate) fn kind(&self) -> Result<KernelKind, Failure> {
-        self.kind.ok_or_else(|| {
-            Failure::new("--kind is missing: which kernel of the network?")
-                .hint("--kind trace, pseudo, ck, …; see --help")
-        })
+    /// The network's file, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.source.file()
+    }
+
+    /// The kind as the user wrote it, or the formula.
+    pub(crate) fn name(&self) -> String {
+        self.source.formula().map_or_else(|| self.kind().to_string(), str::to_owned)
+    }
+
+    /// Which kernel; without a network it is the formula's.
+    pub(crate) fn kind(&self) -> KernelKind {
+        self.kind.unwrap_or(KernelKind::Classic)
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -125,11 +132,15 @@ impl KernelOptions {
     /// What the flags say, once they have been [checked](Self::check).
     pub(crate) fn recipe(&self, source: &Source, by_layer: bool) -> Result<Recipe, Failure> {
         let rule = self.random.rule(source.initialisation());
-        let recipe = match (self.kind()?, &self.sketch) {
+        let recipe = match (self.kind(), &self.sketch) {
             (KernelKind::Tangent(kind), None) => Recipe::Tangent { kind, selection: self.selection(), by_layer },
             (KernelKind::Tangent(kind), Some(text)) => Recipe::Sketch(self.spec(kind, text)?),
             (KernelKind::Conjugate, _) => Recipe::Conjugate { output: self.output.clone(), bias: !self.without_bias },
             (KernelKind::Embedding, _) => Recipe::Embedding(self.at.clone()),
+            (KernelKind::Classic, _) => match source {
+                Source::Formula(expression) => Recipe::Classic(expression.to_string()),
+                _ => return Err(Failure::new("which kernel of the network?").hint("--kind trace")),
+            },
             (KernelKind::Limit(of), _) => Recipe::Limit { of, rule },
             (KernelKind::MonteCarlo(of), _) => {
                 let networks = self.random.samples();
@@ -148,7 +159,8 @@ impl KernelOptions {
 
     /// Flags that mean nothing together are refused instead of ignored.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let kind = self.kind()?;
+        let kind = self.kind();
+        self.check_formula()?;
         self.random.check(kind)?;
         let tangent = matches!(kind, KernelKind::Tangent(_));
         let chosen = [
@@ -178,6 +190,27 @@ impl KernelOptions {
             return Err(Failure::new("--sketch: a full kernel has no sketch").hint("--kind trace or pseudo"));
         }
         Ok(())
+    }
+
+    /// A formula is a function of the data: what speaks of networks is refused.
+    fn check_formula(&self) -> Result<(), Failure> {
+        let flags = [
+            ("--kind", self.kind.is_some()),
+            ("--output", self.output.is_some()),
+            ("--components", self.components.is_some()),
+            ("--combine", self.combine.is_some()),
+            ("--at", !self.at.is_empty()),
+            ("--without-bias", self.without_bias),
+            ("--params", !self.params.is_empty()),
+            ("--sketch", self.sketch.is_some()),
+        ];
+        match flags.iter().find(|(_, given)| *given && self.source.formula().is_some()) {
+            Some((flag, _)) => {
+                Err(Failure::new(format!("--kernel is a function of the data; {flag} speaks of a network"))
+                    .hint(format!("leave {flag} out, or give --net MODEL.onnx --kind KIND instead of --kernel")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What went wrong with the kernel, in the words of the command line.

@@ -1,7 +1,8 @@
-//! Where a kernel comes from: a network file, or the description of an architecture.
+//! Where a kernel comes from: a network file, the description of an architecture, or a formula.
 
-use crate::failure::Failure;
-use crate::options::{ParameterOptions, open_architecture, open_network};
+use crate::failure::{AboutNetwork, Failure};
+use crate::options::{DataOptions, ParameterOptions, Samples, open_architecture, open_network};
+use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::net::Network;
 use mercer::net::arch::Initialisation;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,10 @@ pub(crate) struct SourceOptions {
     /// A network described in TOML, with random weights of --seed (see `mercer train --help`)
     #[arg(long, value_name = "FILE.toml")]
     arch: Option<PathBuf>,
+
+    /// A classic kernel of the data alone, as in 'rbf(lengthscale=1.5) + 0.1*linear()' (see below)
+    #[arg(long, value_name = "FORMULA")]
+    kernel: Option<String>,
 }
 
 /// An opened source.
@@ -25,25 +30,41 @@ pub(crate) enum Source {
     Trained(Network),
     /// An architecture, with the initialisation that its description names.
     Described(Network, Initialisation),
+    /// No network: a function of the data.
+    Formula(Expression),
 }
 
 impl SourceOptions {
     /// Whether there is one.
     pub(crate) fn is_given(&self) -> bool {
-        self.net.is_some() || self.arch.is_some()
+        self.file().is_some() || self.kernel.is_some()
     }
 
-    /// The file, for messages.
+    /// The file or the formula, for messages.
     pub(crate) fn path(&self) -> &Path {
-        self.net.as_deref().or(self.arch.as_deref()).unwrap_or(Path::new("network"))
+        self.file().or(self.kernel.as_deref().map(Path::new)).unwrap_or(Path::new("network"))
+    }
+
+    /// The file, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.net.as_deref().or(self.arch.as_deref())
+    }
+
+    /// The formula, if there is one.
+    pub(crate) fn formula(&self) -> Option<&str> {
+        self.kernel.as_deref()
     }
 
     pub(crate) fn open(&self, parameters: &ParameterOptions, seed: u64) -> Result<Source, Failure> {
+        if let Some(text) = &self.kernel {
+            let wrong = |error: ClassicError| {
+                Failure::new(format!("--kernel, {error}")).hint("`mercer kernel --help` lists the kernels")
+            };
+            return text.parse().map(Source::Formula).map_err(wrong);
+        }
         match &self.arch {
-            None if self.net.is_none() => {
-                Err(Failure::new("which network? Its kernel is asked for")
-                    .hint("--net MODEL.onnx, or --arch FILE.toml"))
-            }
+            None if self.net.is_none() => Err(Failure::new("there is neither a network nor a kernel")
+                .hint("--net MODEL.onnx, --arch FILE.toml or --kernel FORMULA")),
             None => Ok(Source::Trained(open_network(self.path(), parameters)?)),
             Some(_) if parameters.is_given() => {
                 Err(Failure::new("--include and --exclude are for --net: all weights of an --arch are parameters"))
@@ -57,17 +78,34 @@ impl SourceOptions {
 }
 
 impl Source {
-    pub(crate) fn network(&self) -> &Network {
+    pub(crate) fn network(&self) -> Option<&Network> {
         match self {
-            Self::Trained(network) | Self::Described(network, _) => network,
+            Self::Trained(network) | Self::Described(network, _) => Some(network),
+            Self::Formula(_) => None,
         }
     }
 
     /// How weights are drawn if nothing else is said.
     pub(crate) fn initialisation(&self) -> Initialisation {
         match self {
-            Self::Trained(_) => Initialisation::default(),
+            Self::Trained(_) | Self::Formula(_) => Initialisation::default(),
             Self::Described(_, initialisation) => *initialisation,
+        }
+    }
+
+    /// Opens what the user wrote after a flag, for the network's inputs or as one set of samples.
+    pub(crate) fn samples(&self, flag: &str, texts: &[String], options: &DataOptions) -> Result<Samples, Failure> {
+        match self.network() {
+            Some(network) => Samples::given(flag, texts, options, network),
+            None => Samples::plain(flag, texts, options),
+        }
+    }
+
+    /// Tells that the network is not made for such samples, before anything else is done.
+    pub(crate) fn check_shapes(&self, shapes: &[Vec<usize>], path: &Path) -> Result<(), Failure> {
+        match self.network() {
+            Some(network) => network.graph(shapes).map(|_| ()).about(path),
+            None => Ok(()),
         }
     }
 }

@@ -1,0 +1,110 @@
+//! What a run says about itself.
+
+use crate::format::{count, table};
+use mercer::spectral::{Comparison, Repairs};
+use serde::Serialize;
+
+/// What `--json` shows and `result.json` keeps.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct EigenReport {
+    pub(super) kernel: Option<String>,
+    pub(super) method: String,
+    pub(super) precision: String,
+    pub(super) samples: usize,
+    pub(super) evaluated: Option<usize>,
+    pub(super) wanted: usize,
+    /// μ, descending.
+    pub(super) values: Vec<f64>,
+    pub(super) repairs: Repairs,
+    /// `Σ_n κ(x_n, x_n) / N`, which all eigenvalues sum to.
+    pub(super) mean_diagonal: Option<f64>,
+    /// Of Nyström's approximation with all its components.
+    pub(super) trace_residual: Option<f64>,
+    pub(super) landmarks: Option<usize>,
+    /// With `--truth`.
+    pub(super) truth: Option<Truth>,
+    /// Before the Rayleigh–Ritz finish of functions that were learnt.
+    pub(super) before: Option<Before>,
+    /// Of finding the functions.
+    pub(super) seconds: f64,
+    pub(super) output: String,
+}
+
+/// The exact decomposition.
+#[derive(Debug, Serialize)]
+pub(super) struct Truth {
+    pub(super) values: Vec<f64>,
+    #[serde(flatten)]
+    pub(super) comparison: Comparison,
+}
+
+/// What networks learnt, as it was.
+#[derive(Debug, Serialize)]
+pub(super) struct Before {
+    pub(super) values: Vec<f64>,
+    pub(super) comparison: Option<Comparison>,
+}
+
+impl EigenReport {
+    pub(super) fn repairs(&self) -> Vec<String> {
+        self.repairs.sentences()
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut head = vec!["".to_owned(), "μ".to_owned()];
+        if self.mean_diagonal.is_some() {
+            head.push("sum".to_owned());
+        }
+        let cosines = |comparison: &Comparison, j: usize| match comparison.cosines.get(j) {
+            Some(cosine) => format!("{cosine:.4}"),
+            None => "–".to_owned(),
+        };
+        if self.truth.is_some() {
+            head.extend(["true μ", "|cos|", "angle"].map(str::to_owned));
+        }
+        if self.before.is_some() {
+            head.push("μ before".to_owned());
+            if self.truth.is_some() {
+                head.push("|cos| before".to_owned());
+            }
+        }
+        let mut rows = vec![head];
+        let mut sum = 0.0;
+        for (j, value) in self.values.iter().enumerate() {
+            sum += value;
+            let mut row = vec![(j + 1).to_string(), format!("{value:.6e}")];
+            if let Some(diagonal) = self.mean_diagonal {
+                row.push(format!("{:.2} %", 100.0 * sum / diagonal));
+            }
+            if let Some(Truth { values, comparison }) = &self.truth {
+                row.push(values.get(j).map_or("–".to_owned(), |value| format!("{value:.6e}")));
+                row.push(cosines(comparison, j));
+                row.push(comparison.subspace_angles.get(j).map_or("–".to_owned(), |angle| format!("{angle:.2}°")));
+            }
+            if let Some(before) = &self.before {
+                row.push(before.values.get(j).map_or("–".to_owned(), |value| format!("{value:.6e}")));
+                if let Some(comparison) = before.comparison.as_ref().filter(|_| self.truth.is_some()) {
+                    row.push(cosines(comparison, j));
+                }
+            }
+            rows.push(row);
+        }
+        let mut text = table(&rows, &[]);
+        if let Some(residual) = self.trace_residual {
+            let landmarks = count(self.landmarks.unwrap_or(0), "landmark");
+            text += &format!("{landmarks} leave {residual:.2e} of the kernel's trace unexplained\n");
+        }
+        text += &format!(
+            "{} of {} by {} in {:.2} s, in {}\n",
+            count(self.values.len(), "function"),
+            count(self.samples, "sample"),
+            self.method,
+            self.seconds,
+            self.output
+        );
+        if let Some(evaluated) = self.evaluated {
+            text += &format!("evaluated on {}: psi.npy\n", count(evaluated, "sample"));
+        }
+        text
+    }
+}

@@ -1,0 +1,134 @@
+//! `mercer eigen`: methods against each other, what is written and read again, and what is refused.
+
+use crate::folder::{Folder, difference};
+use mercer::data::random::stream;
+use ndarray::{Array2, ArrayD};
+use rand::RngExt;
+
+/// Points on a line and in the plane.
+fn points() -> Folder {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
+    let mut stream = stream(1, "points");
+    let mut draw = |rows: usize, columns: usize| {
+        Array2::from_shape_simple_fn((rows, columns), || 2.0 * stream.random::<f64>() - 1.0)
+    };
+    folder.write_array("line.npy", draw(120, 1).view());
+    folder.write_array("plane.npy", draw(90, 2).view());
+    folder.write_array("new.npy", draw(7, 2).view());
+    folder.write_array("classes.npy", Array2::from_shape_fn((90, 1), |(row, _)| (row % 3) as i64).column(0));
+    folder
+}
+
+fn values(folder: &Folder, name: &str) -> Vec<f64> {
+    folder.read(&format!("{name}/values.npy")).iter().copied().collect()
+}
+
+/// Columns up to their sign agree.
+fn same_columns(a: &ArrayD<f64>, b: &ArrayD<f64>, limit: f64) -> bool {
+    let wide = |x: &ArrayD<f64>| x.clone().into_dimensionality::<ndarray::Ix2>().unwrap();
+    let (a, b) = (wide(a), wide(b));
+    let cosine = |j: usize| {
+        let (x, y) = (a.column(j), b.column(j));
+        (x.dot(&y) / (x.dot(&x) * y.dot(&y)).sqrt()).abs()
+    };
+    a.dim() == b.dim() && (0..a.ncols()).all(|j| cosine(j) > 1.0 - limit)
+}
+
+#[test]
+fn methods_agree_and_folders_are_complete() {
+    let folder = points();
+    let line = "eigen --kernel rbf() --data plane.npy --labels classes.npy --eval new.npy -k 4";
+    folder.succeed(&format!("{line} --method exact -o exact"));
+    for method in
+        ["lanczos", "randomised", "nystrom --landmarks all", "nystrom --landmarks rpcholesky --n-landmarks 60"]
+    {
+        folder.succeed(&format!("{line} --method {method} -o other --force"));
+        let (found, expected) = (values(&folder, "other"), values(&folder, "exact"));
+        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4 * b), "{method}: {found:?} {expected:?}");
+        assert!(same_columns(&folder.read("other/psi.npy"), &folder.read("exact/psi.npy"), 1e-4), "{method}");
+    }
+    for file in ["values.npy", "psi.npy", "psi_data.npy", "result.json", "functions.svg", "eigenfunctions.json"] {
+        assert!(folder.path("exact").join(file).is_file(), "{file}");
+    }
+    let psi = folder.read("exact/psi_data.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    let products = psi.t().dot(&psi) / 90.0 - Array2::<f64>::eye(4);
+    assert!(products.iter().all(|v| v.abs() < 1e-8), "orthonormal under the data");
+    let svg = std::fs::read_to_string(folder.path("exact/functions.svg")).unwrap();
+    assert!(svg.starts_with("<svg"));
+
+    let report = folder.json("eigen --load exact --eval new.npy -o again");
+    assert_eq!(report["evaluated"], 7);
+    assert_eq!(folder.read("again/psi.npy"), folder.read("exact/psi.npy"));
+    folder.refuse(&format!("{line} --method exact -o exact"), &["results in it already", "--force"]);
+}
+
+#[test]
+fn networks_and_their_kernels_come_back_from_the_folder() {
+    let folder = points();
+    let line = "eigen --net mlp.onnx --data mlp.x.npy --eval mlp.x.npy -k 3";
+    folder.succeed(&format!("{line} --kind trace --method exact -o trace"));
+    folder.succeed(&format!("{line} --kind trace --method lanczos --matrix-free -o free"));
+    assert!(same_columns(&folder.read("free/psi.npy"), &folder.read("trace/psi.npy"), 1e-8));
+    folder.succeed("eigen --load trace --eval mlp.x.npy -o again");
+    assert_eq!(folder.read("again/psi.npy"), folder.read("trace/psi.npy"));
+    // A matrix-valued kernel has a row per sample and output.
+    folder.succeed(&format!("{line} --kind full --method exact -o full"));
+    let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi.npy").shape()[0]);
+    assert!(rows > samples && rows % samples == 0);
+    folder.succeed(&format!("{line} --kind ck --method rff -o ck"));
+    folder.succeed("eigen --load ck --eval mlp.x.npy -o ck2");
+    assert!(difference(&folder.read("ck2/psi.npy"), &folder.read("ck/psi.npy")) < 1e-12);
+}
+
+#[test]
+fn a_matrix_has_a_spectrum_with_repairs() {
+    let folder = points();
+    folder.succeed("kernel --kernel rbf() --data plane.npy --precision f64 -o gram.npy");
+    folder.succeed("eigen --gram gram.npy --method exact -k 3 -o matrix");
+    folder.succeed("eigen --kernel rbf() --data plane.npy --method exact -k 3 -o kernel");
+    assert!(difference(&folder.read("matrix/values.npy"), &folder.read("kernel/values.npy")) < 1e-12);
+    folder.write_array("indefinite.npy", ndarray::array![[1.0, 2.0], [2.0, 1.0]].view());
+    let report = folder.json("eigen --gram indefinite.npy --method exact -k 5 -o indefinite");
+    assert_eq!((&report["repairs"]["negative"], &report["repairs"]["dropped"]), (&1.into(), &4.into()));
+    assert_eq!(report["repairs"]["most_negative"], -0.5);
+    assert_eq!(values(&folder, "indefinite"), [1.5]);
+}
+
+#[test]
+fn learnt_functions_are_compared_with_the_truth() {
+    let folder = points();
+    let report = folder.json(
+        "eigen --kernel polynomial(degree=2,bias=1) --data line.npy --method neuralef -k 3 --iterations 300 --batch 120 \
+         --learning-rate 5e-3 --truth --seed 1 -o learnt",
+    );
+    // Sines and cosines span polynomials on an interval well; the finish finds them in their span.
+    let cosines = report["truth"]["cosines"].as_array().unwrap();
+    assert!(cosines.iter().all(|c| c.as_f64().unwrap() > 0.99), "{cosines:?}");
+    assert_eq!(report["before"]["values"].as_array().unwrap().len(), 3);
+    assert!(folder.path("learnt/before/eigenfunctions.json").is_file());
+    folder.succeed("eigen --load learnt --eval line.npy -o again");
+    assert!(difference(&folder.read("again/psi.npy"), &folder.read("learnt/psi_data.npy")) < 1e-4);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = points();
+    for (line, words) in [
+        ("--method exact -o out", &["neither a kernel nor a matrix"][..]),
+        ("--kernel rbf() --method exact -o out", &["no data", "--data"]),
+        ("--kernel rbf() --data plane.npy --method exact -k 0 -o out", &["at least one"]),
+        ("--kernel rfb() --data plane.npy --method exact -o out", &["rfb"]),
+        ("--kernel rbf() --data plane.npy --method exact --iterations 5 -o out", &["--iterations", "learn"]),
+        ("--kernel rbf() --data plane.npy --method exact --matrix-free -o out", &["--matrix-free"]),
+        ("--kernel rbf() --data plane.npy --method lanczos --matrix-free -o out", &["tangent"]),
+        ("--gram plane.npy --method exact -o out", &["no Gram matrix"]),
+        ("--gram plane.npy --method nystrom -o out", &["--gram"]),
+        ("--kernel rbf() --data plane.npy --eval line.npy --method exact -o out", &["--eval", "shape"]),
+        ("--kernel linear() --data plane.npy --method rff -o out", &["random Fourier features"]),
+        ("--load plane.npy --eval line.npy -o out", &["eigenfunctions.json"]),
+    ] {
+        let run = folder.run(&format!("eigen {line}"));
+        assert_eq!(run.code, Some(2), "{line}: {}{}", run.out, run.err);
+        assert!(words.iter().all(|word| run.err.contains(word)), "{line}: {}", run.err);
+    }
+}
