@@ -2,7 +2,7 @@
 
 use crate::tools::{Fallible, linear_probe};
 use crate::{Options, Outcome};
-use mercer_data::{Classes, Dataset, Existing, synthetic};
+use mercer_data::{Classes, Dataset, Existing, shuffled, synthetic};
 use mercer_kernel::MonteCarlo;
 use mercer_kernel::infinite::{Of, Rule};
 use mercer_net::arch::{Activation, Mlp};
@@ -51,14 +51,13 @@ pub(crate) fn projections(options: &Options) -> Outcome {
         let data = [Dataset::from_array(name, x.view().into_dyn())?];
         let psi = found.eval_data(&data, &Silent::default())?;
         let compared = Comparison::new(found.values().view(), psi.mapv(f64::from).view(), &truth)?;
-        let (train, test) = ((0..samples / 2).collect::<Vec<_>>(), (samples / 2..samples).collect::<Vec<_>>());
-        // The sets come class by class: every other point trains.
-        let order: Vec<usize> = (0..samples).step_by(2).chain((1..samples).step_by(2)).collect();
+        // Half of the points train, in an order that has nothing to do with their classes.
+        let (order, half) = (shuffled(samples, options.seed, 0), samples / 2);
         let labels: Vec<usize> = order.iter().map(|&i| classes.indices()[i]).collect();
         let probe = |features: &Array2<f32>| -> Fallible<f64> {
             let features = features.select(ndarray::Axis(0), &order);
-            let (one, two) = (features.slice(s![..train.len(), ..]), features.slice(s![train.len().., ..]));
-            linear_probe((one, &labels[..train.len()]), (two, &labels[train.len()..test.len() + train.len()]))
+            let (one, two) = (features.slice(s![..half, ..]), features.slice(s![half.., ..]));
+            linear_probe((one, &labels[..half]), (two, &labels[half..]))
         };
         println!(
             "| {name} | {activation} | {seconds:.1}, {training:.1} | {:.1} % | {:.1} % | {} |",
