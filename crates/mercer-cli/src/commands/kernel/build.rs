@@ -10,8 +10,7 @@ use mercer::kernel::infinite::{Limit, Of, Rule};
 use mercer::kernel::montecarlo::Ensemble;
 use mercer::kernel::sketch::{Sketch, Spec, parse};
 use mercer::kernel::{
-    Activations, Conjugate, FeatureMap, Features, Kernel, KernelError, Kind, MonteCarlo, Normalised, Ntk,
-    RandomNetworks, Selection,
+    Activations, Conjugate, FeatureMap, Features, Kernel, Kind, MonteCarlo, Normalised, Ntk, RandomNetworks, Selection,
 };
 use mercer::net::Network;
 use std::sync::Arc;
@@ -91,7 +90,7 @@ impl KernelArguments {
             (KernelKind::Limit(of), _) => {
                 Built::of_kernel(Limit::of_network(network, shapes, &rule, of).map_err(failed)?)
             }
-            (KernelKind::MonteCarlo(of), _) => self.mean(network, shapes, &rule, of).map_err(failed)?,
+            (KernelKind::MonteCarlo(of), _) => self.mean(network, shapes, &rule, of)?,
         };
         if self.normalise {
             built.kernel = Arc::new(Normalised::new(built.kernel));
@@ -106,15 +105,16 @@ impl KernelArguments {
         shapes: &[Vec<usize>],
         rule: &Rule,
         of: Of,
-    ) -> Result<Built<T>, KernelError> {
-        let ensemble = Arc::new(Ensemble::new(network, shapes, rule, self.seed)?);
-        let networks = || RandomNetworks::new(Arc::clone(&ensemble), self.random.samples());
+    ) -> Result<Built<T>, Failure> {
+        let failed = |error| self.failure(error);
+        let ensemble = Ensemble::new(network, shapes, rule, self.seed).map_err(failed)?;
+        let networks = RandomNetworks::new(Arc::new(ensemble), self.random.samples()).map_err(failed)?;
         if self.features && of == Of::Nngp {
-            return Ok(Built::of_map(networks()?));
+            return Ok(Built::of_map(networks));
         }
-        let kernel = MonteCarlo::of(networks()?, of)?;
+        let kernel = MonteCarlo::of(networks, of).map_err(failed)?;
         let errors = self.random.samples() > 1 && !self.normalise;
-        Ok(Built::of_kernel(if errors { kernel.with_errors()? } else { kernel }))
+        Ok(Built::of_kernel(if errors { kernel.with_errors().map_err(failed)? } else { kernel }))
     }
 
     fn spec(&self, kind: Kind, text: &str) -> Result<Spec, Failure> {
