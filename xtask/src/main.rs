@@ -30,7 +30,7 @@ cargo xtask COMMAND
   cifar10                    checks the accuracy of a ResNet-20 on the test images of CIFAR-10
   convergence [--only circle|rates] [--widths N,N] [--seeds N] [--steps N] [--networks N] [-o FIGURE.svg]
                              tangent kernels of wide networks on a circle, before and after training, and how fast means
-                             over networks and single ones approach the limit of infinite width (2.5 GB at width 10000)
+                             over networks and single ones approach the limit of infinite width (1.6 GB at width 10000)
   sketches [--seeds N] [--k K,K] [--samples N] [--only TEXT]
                              prints error against time of all sketches on the tangent kernel of a ResNet-20
   eigen EXPERIMENT [--data-dir DIR] [--seed N] [--output DIR] …
