@@ -16,6 +16,7 @@ mod linear;
 mod machine;
 pub mod metrics;
 mod minimise;
+mod normal;
 pub mod process;
 pub mod regression;
 mod repair;

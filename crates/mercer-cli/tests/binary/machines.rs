@@ -100,7 +100,7 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("fit svm --gram wide.npy --labels classes.npy -o m", &["8 rows but 3 columns"]);
     folder.refuse("fit svm --gram gram.npy --labels one.npy -o m", &["all samples are of the class 0"]);
     folder.refuse("fit svm --gram gram.npy --labels short.npy -o m", &["2 labels for 8 samples"]);
-    folder.refuse(&format!("fit svm {gram} --cost -1"), &["cost"]);
+    folder.refuse(&format!("fit svm {gram} --cost 0"), &["the cost is 0"]);
     folder.refuse(&format!("fit neighbours {gram} --neighbours 9"), &["fewer samples"]);
     folder.refuse("fit flow --gram gram.npy --labels targets.npy -o m", &["when to stop?"]);
     folder.succeed(&format!("fit svm {gram}"));
@@ -112,4 +112,22 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("predict --machine m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
     folder.write("m/machine.json", b"{}");
     folder.refuse("predict --machine m --data gram.npy -o out.npy", &["not a saved machine"]);
+}
+
+/// Parameters found by marginal likelihood are kept with the machine, which predicts from samples.
+#[test]
+fn a_process_is_tuned() {
+    let folder = Folder::with(&[]);
+    let x = Array2::from_shape_fn((30, 1), |(i, _)| i as f64 / 5.0);
+    folder.write_array("x.npy", x.view());
+    folder.write_array("y.npy", x.mapv(|x| (1.3 * x).sin() * 2.0).view());
+    let text = folder.succeed("fit process --kernel 1*rbf(lengthscale=1) --tune --data x.npy --labels y.npy -o m");
+    assert!(text.contains("tuned: ") && text.contains("noise"), "{text}");
+    let report = folder.json("predict --machine m --data x.npy --labels y.npy");
+    assert!(
+        report["r_squared"].as_f64().unwrap() > 0.999 && report["log_likelihood"].as_f64().unwrap() > 0.0,
+        "{report}"
+    );
+    folder
+        .refuse("fit ridge --kernel rbf --tune --data x.npy --labels y.npy -o n", &["--tune is a setting of process"]);
 }

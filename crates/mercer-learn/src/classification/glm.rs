@@ -5,18 +5,23 @@
 //! ```
 //!
 //! Engel et al. 2023, arXiv 2305.14585, equation 1, with `r(x) = κ(x, X)`: the penalty is on the coefficients, not on the norm
-//! of the kernel's space, as in the paper. With features it is the linear probe. Solved by L-BFGS; `λ` is scikit-learn's `1/C`.
+//! of the kernel's space, as in the paper. With features it is the linear probe. Solved by preconditioned L-BFGS; `λ` is scikit-learn's
+//! `1/C`.
 
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
 use crate::linear::{Linear, LinearClassifier, Link, Solved};
 use crate::minimise::Minimise;
+use crate::normal::Normal;
 use crate::samples::{Basis, Samples};
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::elementary::exp_in_place;
-use mercer_linalg::{Strided, gemm};
-use ndarray::{Array1, Array2};
+use mercer_linalg::{Randomised, Strided, gemm, matmul, matmul_into};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
+
+/// Directions in which the curvature is known to the solver.
+const DIRECTIONS: usize = 64;
 
 /// Multinomial logistic regression on kernel rows or features.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +54,42 @@ impl Glm {
     /// were taken (1000).
     pub fn until(self, tolerance: f64, max_iterations: usize) -> Result<Self> {
         Ok(Self { tolerance: check_positive("the tolerance", tolerance)?, max_iterations, ..self })
+    }
+}
+
+/// The Hessian where all classes are equally likely, `(c·XᵀX + λI)/N` with `c = (1 − 1/C)/C`: exact in the leading directions of
+/// the rows, and a multiple of the identity in the others. Kernel rows span many orders of magnitude, and plain L-BFGS
+/// takes hundreds of steps to learn them.
+struct Curvature {
+    /// Leading eigenvectors of `XᵀX`, as columns.
+    directions: Array2<f64>,
+    /// What the inverse is along them, beyond what it is everywhere.
+    along: Array1<f64>,
+    elsewhere: f64,
+    bias: f64,
+    n_classes: usize,
+}
+
+impl Curvature {
+    fn new(rows: ArrayView2<'_, f64>, n_classes: usize, penalty: f64) -> Result<Self> {
+        let (n, share) = (rows.nrows() as f64, 1.0 / n_classes as f64);
+        let weight = share * (1.0 - share);
+        let top = Randomised::new(rows.ncols().min(DIRECTIONS)).products(1).run(&Normal(rows))?;
+        let inverse = |value: f64| n / (weight * value.max(0.0) + penalty);
+        let elsewhere = inverse(top.values.last().copied().unwrap_or(0.0));
+        let along = top.values.mapv(|value| inverse(value) - elsewhere);
+        Ok(Self { directions: top.vectors, along, elsewhere, bias: 1.0 / weight, n_classes })
+    }
+
+    fn divide(&self, vector: &mut [f64]) {
+        let width = self.directions.nrows();
+        let (weights, bias) = vector.split_at_mut(width * self.n_classes);
+        bias.iter_mut().for_each(|b| *b *= self.bias);
+        let Ok(mut weights) = ArrayViewMut2::from_shape((width, self.n_classes), weights) else { return };
+        let mut coordinates = matmul(self.directions.t(), weights.view());
+        coordinates.outer_iter_mut().zip(&self.along).for_each(|(mut row, &factor)| row.mapv_inplace(|v| v * factor));
+        weights.mapv_inplace(|v| v * self.elsewhere);
+        matmul_into(1.0, self.directions.view(), coordinates.view(), true, weights);
     }
 }
 
@@ -104,8 +145,12 @@ impl Fit<Classes> for Glm {
             }
             (loss + 0.5 * self.penalty * square) * scale
         };
+        // Where it cannot be had (squares overflow), the plain method is as good and slower.
+        let curvature = Curvature::new(rows.view(), n_classes, self.penalty).ok();
+        let precondition = curvature.as_ref().map(|curvature| |vector: &mut [f64]| curvature.divide(vector));
+        let precondition = precondition.as_ref().map(|divide| divide as &dyn Fn(&mut [f64]));
         let search = Minimise { tolerance: self.tolerance, max_iterations: self.max_iterations };
-        let mut found = search.run(vec![0.0; (width + 1) * n_classes], objective);
+        let mut found = search.run_preconditioned(vec![0.0; (width + 1) * n_classes], precondition, objective);
         let bias = Array1::from_vec(found.place.split_off(width * n_classes));
         let weights = Array2::from_shape_vec((width, n_classes), found.place)
             .map_err(|_| crate::error::setting("the weights", width, "their number does not fit"))?;

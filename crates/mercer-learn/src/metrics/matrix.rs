@@ -10,11 +10,10 @@
 //! angles between linear subspaces, Math. Comp. 27, 1973.
 
 use crate::error::{LearnError, Result, check_size};
+use crate::normal::Normal;
 use mercer_linalg::verify::frobenius;
-use mercer_linalg::{
-    Lanczos, LinearOperator, check_finite, matmul, matmul_into, symmetric_eigen, syrk, thin_qr, thin_svd,
-};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
+use mercer_linalg::{Lanczos, check_finite, matmul, matmul_into, symmetric_eigen, syrk, thin_qr, thin_svd};
+use ndarray::{Array1, Array2, ArrayView2};
 
 /// Below this side the singular values are all computed: cheaper than to iterate.
 const DENSE: usize = 256;
@@ -42,22 +41,9 @@ pub fn spectral_norm(a: ArrayView2<'_, f64>) -> Result<f64> {
     }
     // Scaled, so that squares neither overflow nor vanish.
     let scale = a.iter().fold(0_f64, |most, value| most.max(value.abs()));
-    let square = Lanczos::new(1).run(&Normal(a.mapv(|value| value / scale)))?.values[0];
+    let scaled = a.mapv(|value| value / scale);
+    let square = Lanczos::new(1).run(&Normal(scaled.view()))?.values[0];
     Ok(scale * square.max(0.0).sqrt())
-}
-
-/// `AᵀA`, by two products.
-struct Normal(Array2<f64>);
-
-impl LinearOperator<f64> for Normal {
-    fn dim(&self) -> usize {
-        self.0.ncols()
-    }
-
-    fn apply(&self, x: ArrayView1<'_, f64>, y: ArrayViewMut1<'_, f64>) {
-        let image = matmul(self.0.view(), x.insert_axis(Axis(1)));
-        matmul_into(1.0, self.0.t(), image.view(), false, y.insert_axis(Axis(1)));
-    }
 }
 
 /// The ends of a spectrum.

@@ -9,11 +9,14 @@ pub(crate) use origin::{Origin, read_matrix};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, PreprocessOptions};
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
 use crate::progress::Bar;
 use mercer::data::{self, Classes, Dataset, Existing, Labels, Source};
+use mercer::kernel::Recipe;
+use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::kernel::gram::Gram;
 use mercer::learn;
+use mercer::learn::process::tune;
 use ndarray::Array2;
 use report::FitReport;
 use settings::{Known, MachineName, Settings};
@@ -24,7 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   mercer fit ridge --gram gram.npy --labels targets.npy --alpha 0.1 -o machine
   mercer fit ridge --gram gram.zarr --labels targets.npy --alpha 0.01,0.1,1,10 -o machine     the best, by leave-one-out
-  mercer fit process --kernel 'rbf(lengthscale=2)' --data x.npy --labels y.npy -o machine
+  mercer fit process --kernel '1*rbf(lengthscale=2)' --tune --data x.npy --labels y.npy -o machine
   mercer fit svm --net model.onnx --kind trace --data train.npz:x --labels train.npz:y -o machine
   mercer fit glm --net model.onnx --kind ck --normalise --data train.npz:x --labels train.npz:y -o machine
   mercer fit glm --features phi.npy --labels y.npy --penalty 0.5 -o probe                     a linear probe
@@ -91,6 +94,13 @@ struct Training {
     /// How rows are made, if not by the user.
     origin: Option<(Origin, Vec<Dataset>)>,
     place: String,
+    tuned: Option<Tuning>,
+}
+
+/// What marginal likelihood has found.
+struct Tuning {
+    noise: f64,
+    note: String,
 }
 
 impl FitArguments {
@@ -110,7 +120,12 @@ impl FitArguments {
             false => learn::Samples::Features(training.matrix.view()),
         };
         let start = Instant::now();
-        let fitted = self.settings.fit(self.machine, &samples, &known, self.kernel.seed())?;
+        let settings = match &training.tuned {
+            Some(tuned) => self.settings.with_noise(tuned.noise),
+            None => self.settings.clone(),
+        };
+        let mut fitted = settings.fit(self.machine, &samples, &known, self.kernel.seed())?;
+        fitted.notes.extend(training.tuned.iter().map(|tuned| tuned.note.clone()));
         let seconds = start.elapsed().as_secs_f64();
         let report = FitReport::new(self.machine, &fitted, &samples, &known, &training.place, &self.out, seconds)?;
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
@@ -134,6 +149,11 @@ impl FitArguments {
             )),
             Some(("--data", _)) => self.compute(console),
             Some((flag, _)) => {
+                if self.settings.tune {
+                    return Err(Failure::new(format!(
+                        "--tune: {flag} has no parameters; it takes --kernel and --data"
+                    )));
+                }
                 if self.kernel.is_given() {
                     return Err(Failure::new(format!("{flag}: a kernel is computed for --data, not for matrices")));
                 }
@@ -144,7 +164,7 @@ impl FitArguments {
                     return Err(Failure::new(format!("--gram {place}: {rows} rows but {columns} columns"))
                         .hint("a machine is fitted on the kernel of the training samples with themselves"));
                 }
-                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, place })
+                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, place, tuned: None })
             }
         }
     }
@@ -161,7 +181,12 @@ impl FitArguments {
         let samples = source.samples("--data", &self.data, &options)?;
         let shapes = samples.shapes();
         source.check_shapes(&shapes, self.kernel.path())?;
-        let recipe = self.kernel.recipe(&source, false)?;
+        let mut recipe = self.kernel.recipe(&source, false)?;
+        let mut tuned = None;
+        if self.settings.tune {
+            let (found, tuning) = self.tune(&recipe, &samples)?;
+            (recipe, tuned) = (found, Some(tuning));
+        }
         let failed = |error| self.kernel.failure(error);
         let built = recipe.build::<f64>(source.network(), &shapes).map_err(failed)?;
         if built.kernel.per_sample() != 1 {
@@ -176,7 +201,30 @@ impl FitArguments {
         drop(bar);
         let matrix = origin::flat("the kernel", matrix)?;
         let origin = Origin::new(&self.kernel, &self.parameters, recipe, built.kernel.identity());
-        Ok(Training { matrix, is_gram: true, place: samples.places(), origin: Some((origin, samples.inputs)) })
+        let place = samples.places();
+        Ok(Training { matrix, is_gram: true, place, origin: Some((origin, samples.inputs)), tuned })
+    }
+
+    /// The formula with the parameters, and the noise, of largest marginal likelihood.
+    fn tune(&self, recipe: &Recipe, samples: &Samples) -> Result<(Recipe, Tuning), Failure> {
+        let (Recipe::Classic(formula), [input]) = (recipe, &samples.inputs[..]) else {
+            return Err(
+                Failure::new("--tune: this kernel has no parameters to tune").hint("--kernel 'rbf(lengthscale=1)'")
+            );
+        };
+        let wrong = |error: String| Failure::new(format!("--kernel {formula}: {error}"));
+        let expression: Expression = formula.parse().map_err(|error: ClassicError| wrong(error.to_string()))?;
+        let (n_samples, size) = (samples.n_samples, input.sample_shape().iter().product::<usize>());
+        let rows = input.read::<f64>()?.into_shape_with_order((n_samples, size));
+        let rows = rows.map_err(|error| wrong(error.to_string()))?;
+        let Known::Numbers(targets) = self.known(n_samples)? else {
+            return Err(Failure::new("--tune: --labels must be numbers"));
+        };
+        let (noise, centred) = (self.settings.noise(), self.settings.centred);
+        let found = tune(&expression, noise, rows.view(), targets.view(), centred, 2, self.kernel.seed())?;
+        let formula = found.kernel.to_string();
+        let note = format!("tuned: {formula}, noise {:.6} in {} evaluations", found.noise, found.evaluations);
+        Ok((Recipe::Classic(formula), Tuning { noise: found.noise, note }))
     }
 
     /// Classes for classifiers, numbers for regressions.

@@ -61,7 +61,7 @@ pub(crate) struct Settings {
 
     /// ridge, process: fit what the targets differ from their mean by
     #[arg(long)]
-    centred: bool,
+    pub(super) centred: bool,
 
     /// least-squares: leave out directions below this share of the largest [default: samples · 2.2e-16]
     #[arg(long, value_name = "SHARE")]
@@ -74,6 +74,10 @@ pub(crate) struct Settings {
     /// process: the variance of the noise [default: 0.1]
     #[arg(long, value_name = "VARIANCE")]
     noise: Option<f64>,
+
+    /// process: find the parameters of --kernel and the noise by marginal likelihood, from where they are
+    #[arg(long)]
+    pub(super) tune: bool,
 
     /// glm, logistic: the penalty, scikit-learn's 1/C [default: 1]
     #[arg(long, value_name = "NUMBER")]
@@ -118,13 +122,14 @@ impl Settings {
     /// A setting of another machine is refused instead of ignored.
     pub(crate) fn check(&self, machine: MachineName) -> Result<(), Failure> {
         use MachineName::{Flow, Glm, LeastSquares, Logistic, Neighbours, Process, Ridge, Sgd, Svm};
-        let given: [(&str, bool, &[MachineName]); 10] = [
+        let given: [(&str, bool, &[MachineName]); 11] = [
             ("--alpha", !self.alpha.is_empty(), &[Ridge, Sgd]),
             ("--rank", self.rank.is_some(), &[Ridge]),
             ("--centred", self.centred, &[Ridge, Process]),
             ("--cutoff", self.cutoff.is_some(), &[LeastSquares]),
             ("--time", self.time.is_some(), &[Flow]),
             ("--noise", self.noise.is_some(), &[Process]),
+            ("--tune", self.tune, &[Process]),
             ("--penalty", self.penalty.is_some(), &[Glm, Logistic]),
             ("--balanced", self.balanced, &[Glm]),
             ("--cost", self.cost.is_some(), &[Svm]),
@@ -147,6 +152,16 @@ impl Settings {
             return Err(Failure::new("--alpha: one, for conjugate gradients").hint("leave --rank out to try several"));
         }
         Ok(())
+    }
+
+    /// The variance of the noise, of a Gaussian process.
+    pub(super) fn noise(&self) -> f64 {
+        self.noise.unwrap_or(0.1)
+    }
+
+    /// With another noise.
+    pub(super) fn with_noise(&self, noise: f64) -> Self {
+        Self { noise: Some(noise), ..self.clone() }
     }
 
     /// Learns.
@@ -184,7 +199,7 @@ impl Settings {
                 Decomposition::new(samples)?.fit(&filter, targets.view())?.into()
             }
             MachineName::Process => {
-                let process = ProcessRegression::new(self.noise.unwrap_or(0.1))?;
+                let process = ProcessRegression::new(self.noise())?;
                 let process = if self.centred { process.centred() } else { process };
                 let found = process.fit(samples, targets)?;
                 notes.push(format!("log marginal likelihood {:.6}", found.log_likelihood()));
