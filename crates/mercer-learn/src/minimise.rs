@@ -5,6 +5,9 @@
 
 use std::collections::VecDeque;
 
+/// Multiplies a gradient with an approximate inverse of the curvature.
+pub(crate) type Precondition<'a> = &'a dyn Fn(&mut [f64]);
+
 /// Curvature pairs that are remembered.
 const MEMORY: usize = 10;
 /// Sufficient decrease and curvature of the line search.
@@ -61,7 +64,7 @@ impl Minimise {
     pub fn run_preconditioned(
         &self,
         start: Vec<f64>,
-        precondition: Option<&dyn Fn(&mut [f64])>,
+        precondition: Option<Precondition<'_>>,
         mut function: impl FnMut(&[f64], &mut [f64]) -> f64,
     ) -> Minimum {
         let mut point = Point { gradient: vec![0.0; start.len()], place: start, value: 0.0 };
@@ -134,7 +137,7 @@ struct Pair {
 }
 
 /// `−H·g` with the inverse Hessian of the memory.
-fn newton(memory: &VecDeque<Pair>, gradient: &[f64], precondition: Option<&dyn Fn(&mut [f64])>) -> Vec<f64> {
+fn newton(memory: &VecDeque<Pair>, gradient: &[f64], precondition: Option<Precondition<'_>>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let mut shares = Vec::with_capacity(memory.len());
     for pair in memory.iter().rev() {

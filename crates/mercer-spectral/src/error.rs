@@ -16,10 +16,10 @@ pub enum SpectralError {
     Algebra(#[from] mercer_linalg::Error),
     /// Data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(#[from] mercer_data::Error),
+    Data(Box<mercer_data::Error>),
     /// A network could not be built, trained, read or written.
     #[error(transparent)]
-    Network(#[from] mercer_net::NetError),
+    Network(Box<mercer_net::NetError>),
     /// Samples that do not have the shape the functions were made for.
     #[error("input {input} has {found} numbers for {samples} samples; samples of shape {expected:?} are needed")]
     Input {
@@ -76,6 +76,18 @@ impl SpectralError {
     /// A folder that cannot be read.
     pub(crate) fn folder(path: &Path, reason: impl Into<String>) -> Self {
         Self::Folder { place: path.display().to_string(), reason: reason.into() }
+    }
+}
+
+impl From<mercer_data::Error> for SpectralError {
+    fn from(error: mercer_data::Error) -> Self {
+        Self::Data(Box::new(error))
+    }
+}
+
+impl From<mercer_net::NetError> for SpectralError {
+    fn from(error: mercer_net::NetError) -> Self {
+        Self::Network(Box::new(error))
     }
 }
 

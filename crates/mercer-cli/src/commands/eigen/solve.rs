@@ -24,7 +24,7 @@ use std::time::Instant;
 /// What went wrong, in the words of the command line.
 pub(super) fn failure(error: SpectralError) -> Failure {
     match error {
-        SpectralError::Data(error) => error.into(),
+        SpectralError::Data(error) => (*error).into(),
         SpectralError::Cancelled | SpectralError::Kernel(KernelError::Cancelled) => Failure::interrupted("interrupted"),
         SpectralError::NoSpectrum { .. } => {
             Failure::new(error.to_string()).hint("is the kernel zero on these data, or the matrix negative?")
