@@ -43,9 +43,9 @@ fn main() -> Outcome {
 
     let gram = gram_matrix(&*kernel, &data, &progress)?;
     let top = top_eigen(gram.view(), 10)?;
-    let seconds = best(|| Ok(top_eigen(gram.view(), 10).map(drop)?))?;
+    let seconds = best(|| top_eigen(gram.view(), 10).map(drop).map_err(Into::into))?;
     line(&format!("top 10 of 4000 × 4000, Lanczos ({} products)", top.n_applications), seconds, Some(1.2));
-    let seconds = best(|| Ok(Randomised::new(10).run(&gram).map(drop)?))?;
+    let seconds = best(|| Randomised::new(10).run(&gram).map(drop).map_err(Into::into))?;
     line("top 10 of 4000 × 4000, randomised", seconds, None);
 
     for (measure, k, name, limit) in [

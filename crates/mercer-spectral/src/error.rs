@@ -10,7 +10,7 @@ use std::path::Path;
 pub enum SpectralError {
     /// A kernel could not be computed.
     #[error(transparent)]
-    Kernel(#[from] KernelError),
+    Kernel(Box<KernelError>),
     /// A decomposition failed, or its input cannot be used.
     #[error(transparent)]
     Algebra(#[from] mercer_linalg::Error),
@@ -79,6 +79,15 @@ impl SpectralError {
     }
 }
 
+impl From<KernelError> for SpectralError {
+    fn from(error: KernelError) -> Self {
+        match error {
+            KernelError::Cancelled => Self::Cancelled,
+            other => Self::Kernel(Box::new(other)),
+        }
+    }
+}
+
 impl From<mercer_data::Error> for SpectralError {
     fn from(error: mercer_data::Error) -> Self {
         Self::Data(Box::new(error))
@@ -93,7 +102,7 @@ impl From<mercer_net::NetError> for SpectralError {
 
 impl From<StoreError> for SpectralError {
     fn from(error: StoreError) -> Self {
-        Self::Kernel(error.into())
+        KernelError::from(error).into()
     }
 }
 
