@@ -61,9 +61,11 @@ fn main() -> Fallible<()> {
     folder.write("process_means", &posterior.means)?;
     folder.write("process_variances", &posterior.variances)?;
     folder.write("process_likelihood", &Array1::from_elem(1, process.log_likelihood()))?;
-    let one = targets.slice(ndarray::s![.., ..1]);
+    // With noise, so that the likelihood has its maximum inside.
+    let noisy = Array2::from_shape_fn((120, 1), |(i, _)| targets[(i, 0)] + 0.3 * (random.random::<f64>() - 0.5));
+    folder.write("tuned_targets", &noisy)?;
     let start: Expression = "1*rbf(lengthscale=1)".parse()?;
-    let tuned = tune(&start, 0.1, x.view(), one, false, 2, 0)?;
+    let tuned = tune(&start, 0.1, x.view(), noisy.view(), false, 2, 0)?;
     folder.write("tuned_likelihood", &Array1::from_elem(1, tuned.log_likelihood))?;
     let classifier = ProcessClassification.fit(&training, &two)?;
     folder.write("process_classes", &classifier.posterior_probabilities(&new, Array1::ones(40).view())?)?;

