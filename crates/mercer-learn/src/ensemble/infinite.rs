@@ -132,7 +132,7 @@ impl Ensemble {
                 let turned = self.flow.apply(&filter, tangent.t());
                 let across = matmul(prior.cross, turned.view());
                 let spread = matmul(turned.t(), matmul(self.prior.view(), turned.view()).view());
-                &prior.test + &spread - &across - &across.t()
+                &prior.test + &spread - &across - across.t()
             }
         };
         // Products of both orders differ in their last bits.
