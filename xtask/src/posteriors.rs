@@ -3,6 +3,10 @@
 //! On the two networks of `tests/golden/laplace`, with their prior: the covariance of the outputs at the test samples, and at the same
 //! samples five times as far from the origin, where the data say nothing. *Error* is the relative Frobenius difference from the full
 //! posterior's, *variance* the ratio of the summed variances; *with* and *without* the residual correction.
+//!
+//! Without it eigenfunctions give a lower bound of the variance: weights are confined to a subspace. With it what the data say about the rest of
+//! the prior is not heard, and the variance is rather too large. Where few functions carry the kernel (the classifier) the correction is
+//! nearly exact; where they do not (the regression, whose data determine most of its parameters) the truth lies in between.
 
 use crate::{Outcome, root};
 use mercer_data::{Dataset, Labels, Source};
@@ -104,12 +108,12 @@ pub(crate) fn tables(_: &[String]) -> Outcome {
         println!();
     }
     if !good {
-        println!("WRONG: the correction of eigenfunctions, whose residual is positive, made an error larger");
+        println!("WRONG: a subspace of the weights has more variance than all of them");
     }
     Ok(good)
 }
 
-/// A line of the table: means over seeds, without and with the correction; whether it made nothing worse out of distribution.
+/// A line of the table: means over seeds, without and with the correction; whether the variance without it is a lower bound.
 fn line(
     name: &str,
     full: &[Array3<f64>; 2],
@@ -126,5 +130,5 @@ fn line(
         }
     }
     println!();
-    Ok(mean(&corrected, 1, 0) <= mean(&plain, 1, 0) + 1e-9)
+    Ok((0..2).all(|place| mean(&plain, place, 1) <= 1.0 + 1e-9))
 }

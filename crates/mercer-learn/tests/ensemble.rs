@@ -103,8 +103,7 @@ fn the_linearised_network_follows_gradient_flow() {
     let targets = f0.mapv(|x| (5.0 * x).cos());
     let (n, time, rate) = (6, 7.0, 0.3);
     for kind in [Kind::Full, Kind::Pseudo] {
-        let gram =
-            Ntk::<f64>::new(&network, &[vec![3]], kind).and_then(|kernel| kernel.gram(&[flat], 9)).expect("a kernel");
+        let gram = Ntk::<f64>::new(&network, &[vec![3]], kind).expect("a kernel").gram(&[flat], 9).expect("a matrix");
         let per = if kind == Kind::Full { 2 } else { 1 };
         let gram = Array2::from_shape_vec((9 * per, 9 * per), gram).expect("square");
         let settings = FlowSettings { learning_rate: rate, regularisation: 0.0 };

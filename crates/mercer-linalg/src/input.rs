@@ -19,8 +19,14 @@ const SYMMETRY_SLACK: f64 = 1e3;
 /// assert!(matches!(check_finite("data", x.view()), Err(Error::NotFinite { row: 1, column: 0, .. })));
 /// ```
 pub fn check_finite<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
+    // With the grain of the memory: against it a large matrix takes ten times as long.
+    let along = if a.strides()[0].unsigned_abs() < a.strides()[1].unsigned_abs() { a.reversed_axes() } else { a };
+    // A fold without early exit, so that it vectorises.
+    let finite = |values: ArrayView1<'_, T>| values.iter().fold(true, |finite, v| finite & v.is_finite());
+    if along.axis_iter(Axis(0)).all(finite) {
+        return Ok(());
+    }
     for (row, values) in a.axis_iter(Axis(0)).enumerate() {
-        // A fold without early exit, so that it vectorises; the second pass runs for the broken row only.
         if !values.iter().fold(true, |finite, v| finite & v.is_finite()) {
             let (column, value) = values.iter().enumerate().find(|(_, v)| !v.is_finite()).map_or((0, 0.0), at);
             return Err(Error::NotFinite { routine, row, column, value });

@@ -17,7 +17,7 @@
 //! are neither (scales, embeddings) have a block of their own if they are small, a diagonal if they are not.
 
 use super::algebra::{add_gram, mirror, weighted};
-use super::source::{Chosen, Source};
+use super::source::{Batch, Chosen, Head, Source};
 use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_linalg::{Eigen, gemm, matmul, symmetric_eigen};
@@ -113,15 +113,23 @@ impl<T: Real> Blocks<T> {
         self.source.sample_numbers(&self.outer(true)) * (2 * size_of::<T>() + 2 * size_of::<f64>())
     }
 
-    pub(super) fn accumulate(&mut self, inputs: &[&[T]], samples: usize, roots: &Array3<f64>) -> Result<()> {
+    /// The last layer, if it is what the gradients are of.
+    pub(super) fn head(&self) -> Option<&Head<T>> {
+        match &self.source {
+            Source::Last(head) => Some(head),
+            Source::All(_) => None,
+        }
+    }
+
+    pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, roots: &Array3<f64>) -> Result<()> {
         let mut shards: Vec<Option<Factors<T>>> = Vec::new();
-        shards.resize_with(samples.div_ceil(self.source.grain()), || None);
+        shards.resize_with(batch.samples.div_ceil(self.source.grain()), || None);
         let places: Vec<&mut Option<Factors<T>>> = shards.iter_mut().collect();
-        self.source.sweep(inputs, samples, &self.outer(true), places, |place, factors| {
+        self.source.sweep(batch, &self.outer(true), places, |place, factors| {
             *place = Some(factors.clone());
             Ok(())
         })?;
-        self.samples += samples;
+        self.samples += batch.samples;
         self.blocks.par_iter_mut().for_each(|block| {
             let at = block.own.at;
             let own = shards.iter().flatten().filter_map(|shard| shard.parameters[at].as_ref());
@@ -177,14 +185,14 @@ impl<T: Real> Blocks<T> {
         self.curvatures().map(|h| h / (h + precision)).sum()
     }
 
-    pub(super) fn covariance(&self, inputs: &[&[T]], samples: usize, precision: f64) -> Result<Array3<f64>> {
+    pub(super) fn covariance(&self, batch: &Batch<'_, T>, precision: f64) -> Result<Array3<f64>> {
         let n_outputs = self.n_outputs();
         let variances: Vec<Array2<f64>> =
             self.blocks.iter().map(|block| block.curvature.mapv(|h| 1.0 / (h + precision))).collect();
-        let mut covariance = Array3::zeros((samples, n_outputs, n_outputs));
+        let mut covariance = Array3::zeros((batch.samples, n_outputs, n_outputs));
         let slots = covariance.as_slice_mut().expect("fresh");
         let places = slots.chunks_mut((self.source.grain() * n_outputs * n_outputs).max(1)).collect();
-        self.source.sweep(inputs, samples, &self.outer(false), places, |place: &mut [f64], factors| {
+        self.source.sweep(batch, &self.outer(false), places, |place: &mut [f64], factors| {
             for (block, variance) in self.blocks.iter().zip(&variances) {
                 if let Some(factor) = &factors.parameters[block.own.at] {
                     block.covariance(factor, variance, n_outputs, place);

@@ -16,11 +16,13 @@
 //! ```
 //!
 //! with the tangent kernel `κ` itself: `1/δ` is the prior variance, and the difference the part of the prior that the features miss.
-//! Exactly the projected processes that are known as fully independent training conditionals. Features of a sketch may be
-//! longer than what they stand for, so that the difference is not positive there; its negative part is cut off and counted.
+//! It is for eigenfunctions, whose difference is positive: without it their variance is a lower bound, with it rather too large, because what the data
+//! say about the missing part is not heard. A sketch misses nothing on average, `E ΨΨᵀ = κ`: there the difference is noise
+//! of both signs, whose negative part is cut off and counted, and the correction makes things worse (`cargo xtask posteriors`).
 
 use super::algebra::{add_gram, mirror, weighted, wide};
 use super::blocks::Blocks;
+use super::source::Batch;
 use crate::error::Result;
 use mercer_kernel::{FeatureMap, Real};
 use mercer_linalg::{Cholesky, cholesky, matmul, symmetric_eigen};
@@ -51,14 +53,14 @@ impl<T: Real> Dense<T> {
         self.map.n_features() * (size_of::<T>() + 2 * size_of::<f64>())
     }
 
-    fn features(&self, inputs: &[&[T]], samples: usize) -> Result<Vec<T>> {
-        let mut features = mercer_linalg::memory::zeros(samples * self.map.n_features());
-        self.map.features(inputs, samples, &mut features)?;
+    fn features(&self, batch: &Batch<'_, T>) -> Result<Vec<T>> {
+        let mut features = mercer_linalg::memory::zeros(batch.samples * self.map.n_features());
+        self.map.features(batch.inputs, batch.samples, &mut features)?;
         Ok(features)
     }
 
-    pub(super) fn accumulate(&mut self, inputs: &[&[T]], samples: usize, roots: &Array3<f64>) -> Result<()> {
-        let features = self.features(inputs, samples)?;
+    pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, roots: &Array3<f64>) -> Result<()> {
+        let features = self.features(batch)?;
         add_gram(&mut self.curvature, weighted(&features, roots).view());
         Ok(())
     }
@@ -95,18 +97,18 @@ impl<T: Real> Dense<T> {
     }
 
     /// The covariance, and for how many samples the residual had a negative part.
-    pub(super) fn covariance(&self, inputs: &[&[T]], samples: usize, precision: f64) -> Result<(Array3<f64>, usize)> {
+    pub(super) fn covariance(&self, batch: &Batch<'_, T>, precision: f64) -> Result<(Array3<f64>, usize)> {
         let (n_outputs, width) = (self.n_outputs, self.curvature.nrows());
-        let rows = wide(&self.features(inputs, samples)?, width);
+        let rows = wide(&self.features(batch)?, width);
         let solved = self.factor(precision)?.solve_lower(rows.t())?;
-        let mut covariance = Array3::zeros((samples, n_outputs, n_outputs));
+        let mut covariance = Array3::zeros((batch.samples, n_outputs, n_outputs));
         for (at, mut own) in covariance.axis_iter_mut(Axis(0)).enumerate() {
             let half = solved.slice(s![.., at * n_outputs..(at + 1) * n_outputs]);
             own.assign(&matmul(half.t(), half));
         }
         let Some(kernel) = &self.residual else { return Ok((covariance, 0)) };
         let mut clipped = 0;
-        let mut missing = kernel.covariance(inputs, samples, 1.0)?;
+        let mut missing = kernel.covariance(batch, 1.0)?;
         for (at, (mut own, mut missing)) in
             covariance.axis_iter_mut(Axis(0)).zip(missing.axis_iter_mut(Axis(0))).enumerate()
         {

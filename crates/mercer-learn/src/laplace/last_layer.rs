@@ -11,7 +11,7 @@
 //! takes `C²F²/2` multiplications for a sample, and `L⁻¹` is made once, `(CF)³/3`.
 
 use super::algebra::mirror;
-use super::source::Head;
+use super::source::{Batch, Head};
 use crate::error::Result;
 use crate::repair::{self, Repair};
 use mercer_kernel::Real;
@@ -49,25 +49,28 @@ impl<T: Real> LastFull<T> {
         head.width + head.layer.biases.len()
     }
 
+    pub(super) fn head(&self) -> &Head<T> {
+        &self.head
+    }
+
     pub(super) fn sample_bytes(&self) -> usize {
         Self::width(&self.head) * (size_of::<T>() + size_of::<f64>() * (1 + self.head.n_outputs))
     }
 
     /// `φ`: scaled features, then the scales of the biases.
-    fn features(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<f64>> {
+    fn features(&self, batch: &Batch<'_, T>) -> Array2<f64> {
         let (head, width) = (&self.head, Self::width(&self.head));
-        let features = head.features(inputs, samples)?;
-        let mut out = Array2::zeros((samples, width));
-        for (mut row, features) in out.outer_iter_mut().zip(features.chunks_exact(head.width.max(1))) {
+        let mut out = Array2::zeros((batch.samples, width));
+        for (mut row, features) in out.outer_iter_mut().zip(batch.features.chunks_exact(head.width.max(1))) {
             row.iter_mut().zip(features).for_each(|(x, feature)| *x = head.layer.scale * feature.wide());
             row.iter_mut().skip(head.width).zip(&head.layer.biases).for_each(|(x, (_, scale))| *x = *scale);
         }
-        Ok(out)
+        out
     }
 
     /// Adds some samples; `curvature` is `Λ`.
-    pub(super) fn accumulate(&mut self, inputs: &[&[T]], samples: usize, curvature: &Array3<f64>) -> Result<()> {
-        let features = self.features(inputs, samples)?;
+    pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, curvature: &Array3<f64>) {
+        let (features, samples) = (self.features(batch), batch.samples);
         let (width, n_outputs) = (features.ncols(), self.head.n_outputs);
         let side = self.curvature.ncols();
         let slots = self.curvature.as_slice_mut().expect("made row-major");
@@ -88,7 +91,6 @@ impl<T: Real> LastFull<T> {
             matmul_into(1.0, features.t(), weighted, true, strip.slice_mut(s![.., ..across]));
         });
         debug_assert_eq!(side, width * n_outputs);
-        Ok(())
     }
 
     pub(super) fn finish(&mut self) {
@@ -139,9 +141,9 @@ impl<T: Real> LastFull<T> {
         Ok(self.curvature.nrows() as f64 - precision * squares)
     }
 
-    pub(super) fn covariance(&self, inputs: &[&[T]], samples: usize, precision: f64) -> Result<Array3<f64>> {
+    pub(super) fn covariance(&self, batch: &Batch<'_, T>, precision: f64) -> Result<Array3<f64>> {
         let factor = self.factor(precision)?;
-        let features = self.features(inputs, samples)?;
+        let (features, samples) = (self.features(batch), batch.samples);
         let (n_outputs, width) = (self.head.n_outputs, features.ncols());
         let images: Vec<Array2<f64>> =
             factor.columns.par_iter().map(|column| matmul(features.view(), column.t())).collect();

@@ -8,7 +8,7 @@ use super::likelihood::check_labels;
 use super::needs::Needs;
 use super::predictive::Functional;
 use super::settings::{Settings, Structure};
-use super::source::{Head, Source};
+use super::source::{Batch, Head, Source};
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::repair::{self, Repair};
 use mercer_data::{Dataset, Labels};
@@ -180,13 +180,17 @@ impl<T: Real> Laplace<T> {
         for rows in self.blocks(total) {
             let inputs = read::<T>(data, rows.clone(), progress)?;
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
-            let outputs = self.outputs(&slices, rows.len()).map_err(|error| shifted(error, rows.start))?;
+            let forward = self.forward(&slices, rows.len()).map_err(|error| shifted(error, rows.start))?;
+            let (batch, outputs) = forward;
             let likelihood = self.settings.likelihood;
             self.log_likelihood += likelihood.log_likelihood(outputs.view(), labels, rows.start)?;
             let added = match &mut self.curvature {
-                Curvature::Blocks(blocks) => blocks.accumulate(&slices, rows.len(), &likelihood.roots(outputs.view())),
-                Curvature::Dense(dense) => dense.accumulate(&slices, rows.len(), &likelihood.roots(outputs.view())),
-                Curvature::Last(last) => last.accumulate(&slices, rows.len(), &likelihood.curvature(outputs.view())),
+                Curvature::Blocks(blocks) => blocks.accumulate(&batch, &likelihood.roots(outputs.view())),
+                Curvature::Dense(dense) => dense.accumulate(&batch, &likelihood.roots(outputs.view())),
+                Curvature::Last(last) => {
+                    last.accumulate(&batch, &likelihood.curvature(outputs.view()));
+                    Ok(())
+                }
             };
             added.map_err(|error| shifted(error, rows.start))?;
             self.n_samples += rows.len();
@@ -284,15 +288,13 @@ impl<T: Real> Laplace<T> {
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
             let block = || -> Result<_> {
                 let precision = self.prior_precision();
-                let outputs = self.outputs(&slices, rows.len())?;
-                Ok((
-                    outputs,
-                    match &self.curvature {
-                        Curvature::Blocks(blocks) => (blocks.covariance(&slices, rows.len(), precision)?, 0),
-                        Curvature::Dense(dense) => dense.covariance(&slices, rows.len(), precision)?,
-                        Curvature::Last(last) => (last.covariance(&slices, rows.len(), precision)?, 0),
-                    },
-                ))
+                let (batch, outputs) = self.forward(&slices, rows.len())?;
+                let covariance = match &self.curvature {
+                    Curvature::Blocks(blocks) => (blocks.covariance(&batch, precision)?, 0),
+                    Curvature::Dense(dense) => dense.covariance(&batch, precision)?,
+                    Curvature::Last(last) => (last.covariance(&batch, precision)?, 0),
+                };
+                Ok((outputs, covariance))
             };
             let (outputs, (covariance, clipped)) = block().map_err(|error| shifted(error, rows.start))?;
             functional.mean.slice_mut(s![rows.clone(), ..]).assign(&outputs);
@@ -303,10 +305,22 @@ impl<T: Real> Laplace<T> {
         Ok(functional)
     }
 
-    fn outputs(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<f64>> {
-        let mut outputs = vec![T::zero(); samples * self.n_outputs];
-        self.outputs.features(inputs, samples, &mut outputs)?;
-        Ok(super::algebra::wide(&outputs, self.n_outputs))
+    /// The outputs of some samples, and what a posterior of the last layer wants of the same pass.
+    fn forward<'a>(&self, inputs: &'a [&'a [T]], samples: usize) -> Result<(Batch<'a, T>, Array2<f64>)> {
+        let head = match &self.curvature {
+            Curvature::Blocks(blocks) => blocks.head(),
+            Curvature::Last(last) => Some(last.head()),
+            Curvature::Dense(_) => None,
+        };
+        let (features, outputs) = match head {
+            Some(head) => head.forward(inputs, samples)?,
+            None => {
+                let mut outputs = vec![T::zero(); samples * self.n_outputs];
+                self.outputs.features(inputs, samples, &mut outputs)?;
+                (Vec::new(), outputs)
+            }
+        };
+        Ok((Batch { inputs, samples, features }, super::algebra::wide(&outputs, self.n_outputs)))
     }
 
     /// Blocks of samples: of a size that depends on the network and the structure alone.

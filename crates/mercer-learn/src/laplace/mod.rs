@@ -24,6 +24,8 @@
 //!
 //! Reference values: laplace-torch 0.3, whose conventions these are (observation noise 1, no damping of the prior).
 
+#![allow(clippy::result_large_err, reason = "closures that passes call return the error of the crate of kernels")]
+
 mod algebra;
 mod blocks;
 mod dense;

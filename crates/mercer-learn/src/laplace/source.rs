@@ -13,6 +13,16 @@ use mercer_net::{NetError, Network};
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// Some samples, and what a forward pass made of them.
+#[derive(Debug)]
+pub(super) struct Batch<'a, T> {
+    /// Each input, `[samples, …]`.
+    pub(super) inputs: &'a [&'a [T]],
+    pub(super) samples: usize,
+    /// What enters the last layer, for posteriors of that layer.
+    pub(super) features: Vec<T>,
+}
+
 /// A source of per-sample gradients, in factors.
 #[derive(Debug)]
 pub(super) enum Source<T> {
@@ -81,17 +91,15 @@ impl<T: Real> Source<T> {
     /// As [`Gradients::sweep`].
     pub(super) fn sweep<P: Send>(
         &self,
-        inputs: &[&[T]],
-        samples: usize,
+        batch: &Batch<'_, T>,
         outer: &[bool],
         places: Vec<P>,
         each: impl Fn(P, &Factors<T>) -> Result<(), KernelError> + Sync,
     ) -> Result<()> {
         match self {
-            Self::All(gradients) => Ok(gradients.sweep(inputs, samples, outer, places, each)?),
+            Self::All(gradients) => Ok(gradients.sweep(batch.inputs, batch.samples, outer, places, each)?),
             Self::Last(head) => {
-                let features = head.features(inputs, samples)?;
-                let shards = features.par_chunks((LAST_GRAIN * head.width).max(1)).zip(places);
+                let shards = batch.features.par_chunks((LAST_GRAIN * head.width).max(1)).zip(places);
                 Ok(shards.try_for_each(|(shard, place)| each(place, &head.factors(shard)))?)
             }
         }
@@ -131,7 +139,7 @@ impl<T: Real> Head<T> {
         if numel(weight) != width * n_outputs || layer.biases.iter().any(|&(bias, _)| numel(bias) != n_outputs) {
             return Err(refused(label, "has another number of elements than its last layer's weight and bias").into());
         }
-        let activations = Activations::of_values(network, Arc::clone(graph), vec![layer.features])?;
+        let activations = Activations::of_values(network, Arc::clone(graph), vec![layer.features, output])?;
         let biases = layer.biases.iter().map(|&(bias, _)| name(bias)).collect();
         Ok(Self { activations, weight: name(weight), biases, layer, width, n_outputs })
     }
@@ -152,11 +160,17 @@ impl<T: Real> Head<T> {
         std::iter::once(weight).chain((1..).zip(&self.biases).map(bias)).collect()
     }
 
-    /// `z` of every sample.
-    pub(super) fn features(&self, inputs: &[&[T]], samples: usize) -> Result<Vec<T>> {
-        let mut features = memory::zeros(samples * self.width);
-        self.activations.features(inputs, samples, &mut features)?;
-        Ok(features)
+    /// `z` and the outputs of every sample, from one forward pass.
+    pub(super) fn forward(&self, inputs: &[&[T]], samples: usize) -> Result<(Vec<T>, Vec<T>)> {
+        let (width, n_outputs) = (self.width, self.n_outputs);
+        let mut both = memory::zeros(samples * (width + n_outputs));
+        self.activations.features(inputs, samples, &mut both)?;
+        let (mut features, mut outputs) = (memory::zeros(samples * width), memory::zeros(samples * n_outputs));
+        for (at, row) in both.chunks_exact(width + n_outputs).enumerate() {
+            features[at * width..(at + 1) * width].copy_from_slice(&row[..width]);
+            outputs[at * n_outputs..(at + 1) * n_outputs].copy_from_slice(&row[width..]);
+        }
+        Ok((features, outputs))
     }
 
     /// What the reverse passes would give.

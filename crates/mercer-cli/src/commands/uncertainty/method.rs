@@ -63,18 +63,18 @@ impl UncertaintyArguments {
     /// The settings that the options ask for.
     pub(super) fn settings(&self, likelihood: Likelihood) -> Result<Settings, Failure> {
         let options = &self.posterior;
-        let residual = !options.no_residual;
         let structure = match options.method {
             Method::Full => Structure::Full,
             Method::Diag => Structure::Diagonal,
             Method::Kron => Structure::Kronecker,
             Method::LastLayerFull => Structure::LastLayerFull,
             Method::LastLayerKron => Structure::LastLayerKronecker,
-            Method::Eigen => Structure::Features { residual },
+            Method::Eigen => Structure::Features { residual: options.residual.unwrap_or(true) },
             Method::Sketch => {
                 let parsed = sketch::parse(&options.sketch);
                 let (method, k) = parsed.map_err(|error| Failure::new(format!("--sketch: {error}")))?;
-                Structure::Sketch { method, k, seed: options.seed, residual }
+                // What a sketch misses is noise of both signs: to give back the positive part of it makes things worse.
+                Structure::Sketch { method, k, seed: options.seed, residual: options.residual.unwrap_or(false) }
             }
         };
         let prior_precision = match options.prior {

@@ -96,9 +96,9 @@ struct PosteriorOptions {
     #[arg(long, value_name = "M", default_value_t = 128)]
     landmarks: usize,
 
-    /// Leave out the variance that a sketch or eigenfunctions miss
-    #[arg(long)]
-    no_residual: bool,
+    /// Give back the variance that eigenfunctions or a sketch miss [default: true for eigen, false for sketch]
+    #[arg(long, value_name = "BOOL")]
+    residual: Option<bool>,
 
     /// The precision of the prior: a number, `evidence` or `validation`
     #[arg(long, value_name = "CHOICE", default_value = "evidence")]

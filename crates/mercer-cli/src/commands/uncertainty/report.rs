@@ -76,18 +76,19 @@ impl UncertaintyReport {
     pub(super) fn text(&self) -> String {
         let method = serde_json::to_value(self.method).ok();
         let method = method.as_ref().and_then(|value| value.as_str()).unwrap_or_default();
-        let (train, parameters) = (count(self.n_train, "sample"), grouped(self.needs.n_parameters));
+        let what = if matches!(self.method, Method::Sketch | Method::Eigen) { "feature" } else { "parameter" };
+        let (train, parameters) = (count(self.n_train, "sample"), count(self.needs.n_parameters, what));
         let (Some(precision), Some(evidence), Some(output)) = (self.prior_precision, self.log_evidence, &self.output)
         else {
             let side = grouped(self.needs.side);
             let largest =
                 if self.needs.side > 0 { format!(", largest matrix {side} × {side}") } else { String::new() };
             return format!(
-                "{method}: {parameters} parameters, {train}{largest}, {} at most; nothing was done\n",
+                "{method}: {parameters}, {train}{largest}, {} at most; nothing was done\n",
                 bytes(self.needs.bytes)
             );
         };
-        let mut text = format!("{method}: {parameters} parameters, {train}, {:.2} s\n", self.seconds);
+        let mut text = format!("{method}: {parameters}, {train}, {:.2} s\n", self.seconds);
         let _ = writeln!(text, "prior precision {precision:.4} ({}), log evidence {evidence:.2}\n", self.prior);
         text += &self.table();
         for repair in &self.repairs {
