@@ -165,6 +165,10 @@ impl KernelOptions {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let kind = self.kind();
         self.check_formula()?;
+        if self.source.file().is_some() && self.kind.is_none() {
+            return Err(Failure::new("--kind is missing: which kernel of the network?")
+                .hint("--kind trace, pseudo, ck, nngp, …; see --help"));
+        }
         self.random.check(kind)?;
         let tangent = matches!(kind, KernelKind::Tangent(_));
         let chosen = [
