@@ -12,10 +12,9 @@ const STEPS: usize = 200;
 
 /// Constructors of all cases.
 pub(super) fn all() -> Vec<fn() -> Case> {
-    vec![
-        || case("neuralef_10_mlp_1-32-32-1_n1024_b256_200_steps", Method::NeuralEf, false),
-        || case("neuralef_shared_mlp_1-32-32-10_n1024_b256_200_steps", Method::NeuralEf, true),
-    ]
+    vec![|| case("neuralef_10_mlp_1-32-32-1_n1024_b256_200_steps", Method::NeuralEf, false), || {
+        case("neuralef_shared_mlp_1-32-32-10_n1024_b256_200_steps", Method::NeuralEf, true)
+    }]
 }
 
 fn networks(shared: bool) -> Network {
