@@ -10,16 +10,16 @@ use std::path::Path;
 pub enum SpectralError {
     /// A kernel could not be computed.
     #[error(transparent)]
-    Kernel(#[from] KernelError),
+    Kernel(Box<KernelError>),
     /// A decomposition failed, or its input cannot be used.
     #[error(transparent)]
     Algebra(#[from] mercer_linalg::Error),
     /// Data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(#[from] mercer_data::Error),
+    Data(Box<mercer_data::Error>),
     /// A network could not be built, trained, read or written.
     #[error(transparent)]
-    Network(#[from] mercer_net::NetError),
+    Network(Box<mercer_net::NetError>),
     /// Samples that do not have the shape the functions were made for.
     #[error("input {input} has {found} numbers for {samples} samples; samples of shape {expected:?} are needed")]
     Input {
@@ -79,9 +79,30 @@ impl SpectralError {
     }
 }
 
+impl From<KernelError> for SpectralError {
+    fn from(error: KernelError) -> Self {
+        match error {
+            KernelError::Cancelled => Self::Cancelled,
+            other => Self::Kernel(Box::new(other)),
+        }
+    }
+}
+
+impl From<mercer_data::Error> for SpectralError {
+    fn from(error: mercer_data::Error) -> Self {
+        Self::Data(Box::new(error))
+    }
+}
+
+impl From<mercer_net::NetError> for SpectralError {
+    fn from(error: mercer_net::NetError) -> Self {
+        Self::Network(Box::new(error))
+    }
+}
+
 impl From<StoreError> for SpectralError {
     fn from(error: StoreError) -> Self {
-        Self::Kernel(error.into())
+        KernelError::from(error).into()
     }
 }
 

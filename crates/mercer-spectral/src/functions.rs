@@ -170,7 +170,8 @@ impl<T: Real> FeatureMap<T> for Eigenfunctions<T> {
 
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> mercer_kernel::Result<()> {
         let scaled = self.scaled(inputs, samples).map_err(|error| match error {
-            SpectralError::Kernel(error) => error,
+            SpectralError::Kernel(error) => *error,
+            SpectralError::Cancelled => KernelError::Cancelled,
             other => KernelError::Setting(other.to_string()),
         })?;
         out.iter_mut().zip(&scaled).for_each(|(to, &x)| *to = x);

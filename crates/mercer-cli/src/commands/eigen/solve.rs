@@ -11,7 +11,7 @@ use crate::progress::Bar;
 use mercer::data::{self, Dataset, Labels};
 use mercer::kernel::classic::Expression;
 use mercer::kernel::store::Store;
-use mercer::kernel::{Built, KernelError, NtkOperator, Real, Recipe};
+use mercer::kernel::{Built, NtkOperator, Real, Recipe};
 use mercer::spectral::{
     Comparison, Eigenfunctions, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError,
     Spectrum, exact, extend, gram_matrix, of_features, trace,
@@ -24,8 +24,8 @@ use std::time::Instant;
 /// What went wrong, in the words of the command line.
 pub(super) fn failure(error: SpectralError) -> Failure {
     match error {
-        SpectralError::Data(error) => error.into(),
-        SpectralError::Cancelled | SpectralError::Kernel(KernelError::Cancelled) => Failure::interrupted("interrupted"),
+        SpectralError::Data(error) => (*error).into(),
+        SpectralError::Cancelled => Failure::interrupted("interrupted"),
         SpectralError::NoSpectrum { .. } => {
             Failure::new(error.to_string()).hint("is the kernel zero on these data, or the matrix negative?")
         }
