@@ -3,17 +3,14 @@
 use crate::tools::{Fallible, Images, linear_probe};
 use crate::{Options, Outcome};
 use mercer_data::Existing;
-use mercer_data::random::stream;
-use mercer_linalg::{matmul, thin_qr};
 use mercer_net::arch::{Cnn, Layer};
 use mercer_net::progress::Silent;
 use mercer_net::train::{Decay, Schedule};
 use mercer_report::{Axis, Figure, Panel, Series};
+use mercer_spectral::Eigenfunctions;
 use mercer_spectral::learnt::{Augmentation, Learn, Learnt, Method, Nesting, Pairs, Settings, side_by_side};
 use mercer_spectral::retrieval::{Codes, Retrieval, retrieval};
 use ndarray::{Array2, s};
-use rand::RngExt;
-use rand_distr::StandardNormal;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -35,24 +32,25 @@ pub(crate) fn curves(options: &Options) -> Outcome {
     let mut map = Panel::new("Retrieval").x(Axis::log("length")).y(Axis::linear("mAP"));
     println!("\n| codes | measure | {} |", LENGTHS.map(|length| length.to_string()).join(" | "));
     println!("|---|---|{}|", LENGTHS.map(|_| "---:").join("|"));
-    for (name, method) in
-        [("ordered (NeuralEF)", Method::NeuralEf), ("low rank, no order", Method::Nested(Nesting::None))]
-    {
+    let methods = [
+        ("low rank", Method::Nested(Nesting::None)),
+        ("nested, joint", Method::Nested(Nesting::Joint)),
+        ("NeuralEF", Method::NeuralEf),
+    ];
+    for (name, method) in methods {
         let start = Instant::now();
         let found = learn(&train, method, steps, pairs, width, options.seed)?;
         let seconds = start.elapsed().as_secs_f64();
-        let eval = |images: &Images| -> Fallible<Array2<f32>> {
-            let functions = if method == Method::NeuralEf { &found.after[0] } else { &found.before[0] };
-            Ok(functions.eval_data(&images.data, &Silent::default())?)
+        let mut variants = Vec::new();
+        let mut add = |name: String, functions: &Eigenfunctions<f32>| -> Outcome {
+            let eval = |images: &Images| functions.eval_data(&images.data, &Silent::default());
+            variants.push((name, eval(&train)?, eval(&test)?));
+            Ok(())
         };
-        let (items, queries) = (eval(&train)?, eval(&test)?);
-        let mut variants = vec![(format!("{name}, {seconds:.0} s"), items.clone(), queries.clone())];
-        if method == Method::NeuralEf {
-            // The same functions, turned by a random rotation: they know the same, in no order.
-            let turn = rotation(items.ncols(), options.seed)?;
-            let turned = |x: &Array2<f32>| matmul(x.view(), turn.view());
-            variants.push(("ordered, turned at random".to_owned(), turned(&items), turned(&queries)));
-        }
+        add(format!("{name}, ordered by the finish ({seconds:.0} s)"), &found.after[0])?;
+        // Without nesting, the same functions before the finish know the same, in no order.
+        let order = if method == Method::Nested(Nesting::None) { "in no order" } else { "its own order" };
+        add(format!("{name}, {order}"), &found.before[0])?;
         for (name, items, queries) in variants {
             let lengths: Vec<usize> = LENGTHS.iter().copied().filter(|&length| length <= items.ncols()).collect();
             let looked_up = retrieval(
@@ -97,10 +95,4 @@ fn learn(train: &Images, method: Method, steps: usize, pairs: usize, width: usiz
     let mut draws = Pairs::augmented(&train.data, augmentation, pairs, seed)?;
     let settings = Settings::new(method).steps(steps).schedule(schedule);
     Ok(Learn::new(settings).run(side_by_side(&[network])?, &mut draws)?)
-}
-
-fn rotation(size: usize, seed: u64) -> Fallible<Array2<f32>> {
-    let mut random = stream(seed, "rotation");
-    let numbers = Array2::from_shape_simple_fn((size, size), || random.sample::<f32, _>(StandardNormal));
-    Ok(thin_qr(numbers.view())?.q)
 }

@@ -37,6 +37,18 @@ pub trait Coupling<T: Real>: Send {
         out: &mut [T],
     ) -> Result<()>;
 
+    /// As [`product`](Self::product), with the same kernel but sums in double precision: the finish divides by small variances,
+    /// which amplifies the rounding of products, though not that of the kernel itself.
+    fn product_wide(
+        &mut self,
+        kernel: usize,
+        rows: &[usize],
+        columns: &[usize],
+        v: &[f64],
+        width: usize,
+        out: &mut [f64],
+    ) -> Result<()>;
+
     /// The mean of `κ(x, x)` over all rows, or over a sample of them if that would be costly.
     fn mean_diagonal(&mut self, kernel: usize) -> Result<f64>;
 
@@ -82,6 +94,25 @@ impl<T: Real> Matrices<T> {
         let grams = grams.into_iter().map(|gram| gram.as_standard_layout().into_owned()).collect();
         Ok(Self { grams, per_sample, gathered: Vec::new() })
     }
+
+    /// Brings the part of these rows and columns together; returns its size.
+    fn gather(&mut self, kernel: usize, rows: &[usize], columns: &[usize]) -> [usize; 2] {
+        let (each, gram) = (self.per_sample, &self.grams[kernel]);
+        let (n, m) = (rows.len() * each, columns.len() * each);
+        self.gathered.resize(n * m, T::zero());
+        let lines = rows.iter().flat_map(|&row| row * each..(row + 1) * each);
+        for (line, to) in lines.zip(self.gathered.chunks_exact_mut(m.max(1))) {
+            let from = gram.row(line).to_slice().expect("matrices are kept row by row");
+            if each == 1 {
+                to.iter_mut().zip(columns).for_each(|(to, &column)| *to = from[column]);
+            } else {
+                for (to, &column) in to.chunks_exact_mut(each).zip(columns) {
+                    to.copy_from_slice(&from[column * each..(column + 1) * each]);
+                }
+            }
+        }
+        [n, m]
+    }
 }
 
 impl<T: Real> Coupling<T> for Matrices<T> {
@@ -106,21 +137,22 @@ impl<T: Real> Coupling<T> for Matrices<T> {
         width: usize,
         out: &mut [T],
     ) -> Result<()> {
-        let (each, gram) = (self.per_sample, &self.grams[kernel]);
-        let (n, m) = (rows.len() * each, columns.len() * each);
-        self.gathered.resize(n * m, T::zero());
-        let lines = rows.iter().flat_map(|&row| row * each..(row + 1) * each);
-        for (line, to) in lines.zip(self.gathered.chunks_exact_mut(m.max(1))) {
-            let from = gram.row(line).to_slice().expect("matrices are kept row by row");
-            if each == 1 {
-                to.iter_mut().zip(columns).for_each(|(to, &column)| *to = from[column]);
-            } else {
-                for (to, &column) in to.chunks_exact_mut(each).zip(columns) {
-                    to.copy_from_slice(&from[column * each..(column + 1) * each]);
-                }
-            }
-        }
+        let [n, m] = self.gather(kernel, rows, columns);
         gemm([n, width, m], (&self.gathered, m, 1), (v, width, 1), false, out);
+        Ok(())
+    }
+
+    fn product_wide(
+        &mut self,
+        kernel: usize,
+        rows: &[usize],
+        columns: &[usize],
+        v: &[f64],
+        width: usize,
+        out: &mut [f64],
+    ) -> Result<()> {
+        let [n, m] = self.gather(kernel, rows, columns);
+        gemm([n, width, m], (&widened(&self.gathered), m, 1), (v, width, 1), false, out);
         Ok(())
     }
 
@@ -170,6 +202,19 @@ fn gather<T: Copy>(from: ArrayView2<'_, T>, each: usize, samples: &[usize], to: 
     }
 }
 
+impl<T: Real> FeatureRows<T> {
+    /// Brings the features of these rows and columns together.
+    fn gather_both(&mut self, kernel: usize, rows: &[usize], columns: &[usize]) -> (&[T], &[T]) {
+        let (each, features) = (self.per_sample, self.features[kernel].view());
+        gather(features, each, columns, &mut self.right);
+        if rows == columns {
+            return (&self.right, &self.right);
+        }
+        gather(features, each, rows, &mut self.left);
+        (&self.left, &self.right)
+    }
+}
+
 impl<T: Real> Coupling<T> for FeatureRows<T> {
     fn n_samples(&self) -> usize {
         self.features[0].nrows() / self.per_sample
@@ -188,18 +233,30 @@ impl<T: Real> Coupling<T> for FeatureRows<T> {
         width: usize,
         out: &mut [T],
     ) -> Result<()> {
-        let (each, features) = (self.per_sample, self.features[kernel].view());
-        let size = features.ncols();
-        gather(features, each, columns, &mut self.right);
-        self.small.resize(size * width, T::zero());
-        gemm([size, width, columns.len() * each], (&self.right, 1, size), (v, width, 1), false, &mut self.small);
-        let left = if rows == columns {
-            &self.right
-        } else {
-            gather(features, each, rows, &mut self.left);
-            &self.left
-        };
-        gemm([rows.len() * each, width, size], (left, size, 1), (&self.small, width, 1), false, out);
+        let (each, size) = (self.per_sample, self.features[kernel].ncols());
+        let mut small = std::mem::take(&mut self.small);
+        small.resize(size * width, T::zero());
+        let (left, right) = self.gather_both(kernel, rows, columns);
+        gemm([size, width, columns.len() * each], (right, 1, size), (v, width, 1), false, &mut small);
+        gemm([rows.len() * each, width, size], (left, size, 1), (&small, width, 1), false, out);
+        self.small = small;
+        Ok(())
+    }
+
+    fn product_wide(
+        &mut self,
+        kernel: usize,
+        rows: &[usize],
+        columns: &[usize],
+        v: &[f64],
+        width: usize,
+        out: &mut [f64],
+    ) -> Result<()> {
+        let (each, size) = (self.per_sample, self.features[kernel].ncols());
+        let mut small = vec![0.0; size * width];
+        let (left, right) = self.gather_both(kernel, rows, columns);
+        gemm([size, width, columns.len() * each], (&widened(right), 1, size), (v, width, 1), false, &mut small);
+        gemm([rows.len() * each, width, size], (&widened(left), size, 1), (&small, width, 1), false, out);
         Ok(())
     }
 
@@ -238,6 +295,24 @@ impl<'a, T: Real> PerBatch<'a, T> {
         let inputs: Vec<&[T]> = arrays.iter().map(|array| array.as_slice().unwrap_or(&[])).collect();
         Ok(self.kernel.prepare(&inputs, samples.len())?)
     }
+
+    /// Computes the parts of the kernel between rows and columns; returns how many there are, and their size.
+    fn contract(&mut self, rows: &[usize], columns: &[usize]) -> Result<[usize; 3]> {
+        let right = self.prepare(columns)?;
+        let left = if rows == columns { None } else { Some(self.prepare(rows)?) };
+        let each = self.kernel.per_sample();
+        let (n, m) = (rows.len() * each, columns.len() * each);
+        // What stands beside the parts is no summand.
+        let parts = self.kernel.parts().len();
+        self.tile.resize((parts + self.kernel.beside().len()) * n * m, T::zero());
+        self.kernel.contract(left.as_ref().unwrap_or(&right), &right, &mut self.tile);
+        Ok([parts, n, m])
+    }
+}
+
+/// Numbers in double precision.
+fn widened<T: Real>(numbers: &[T]) -> Vec<f64> {
+    numbers.iter().map(|x| x.wide()).collect()
 }
 
 /// Samples whose diagonal is looked at.
@@ -261,16 +336,26 @@ impl<T: Real> Coupling<T> for PerBatch<'_, T> {
         width: usize,
         out: &mut [T],
     ) -> Result<()> {
-        let right = self.prepare(columns)?;
-        let left = if rows == columns { None } else { Some(self.prepare(rows)?) };
-        let each = self.kernel.per_sample();
-        let (n, m) = (rows.len() * each, columns.len() * each);
-        // What stands beside the parts is no summand.
-        let parts = self.kernel.parts().len();
-        self.tile.resize((parts + self.kernel.beside().len()) * n * m, T::zero());
-        self.kernel.contract(left.as_ref().unwrap_or(&right), &right, &mut self.tile);
+        let [parts, n, m] = self.contract(rows, columns)?;
         for part in 0..parts {
             gemm([n, width, m], (&self.tile[part * n * m..], m, 1), (v, width, 1), part > 0, out);
+        }
+        Ok(())
+    }
+
+    fn product_wide(
+        &mut self,
+        _: usize,
+        rows: &[usize],
+        columns: &[usize],
+        v: &[f64],
+        width: usize,
+        out: &mut [f64],
+    ) -> Result<()> {
+        let [parts, n, m] = self.contract(rows, columns)?;
+        for part in 0..parts {
+            let tile = widened(&self.tile[part * n * m..(part + 1) * n * m]);
+            gemm([n, width, m], (&tile, m, 1), (v, width, 1), part > 0, out);
         }
         Ok(())
     }

@@ -233,18 +233,18 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
             .map(|kernel| {
                 let parts: Vec<ArrayView2<'_, T>> = values.iter().map(|each| each[kernel].view()).collect();
                 let all = ndarray::concatenate(Axis(0), &parts).map_err(|e| SpectralError::Setting(e.to_string()))?;
-                let all = all.as_standard_layout().into_owned();
+                let all = all.mapv(mercer_linalg::Scalar::wide).as_standard_layout().into_owned();
                 let (rows, k) = all.dim();
                 let mut image = Array2::<f64>::zeros((rows, k));
                 let mut out = Vec::new();
                 for (left, mut sum) in samples.chunks(BLOCK).zip(image.axis_chunks_iter_mut(Axis(0), BLOCK * each)) {
-                    out.resize(sum.len(), T::zero());
+                    out.resize(sum.len(), 0.0);
                     for (right, v) in samples.chunks(BLOCK).zip(all.axis_chunks_iter(Axis(0), BLOCK * each)) {
-                        self.coupling.product(kernel, left, right, v.as_slice().unwrap_or(&[]), k, &mut out)?;
-                        sum.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x.wide());
+                        self.coupling.product_wide(kernel, left, right, v.as_slice().unwrap_or(&[]), k, &mut out)?;
+                        sum.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x);
                     }
                 }
-                Ok(Moments::new(all.mapv(mercer_linalg::Scalar::wide), image.view()))
+                Ok(Moments::new(all, image.view()))
             })
             .collect()
     }

@@ -48,7 +48,9 @@ pub(super) fn rayleigh_ritz(moments: &Moments, precision: f64) -> Result<Ritz> {
     let whitening = &variance.vectors.slice(s![.., ..rank]) * &roots.insert_axis(Axis(0));
     let inner = matmul(matmul(whitening.t(), scaled(&moments.kernel).view()).view(), whitening.view());
     let eigen = symmetric_eigen(((&inner + &inner.t()) * 0.5).view())?;
-    let floor = 8.0 * (rows as f64).sqrt() * precision * eigen.values.first().copied().unwrap_or(0.0).abs();
+    // The rounding of the kernel is that of a matrix; that of the moments is divided by the smallest variance that was kept.
+    let rounding = (rows as f64).sqrt() * precision + f64::EPSILON * largest / variance.values[rank - 1];
+    let floor = 8.0 * rounding * eigen.values.first().copied().unwrap_or(0.0).abs();
     let found = eigen.values.iter().take_while(|&&value| value > floor).count();
     if found == 0 {
         return Err(SpectralError::NoSpectrum { rows, largest: eigen.values.first().copied().unwrap_or(0.0) });
