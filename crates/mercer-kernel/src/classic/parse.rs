@@ -1,9 +1,11 @@
 //! The textual form: `rbf(lengthscale=1.5) + 0.1*linear()`.
 //!
-//!     sum     = product { "+" product }
-//!     product = factor { "*" factor }
-//!     factor  = number | name [ "(" [ setting { "," setting } ] ")" ] | "(" sum ")"
-//!     setting = name "=" ( number | "[" number { "," number } "]" )
+//! ```text
+//! sum     = product { "+" product }
+//! product = factor { "*" factor }
+//! factor  = number | name [ "(" [ setting { "," setting } ] ")" ] | "(" sum ")"
+//! setting = name "=" ( number | "[" number { "," number } "]" )
+//! ```
 //!
 //! Depth and size are limited, so that no text can exhaust the stack or a planner.
 
