@@ -3,8 +3,8 @@
 //! Decompositions work on `s·A` with `s = 4^e` chosen such that the largest entry is near one. Squares then neither
 //! overflow nor vanish, and undoing the scaling is exact, also for a Cholesky factor (`√s = 2^e`).
 
-use crate::{Error, Result, Scalar};
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, ShapeBuilder, Zip, s};
+use crate::{Error, Result, Scalar, memory};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2, ShapeBuilder};
 use std::ops::Range;
 
 /// How far, in units of rounding of the largest entry, mirror images may differ: the noise of a product `A·Aᵀ` over some
@@ -61,13 +61,21 @@ pub fn check_symmetric<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -
     check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
     check_finite(routine, a)?;
     let tolerance = T::of(SYMMETRY_SLACK) * T::epsilon() * largest(a);
+    let (along, mut differ) = (row_major(a), false);
+    let values = along.as_slice().unwrap_or(&[]);
     for tile in Tile::all(a.nrows()).filter(|tile| tile.rows.start >= tile.columns.start) {
-        let differ = |unequal, x: &T, y: &T| unequal | ((*x - *y).abs() > tolerance);
-        if Zip::from(tile.of(a)).and(tile.mirror_of(a)).fold(false, differ) {
-            return Err(first_asymmetry(routine, a, tolerance));
-        }
+        tile.each_row(values, a.nrows(), |_, row, mirror| {
+            let pairs = row.iter().zip(mirror);
+            differ |= pairs.fold(false, |differ, (&x, &y)| differ | ((x - y).abs() > tolerance));
+        });
     }
-    Ok(())
+    if differ { Err(first_asymmetry(routine, a, tolerance)) } else { Ok(()) }
+}
+
+/// The matrix or its transpose, whichever lies row by row in memory; a copy if neither does.
+fn row_major<T: Scalar>(a: ArrayView2<'_, T>) -> CowArray<'_, T, Ix2> {
+    let along = if a.is_standard_layout() { a } else { a.reversed_axes() };
+    if along.is_standard_layout() { along.into() } else { along.as_standard_layout().into_owned().into() }
 }
 
 /// The slow search, once it is known that there is something to find.
@@ -94,12 +102,18 @@ impl Tile {
         ranges().flat_map(move |rows| ranges().map(move |columns| Self { rows: rows.clone(), columns }))
     }
 
-    fn of<'a, T>(&self, a: ArrayView2<'a, T>) -> ArrayView2<'a, T> {
-        a.slice_move(s![self.rows.clone(), self.columns.clone()])
-    }
-
-    fn mirror_of<'a, T>(&self, a: ArrayView2<'a, T>) -> ArrayView2<'a, T> {
-        a.slice_move(s![self.columns.clone(), self.rows.clone()]).reversed_axes()
+    /// Calls `body(at, row, mirror)` for every row of the block of a matrix that lies row by row: where it begins, its numbers
+    /// and their mirror images, which are turned in a buffer first.
+    fn each_row<T: Scalar>(&self, a: &[T], n: usize, mut body: impl FnMut(usize, &[T], &[T])) {
+        let mut turned = [[T::zero(); Self::SIZE]; Self::SIZE];
+        for (j, column) in self.columns.clone().enumerate() {
+            let images = &a[column * n..][self.rows.clone()];
+            turned.iter_mut().zip(images).for_each(|(row, &image)| row[j] = image);
+        }
+        for (row, mirror) in self.rows.clone().zip(&turned) {
+            let at = row * n + self.columns.start;
+            body(at, &a[at..][..self.columns.len()], &mirror[..self.columns.len()]);
+        }
     }
 }
 
@@ -116,11 +130,17 @@ pub(crate) fn symmetric_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_,
     check_symmetric(routine, a)?;
     let factor = scale_factor(largest(a));
     let half = factor * T::of(0.5);
-    let mut matrix = Array2::zeros(a.dim().f());
-    for tile in Tile::all(a.nrows()) {
-        let copy = matrix.slice_mut(s![tile.rows.clone(), tile.columns.clone()]);
-        Zip::from(copy).and(tile.of(a)).and(tile.mirror_of(a)).for_each(|mean, &x, &y| *mean = half * x + half * y);
+    let along = row_major(a);
+    let (values, n) = (along.as_slice().unwrap_or(&[]), a.nrows());
+    let mut means = memory::zeros(n * n);
+    for tile in Tile::all(n) {
+        tile.each_row(values, n, |at, row, mirror| {
+            let pairs = row.iter().zip(mirror);
+            means[at..][..row.len()].iter_mut().zip(pairs).for_each(|(mean, (&x, &y))| *mean = half * x + half * y);
+        });
     }
+    // Symmetric to the last bit, so rows are columns.
+    let matrix = Array2::from_shape_vec((n, n).f(), means).expect("n² numbers");
     Ok(Scaled { matrix, factor })
 }
 
@@ -134,7 +154,19 @@ pub(crate) fn scaled_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>
 }
 
 fn largest<T: Scalar>(a: ArrayView2<'_, T>) -> T {
-    a.iter().fold(T::zero(), |most, v| if v.abs() > most { v.abs() } else { most })
+    const LANES: usize = 16;
+    let larger = |most: T, v: T| if v > most { v } else { most };
+    let Some(values) = a.as_slice_memory_order() else {
+        return a.iter().fold(T::zero(), |most, v| larger(most, v.abs()));
+    };
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut most = [T::zero(); LANES];
+    for chunk in chunks {
+        for lane in 0..LANES {
+            most[lane] = larger(most[lane], chunk[lane].abs());
+        }
+    }
+    rest.iter().map(|v| v.abs()).chain(most).fold(T::zero(), larger)
 }
 
 /// The power of four that brings `largest` into `[1, 4)`, as far as the exponents of `T` reach.

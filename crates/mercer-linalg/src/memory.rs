@@ -29,7 +29,7 @@ pub fn advise_spare<T: Scalar>(buffer: &mut Vec<T>) {
 /// Tells the allocator of a whole program to hand out memory on huge pages; the first call of a program's `main`.
 ///
 /// A kernel of a thousand samples takes a tenth of a second, and ten thousand small pages touched for the first time a tenth
-/// of that. One heap for all threads grows in large steps; its first [`HEAP`] bytes are on huge pages, and only what is
+/// of that. One heap for all threads grows in large steps; its first 256 MiB are on huge pages, and only what is
 /// touched counts. Does nothing where the C library is not GNU's.
 pub fn prefer_huge_pages() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

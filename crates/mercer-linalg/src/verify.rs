@@ -48,7 +48,9 @@ impl Depth {
 
 /// The Frobenius norm, with an `f64` sum.
 pub fn frobenius<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
-    a.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt()
+    // With the grain of the memory.
+    let along = if a.strides()[0].unsigned_abs() < a.strides()[1].unsigned_abs() { a.reversed_axes() } else { a };
+    along.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt()
 }
 
 /// The test ratio of `QᵀQ = I`.
