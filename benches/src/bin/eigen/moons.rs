@@ -2,7 +2,7 @@
 
 use crate::tools::{Fallible, linear_probe};
 use crate::{Options, Outcome};
-use mercer_data::{Classes, Dataset, Existing, shuffled, synthetic};
+use mercer_data::{Dataset, Existing, shuffled, synthetic};
 use mercer_kernel::MonteCarlo;
 use mercer_kernel::infinite::{Of, Rule};
 use mercer_net::arch::{Activation, Mlp};
@@ -21,7 +21,7 @@ pub(crate) fn projections(options: &Options) -> Outcome {
         "| data | kernel | seconds: kernel, training | linear classifier on x | on 3 ψ | cosines with the exact ones |"
     );
     println!("|---|---|---:|---:|---:|---|");
-    let sets: [(&str, (Array2<f64>, Classes), Activation); 2] = [
+    let sets = [
         ("two moons", synthetic::two_moons(samples, 0.1, options.seed)?, Activation::Relu),
         ("circles", synthetic::circles(samples, 0.5, 0.05, options.seed)?, Activation::Erf),
     ];

@@ -11,6 +11,9 @@ use mercer_linalg::gemm;
 use mercer_net::run::Weights;
 use ndarray::Array2;
 
+/// Writes the product of the kernel with a matrix.
+pub(super) type Product<'a, T> = dyn FnMut(&[T], &mut [T]) -> Result<()> + 'a;
+
 /// The outputs of one batch, and the kernel between its rows.
 pub(super) struct Rows<'a, T> {
     /// `U`, row-major.
@@ -20,7 +23,7 @@ pub(super) struct Rows<'a, T> {
     /// `k`.
     pub(super) functions: usize,
     /// Writes `K·V` for any `V` (`n × k`).
-    pub(super) product: &'a mut dyn FnMut(&[T], &mut [T]) -> Result<()>,
+    pub(super) product: &'a mut Product<'a, T>,
 }
 
 /// One pass over the networks for what an objective needs beside the gradient of a loss.

@@ -122,8 +122,8 @@ impl<T: Real> Objective<T> for Spin<T> {
                 let fresh = passes.reverse(weights, &self.row);
                 let row = &mut self.jacobian[at * size..(at + 1) * size];
                 let (keep, new) = (T::of(keep), T::of(1.0 - keep));
-                let ranges = if separate { owners } else { &[0..size][..] };
-                for (j, range) in columns.zip(if separate { &ranges[i..] } else { ranges }) {
+                for j in columns {
+                    let range = owners.get(j).cloned().unwrap_or(0..size);
                     let share = T::of(self.covariance_cotangent[(i, j)]);
                     let parts = row[range.clone()].iter_mut().zip(&fresh[range.clone()]);
                     let parts = parts.zip(&mut gradient[range.clone()]);
