@@ -11,8 +11,8 @@ use mercer_linalg::gemm;
 use mercer_net::run::Weights;
 use ndarray::Array2;
 
-/// Writes a product with a matrix.
-pub(super) type Product<'a, T> = &'a mut dyn FnMut(&[T], &mut [T]) -> Result<()>;
+/// Writes the product of the kernel with a matrix.
+pub(super) type Product<'a, T> = dyn FnMut(&[T], &mut [T]) -> Result<()> + 'a;
 
 /// The outputs of one batch, and the kernel between its rows.
 pub(super) struct Rows<'a, T> {
@@ -23,7 +23,7 @@ pub(super) struct Rows<'a, T> {
     /// `k`.
     pub(super) functions: usize,
     /// Writes `K·V` for any `V` (`n × k`).
-    pub(super) product: Product<'a, T>,
+    pub(super) product: &'a mut Product<'a, T>,
 }
 
 /// One pass over the networks for what an objective needs beside the gradient of a loss.

@@ -122,9 +122,8 @@ impl<T: Real> Objective<T> for Spin<T> {
                 let fresh = passes.reverse(weights, &self.row);
                 let row = &mut self.jacobian[at * size..(at + 1) * size];
                 let (keep, new) = (T::of(keep), T::of(1.0 - keep));
-                let all = 0..size;
-                let ranges = if separate { &owners[i..] } else { std::slice::from_ref(&all) };
-                for (j, range) in columns.zip(ranges) {
+                for j in columns {
+                    let range = owners.get(j).cloned().unwrap_or(0..size);
                     let share = T::of(self.covariance_cotangent[(i, j)]);
                     let parts = row[range.clone()].iter_mut().zip(&fresh[range.clone()]);
                     let parts = parts.zip(&mut gradient[range.clone()]);
