@@ -15,6 +15,9 @@ const ROUNDING: f64 = 1e-14;
 /// Evaluations per line search.
 const TRIES: usize = 25;
 
+/// Replaces a vector by its product with an approximation of the inverse Hessian.
+pub type Precondition<'a> = &'a dyn Fn(&mut [f64]);
+
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Minimise {
@@ -57,11 +60,11 @@ impl Minimise {
         self.run_preconditioned(start, None, function)
     }
 
-    /// The same, with something that replaces a vector by its product with an approximation of the inverse Hessian.
+    /// The same, with an approximation of the inverse Hessian.
     pub fn run_preconditioned(
         &self,
         start: Vec<f64>,
-        precondition: Option<&dyn Fn(&mut [f64])>,
+        precondition: Option<Precondition<'_>>,
         mut function: impl FnMut(&[f64], &mut [f64]) -> f64,
     ) -> Minimum {
         let mut point = Point { gradient: vec![0.0; start.len()], place: start, value: 0.0 };
@@ -134,7 +137,7 @@ struct Pair {
 }
 
 /// `−H·g` with the inverse Hessian of the memory.
-fn newton(memory: &VecDeque<Pair>, gradient: &[f64], precondition: Option<&dyn Fn(&mut [f64])>) -> Vec<f64> {
+fn newton(memory: &VecDeque<Pair>, gradient: &[f64], precondition: Option<Precondition<'_>>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let mut shares = Vec::with_capacity(memory.len());
     for pair in memory.iter().rev() {
