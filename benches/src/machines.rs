@@ -38,8 +38,8 @@ fn ridge() -> Case {
 fn glm() -> Case {
     let (n, d, n_classes) = (2000, 16, 10);
     let x = rows(n, d);
-    let gram = "rbf(lengthscale=2)".parse::<Expression>().map(|kernel| kernel.gram(x.view()));
-    let gram = gram.expect("a kernel").expect("a matrix");
+    let kernel: Expression = "rbf(lengthscale=2)".parse().expect("a kernel");
+    let gram = kernel.gram(x.view()).expect("a matrix");
     let class = |i: usize| ((x[(i, 0)] + 1.0) / 2.0 * n_classes as f64) as usize % n_classes;
     let labels = Classes::new((0..n).map(class).collect(), n_classes).expect("classes");
     let run = move || {

@@ -28,7 +28,7 @@ pub use classes::ClassSet;
 pub use error::{LearnError, Result};
 pub use linear::{Linear, LinearClassifier, Link, Solved};
 pub use machine::Machine;
-pub use minimise::{Minimise, Minimum};
+pub use minimise::{Minimise, Minimum, Precondition};
 pub use repair::Repair;
 pub use samples::{Basis, Samples};
 pub use softmax::{log_softmax, softmax};

@@ -18,6 +18,9 @@ const ROUNDING: f64 = 1e-14;
 /// Evaluations per line search.
 const TRIES: usize = 25;
 
+/// Replaces a vector by its product with an approximation of the inverse Hessian.
+pub type Precondition<'a> = &'a dyn Fn(&mut [f64]);
+
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Minimise {
@@ -60,7 +63,7 @@ impl Minimise {
         self.run_preconditioned(start, None, function)
     }
 
-    /// The same, with something that replaces a vector by its product with an approximation of the inverse Hessian.
+    /// The same, with an approximation of the inverse Hessian.
     pub fn run_preconditioned(
         &self,
         start: Vec<f64>,
