@@ -5,9 +5,6 @@
 
 use std::collections::VecDeque;
 
-/// Multiplies a gradient with an approximate inverse of the curvature.
-pub(crate) type Precondition<'a> = &'a dyn Fn(&mut [f64]);
-
 /// Curvature pairs that are remembered.
 const MEMORY: usize = 10;
 /// Sufficient decrease and curvature of the line search.
