@@ -14,8 +14,9 @@ use crate::samples;
 use mercer_data::{Dataset, random};
 use mercer_kernel::gram::default_memory;
 use mercer_kernel::{Block, Kernel, Real};
+use mercer_linalg::PivotedCholesky;
 use mercer_net::progress::Progress;
-use ndarray::{Array1, Array2, s};
+use ndarray::Array1;
 use rand::seq::index;
 use rand::{Rng, RngExt};
 use std::ops::Range;
@@ -115,31 +116,15 @@ fn pivots<T: Real>(
     stream: &mut impl Rng,
     progress: &dyn Progress,
 ) -> Result<Vec<usize>> {
-    let mut left = columns.diagonal.clone();
-    let floor = NOTHING_LEFT * T::epsilon().wide() * left.iter().fold(0.0, |most: f64, d| most.max(*d));
-    let mut factor = Array2::<f64>::zeros((count, columns.samples));
-    let mut chosen = Vec::new();
-    while chosen.len() < count {
-        let Some(row) = draw(&left, stream) else { break };
-        let step = chosen.len();
-        let mut column = columns.column(row)?;
-        let (before, mut rest) = factor.view_mut().split_at(ndarray::Axis(0), step);
-        let coefficients = before.column(row).to_owned();
-        column -= &coefficients.dot(&before);
-        let root = column[row].max(floor).sqrt();
-        column.mapv_inplace(|v| v / root);
-        for (left, v) in left.iter_mut().zip(&column) {
-            *left -= v * v;
-            if *left <= floor {
-                *left = 0.0;
-            }
-        }
-        left[row] = 0.0;
-        rest.slice_mut(s![0, ..]).assign(&column);
-        chosen.push(row);
-        advance(progress, chosen.len(), count)?;
-    }
-    Ok(chosen)
+    let mut drawn = 0;
+    let column = |row: usize| {
+        drawn += 1;
+        advance(progress, drawn, count)?;
+        Ok::<_, SpectralError>(columns.column(row)?.mapv(T::of))
+    };
+    // In the kernel's own precision, so that its rounding is not taken for something left to explain.
+    let found = PivotedCholesky::new(columns.diagonal.mapv(T::of).view(), column, count, || stream.random())?;
+    Ok(found.pivots)
 }
 
 fn advance(progress: &dyn Progress, done: usize, total: usize) -> Result<()> {
