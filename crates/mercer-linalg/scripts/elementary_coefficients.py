@@ -8,16 +8,20 @@ coefficients are rounded. Needs `mpmath`.
 
 import struct
 
-from mpmath import asin, atanh, chebyfit, cos, erf, erfc, exp, floor, log, mp, mpf, nstr, pi, sin, sqrt
+from mpmath import asin, atanh, chebyfit, erf, erfc, exp, floor, log, mp, mpf, nstr, pi, sin, sqrt
 
 mp.dps = 60
 
 
+def rounded(x):
+    return struct.unpack("f", struct.pack("f", float(x)))[0]
+
+
 def single(x):
-    value = struct.unpack("f", struct.pack("f", float(x)))[0]
+    value = rounded(x)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        if struct.unpack("f", struct.pack("f", float(text)))[0] == value:
+        if rounded(text) == value:
             return literal(text)
 
 
@@ -36,10 +40,6 @@ def exponential(r):  # exp(r) = 1 + r + r²·f(r)
 def sine(z):  # sin(r) = r + r³·f(r²)
     r = sqrt(z)
     return (sin(r) - r) / r**3 if z > 1e-16 else series(z, [-mpf(1) / 6, mpf(1) / 120, -mpf(1) / 5040])
-
-
-def cosine(z):  # cos(r) = 1 - r²/2 + r⁴·f(r²)
-    return (cos(sqrt(z)) - 1 + z / 2) / z**2 if z > 1e-16 else series(z, [mpf(1) / 24, -mpf(1) / 720, mpf(1) / 40320])
 
 
 def logarithm(z):  # 2 atanh(s) = 2s + s³·f(s²)
@@ -63,15 +63,14 @@ def error_tail(u):  # 1 - erf(x) = exp(-x²)·f((x - 3) / (x + 3))
 
 
 half_ln2 = log(mpf(2)) / 2 * mpf("1.01")
-quarter_pi = (pi / 4 * mpf("1.01")) ** 2
+half_pi = (pi / 2 * mpf("1.005")) ** 2
 octave = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2 * mpf("1.02")
 quarter = mpf("0.2501")
 tail = lambda x: (mpf(x) - 3) / (mpf(x) + 3)
 
 TABLES = [  # name, formula, function, interval and number of terms in f32, the same in f64
     ("EXP", "`exp(r) = 1 + r + r²·f(r)`, |r| ≤ ln 2 / 2", exponential, ((-half_ln2, half_ln2), 6), ((-half_ln2, half_ln2), 10)),
-    ("SIN", "`sin(r) = r + r³·f(r²)`, |r| ≤ π / 4", sine, ((0, quarter_pi), 4), ((0, quarter_pi), 6)),
-    ("COS", "`cos(r) = 1 - r²/2 + r⁴·f(r²)`, |r| ≤ π / 4", cosine, ((0, quarter_pi), 3), ((0, quarter_pi), 6)),
+    ("SIN", "`sin(r) = r + r³·f(r²)`, |r| ≤ π / 2", sine, ((0, half_pi), 4), ((0, half_pi), 8)),
     ("LN", "`2 atanh(s) = 2s + s³·f(s²)`, |s| ≤ 3 - 2√2", logarithm, ((0, octave), 4), ((0, octave), 7)),
     ("ASIN", "`asin(s) = s + s³·f(s²)`, |s| ≤ 1/2", arcsine, ((0, quarter), 6), ((0, quarter), 13)),
     ("ERF", "`erf(x) = x·f(x²)`, |x| ≤ 1", error_centre, ((0, 1), 7), ((0, 1), 12)),
@@ -108,10 +107,14 @@ for scalar, shown, column in (("f32", single, 0), ("f64", lambda c: literal(repr
     print(f"    pub(crate) const LN_2: [{scalar}; 2] = [{', '.join(shown(p) for p in ln2)}];")
     print("    // π and π/2, each as its nearest value and what is missing.")
     for name, x in (("PI", pi), ("HALF_PI", pi / 2)):
-        nearest = mpf(struct.unpack("f", struct.pack("f", float(x)))[0]) if scalar == "f32" else mpf(float(x))
+        nearest = mpf(rounded(x)) if scalar == "f32" else mpf(float(x))
         print(f"    pub(crate) const {name}_REST: {scalar} = {shown(x - nearest)};")
-    if scalar == "f64":
-        pieces = ", ".join(shown(p) for p in parts(pi / 2, [33, 33, 33]))
-        print("    // π/2 in parts of 33 bits; integers up to 2²⁰ times one of the first three are exact.")
-        print(f"    pub(crate) const HALF_PI: [f64; 4] = [{pieces}];")
+    if scalar == "f32":
+        rest = pi - mpf(rounded(pi)) - mpf(rounded(pi - mpf(rounded(pi))))
+        print("    // What is still missing of π.")
+        print(f"    pub(crate) const PI_LAST: f32 = {shown(rest)};")
+    else:
+        pieces = ", ".join(shown(p) for p in parts(pi, [33, 33, 33]))
+        print("    // π in parts of 33 bits; multiples of ½ up to 2¹⁹ times one of the first three are exact.")
+        print(f"    pub(crate) const PI: [f64; 4] = [{pieces}];")
     print("}\n")

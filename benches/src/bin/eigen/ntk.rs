@@ -15,16 +15,13 @@ use std::time::Instant;
 
 const FUNCTIONS: usize = 10;
 
-fn architecture(outputs: usize) -> Cnn {
-    let layers = [
-        Layer::conv(16, 3),
-        Layer::max_pool(2),
-        Layer::conv(32, 3),
-        Layer::max_pool(2),
-        Layer::conv(64, 3),
-        Layer::GlobalAveragePool,
-    ];
-    Cnn::new(&[3, 32, 32], &layers, outputs)
+fn layers() -> [Layer; 5] {
+    [Layer::conv(16, 3), Layer::max_pool(2), Layer::conv(32, 3), Layer::max_pool(2), Layer::conv(64, 3)]
+}
+
+fn architecture() -> Cnn {
+    let layers: Vec<Layer> = layers().into_iter().chain([Layer::GlobalAveragePool]).collect();
+    Cnn::new(&[3, 32, 32], &layers, 2)
 }
 
 /// Takes `--data-dir` (with the npz file of the two classes), `--epochs`, `--steps`, `--extra`.
@@ -80,7 +77,7 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
 
 /// Trains as `mercer train` does.
 fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<Network> {
-    let mut network = architecture(2).build(options.seed)?;
+    let mut network = architecture().build(options.seed)?;
     let graph = network.declared_graph()?;
     let weights = network.weights::<f32>(&graph);
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
@@ -104,9 +101,10 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<Netw
     Ok(network)
 }
 
-/// The network of the functions begins where the classifier ended, with a new last layer.
+/// The network of the functions begins where the classifier ended, with a new last layer that sees all places of the
+/// image: means over them span no more than 64 functions.
 fn continued(classifier: &Network, outputs: usize) -> Fallible<Network> {
-    let mut network = architecture(outputs).build(1)?;
+    let mut network = Cnn::new(&[3, 32, 32], &layers(), outputs).build(1)?;
     let graph = network.declared_graph()?;
     let mut weights = network.weights::<f32>(&graph);
     for (values, parameter) in weights.parameters.iter_mut().zip(classifier.parameters()) {

@@ -8,12 +8,9 @@ pub(super) mod single {
     // `exp(r) = 1 + r + r²·f(r)`, |r| ≤ ln 2 / 2.
     // Error 1.5e-9.
     pub(crate) const EXP: [f32; 6] = [0.0001989198, 0.0013934541, 0.0083333105, 0.041666456, 0.16666667, 0.5];
-    // `sin(r) = r + r³·f(r²)`, |r| ≤ π / 4.
-    // Error 3.0e-11.
-    pub(crate) const SIN: [f32; 4] = [2.7243782e-06, -0.00019840039, 0.008333332, -0.16666667];
-    // `cos(r) = 1 - r²/2 + r⁴·f(r²)`, |r| ≤ π / 4.
-    // Error 2.1e-9.
-    pub(crate) const COS: [f32; 3] = [2.4542871e-05, -0.0013888279, 0.041666664];
+    // `sin(r) = r + r³·f(r²)`, |r| ≤ π / 2.
+    // Error 7.3e-9.
+    pub(crate) const SIN: [f32; 4] = [2.6335701e-06, -0.00019822372, 0.00833324, -0.16666666];
     // `2 atanh(s) = 2s + s³·f(s²)`, |s| ≤ 3 - 2√2.
     // Error 1.2e-9.
     pub(crate) const LN: [f32; 4] = [0.23353428, 0.2854997, 0.4000013, 0.6666667];
@@ -33,6 +30,8 @@ pub(super) mod single {
     // π and π/2, each as its nearest value and what is missing.
     pub(crate) const PI_REST: f32 = -8.742278e-08;
     pub(crate) const HALF_PI_REST: f32 = -4.371139e-08;
+    // What is still missing of π.
+    pub(crate) const PI_LAST: f32 = -3.430249e-15;
 }
 
 /// For `f64`.
@@ -51,25 +50,17 @@ pub(super) mod double {
         0.16666666666666669,
         0.5000000000000001,
     ];
-    // `sin(r) = r + r³·f(r²)`, |r| ≤ π / 4.
-    // Error 2.3e-17.
-    pub(crate) const SIN: [f64; 6] = [
-        1.5915309183057952e-10,
-        -2.5051092308431318e-08,
-        2.7557315910939e-06,
-        -0.00019841269836385435,
-        0.0083333333333307,
+    // `sin(r) = r + r³·f(r²)`, |r| ≤ π / 2.
+    // Error 3.6e-19.
+    pub(crate) const SIN: [f64; 8] = [
+        2.730653899262356e-15,
+        -7.643906551559786e-13,
+        1.605897530586446e-10,
+        -2.5052107585891395e-08,
+        2.755731921891776e-06,
+        -0.0001984126984125406,
+        0.008333333333333314,
         -0.16666666666666666,
-    ];
-    // `cos(r) = 1 - r²/2 + r⁴·f(r²)`, |r| ≤ π / 4.
-    // Error 1.4e-18.
-    pub(crate) const COS: [f64; 6] = [
-        -1.1380868171449914e-11,
-        2.0876121534608454e-09,
-        -2.7557317151858866e-07,
-        2.480158729853226e-05,
-        -0.0013888888888887241,
-        0.041666666666666664,
     ];
     // `2 atanh(s) = 2s + s³·f(s²)`, |s| ≤ 3 - 2√2.
     // Error 3.6e-16.
@@ -139,7 +130,7 @@ pub(super) mod double {
     // π and π/2, each as its nearest value and what is missing.
     pub(crate) const PI_REST: f64 = 1.2246467991473532e-16;
     pub(crate) const HALF_PI_REST: f64 = 6.123233995736766e-17;
-    // π/2 in parts of 33 bits; integers up to 2²⁰ times one of the first three are exact.
-    pub(crate) const HALF_PI: [f64; 4] =
-        [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
+    // π in parts of 33 bits; multiples of ½ up to 2¹⁹ times one of the first three are exact.
+    pub(crate) const PI: [f64; 4] =
+        [3.1415926534682512, 1.2154201012607932e-10, 4.044532497422333e-21, 1.69568553207378e-31];
 }

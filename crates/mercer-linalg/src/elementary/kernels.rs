@@ -80,16 +80,11 @@ impl Kernel for Ln {
     }
 }
 
-/// `sin(r + quadrant·π/2)` for `|r| ≤ π/4`.
+/// `sin r` for `|r| ≤ π/2`.
 #[inline(always)]
-fn sin_in_quadrant<R: Real, const FMA: bool>(quadrant: R, r: R) -> R {
+fn sin_near_zero<R: Real, const FMA: bool>(r: R) -> R {
     let z = r * r;
-    let sine = (r * z).fma::<FMA>(horner::<R, FMA>(z, R::SIN), r);
-    let cosine = (z * z).fma::<FMA>(horner::<R, FMA>(z, R::COS), z.fma::<FMA>(R::of(-0.5), R::one()));
-    let half = (quadrant * R::of(0.5)).floor();
-    let value = if quadrant == half + half { sine } else { cosine };
-    let quarter = (half * R::of(0.5)).floor();
-    if half == quarter + quarter { value } else { -value }
+    (r * z).fma::<FMA>(horner::<R, FMA>(z, R::SIN), r)
 }
 
 impl Kernel for Sin {
@@ -97,8 +92,8 @@ impl Kernel for Sin {
 
     #[inline(always)]
     fn at<R: Real, const FMA: bool>(x: R) -> R {
-        let (q, r) = x.reduce::<FMA>();
-        let value = sin_in_quadrant::<R, FMA>(q, r);
+        let (odd, r) = x.reduce::<FMA>(R::zero());
+        let value = sin_near_zero::<R, FMA>(r).turned(odd);
         // Zero has a sign, which the reduction loses.
         if x == R::zero() { x } else { value }
     }
@@ -111,10 +106,11 @@ impl Kernel for Sin {
 impl Kernel for Cos {
     const LIMIT: f64 = 1e5;
 
+    /// `cos((n + ½)π + r) = -(-1)ⁿ sin r`.
     #[inline(always)]
     fn at<R: Real, const FMA: bool>(x: R) -> R {
-        let (q, r) = x.reduce::<FMA>();
-        sin_in_quadrant::<R, FMA>(q + R::one(), r)
+        let (odd, r) = x.reduce::<FMA>(R::of(0.5));
+        sin_near_zero::<R, FMA>(-r).turned(odd)
     }
 
     fn beyond<R: Real>(x: R) -> R {

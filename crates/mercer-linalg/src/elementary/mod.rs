@@ -4,7 +4,7 @@
 //!
 //! - `exp x = 2^n · e^r`, with `x = n ln 2 + r`, `|r| ≤ ln 2 / 2`; `tanh` and `sigmoid` follow from it,
 //! - `ln x = k ln 2 + 2 atanh(f / (2 + f))`, with `x = 2^k (1 + f)`, `√½ ≤ 1 + f < √2`,
-//! - `sin x = ± sin r` or `± cos r`, with `x = q π/2 + r`, `|r| ≤ π/4` (Cody and Waite's reduction in several parts),
+//! - `sin x = ± sin r` with `x = n π + r`, and `cos x = ∓ sin r` with `x = (n + ½) π + r`, `|r| ≤ π/2` (Cody and Waite's reduction in several parts),
 //! - `acos x` through `asin` on `[0, ½]`,
 //! - `erf x = x P(x²)` for `|x| ≤ 1`, `1 - e^{-x²} Q(t)` with `t = (x - 3) / (x + 3)` beyond.
 //!

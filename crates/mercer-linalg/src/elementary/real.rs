@@ -7,7 +7,6 @@ use crate::Scalar;
 pub(super) trait Real: Scalar {
     const EXP: &'static [Self];
     const SIN: &'static [Self];
-    const COS: &'static [Self];
     const LN: &'static [Self];
     const ASIN: &'static [Self];
     const ERF: &'static [Self];
@@ -37,8 +36,12 @@ pub(super) trait Real: Scalar {
     /// `(k, m)` with `self = 2^k · m` and `√½ ≤ m < √2`, for a positive finite argument.
     fn split(self) -> (Self, Self);
 
-    /// `(q, r)` with `self = q·π/2 + r` and `|r| ≤ π/4`, for arguments up to 10⁵.
-    fn reduce<const FMA: bool>(self) -> (Self, Self);
+    /// `(±0, r)` with `self = (n + shift)·π + r` and `|r| ≤ π/2`, for arguments up to 10⁵ and a shift of 0 or ½; the zero is
+    /// negative where the integer `n` is odd.
+    fn reduce<const FMA: bool>(self, shift: Self) -> (Self, Self);
+
+    /// `self`, with its sign turned where the sign of the other is negative.
+    fn turned(self, by: Self) -> Self;
 }
 
 /// Horner's rule, highest power first.
@@ -51,7 +54,6 @@ macro_rules! real {
     ($t:ident, $tables:ident, $bits:ident, $mantissa:literal, $bias:literal) => {
         const EXP: &'static [Self] = &$tables::EXP;
         const SIN: &'static [Self] = &$tables::SIN;
-        const COS: &'static [Self] = &$tables::COS;
         const LN: &'static [Self] = &$tables::LN;
         const ASIN: &'static [Self] = &$tables::ASIN;
         const ERF: &'static [Self] = &$tables::ERF;
@@ -95,6 +97,12 @@ macro_rules! real {
             let exponent = $t::from_bits(BASE.to_bits() | (moved >> $mantissa)) - (BASE + $bias as $t);
             (exponent - lifted, $t::from_bits((moved & FIELD) + ORIGIN))
         }
+
+        #[inline(always)]
+        fn turned(self, by: Self) -> Self {
+            const SIGN: $bits = 1 << ($bits::BITS - 1);
+            $t::from_bits(self.to_bits() ^ (by.to_bits() & SIGN))
+        }
     };
 }
 
@@ -105,14 +113,30 @@ impl Real for f32 {
     const ERF_END: Self = 4.0;
 
     #[inline(always)]
-    fn reduce<const FMA: bool>(self) -> (Self, Self) {
-        // In f32 π/2 would need many short parts; two in f64 cost less.
-        let x = self as f64;
-        let q = (x * std::f64::consts::FRAC_2_PI).nearest();
-        let [first, second, ..] = double::HALF_PI;
-        let r = (-q).fma::<FMA>(second, (-q).fma::<FMA>(first, x));
-        (q as f32, r as f32)
+    fn reduce<const FMA: bool>(self, shift: Self) -> (Self, Self) {
+        if !FMA {
+            // Without fused products π would need many short parts; two in f64 cost less.
+            let (odd, r) = halves(self as f64, shift as f64, |x, q| x - q * double::PI[0] - q * double::PI[1]);
+            return (odd as f32, r as f32);
+        }
+        const PUSH: f32 = 1.5 * (1u32 << 23) as f32;
+        let pushed = self.mul_add(std::f32::consts::FRAC_1_PI, -shift) + PUSH;
+        let q = (pushed - PUSH) + shift;
+        // Where q is not zero, x is a multiple of 2⁻²³, and so is q times the first part: their difference is exact, and the
+        // other two steps round once each, relative to what is left.
+        let r = (-q).mul_add(Self::PI[1], (-q).mul_add(Self::PI[0], self));
+        (f32::from_bits(pushed.to_bits() << 31), (-q).mul_add(single::PI_LAST, r))
     }
+}
+
+/// As [`Real::reduce`], where the other function takes `q·π` from `x`.
+#[inline(always)]
+fn halves(x: f64, shift: f64, less: impl Fn(f64, f64) -> f64) -> (f64, f64) {
+    // The low bit of a number pushed against 1.5·2⁵² is that of its integer part.
+    const PUSH: f64 = 1.5 * (1u64 << 52) as f64;
+    let pushed = (x * std::f64::consts::FRAC_1_PI - shift) + PUSH;
+    let q = (pushed - PUSH) + shift;
+    (f64::from_bits(pushed.to_bits() << 63), less(x, q))
 }
 
 impl Real for f64 {
@@ -122,8 +146,7 @@ impl Real for f64 {
     const ERF_END: Self = 6.0;
 
     #[inline(always)]
-    fn reduce<const FMA: bool>(self) -> (Self, Self) {
-        let q = (self * std::f64::consts::FRAC_2_PI).nearest();
-        (q, double::HALF_PI.iter().fold(self, |r, &part| (-q).fma::<FMA>(part, r)))
+    fn reduce<const FMA: bool>(self, shift: Self) -> (Self, Self) {
+        halves(self, shift, |x, q| double::PI.iter().fold(x, |r, &part| (-q).fma::<FMA>(part, r)))
     }
 }

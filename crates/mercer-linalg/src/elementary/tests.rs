@@ -90,6 +90,7 @@ fn sin_and_cos_keep_their_digits_near_their_zeros() {
             assert!(ulps(Sin::at::<f64, false>(x), x.sin()) <= 4.0, "sin {x}");
             let short = x as f32;
             assert!(ulps(Sin::at::<f32, true>(short), (short as f64).sin()) <= 4.0, "sin {short}");
+            assert!(ulps(Cos::at::<f32, true>(short), (short as f64).cos()) <= 4.0, "cos {short}");
             assert!(ulps(Cos::at::<f32, false>(short), (short as f64).cos()) <= 4.0, "cos {short}");
         }
     }

@@ -62,6 +62,8 @@ pub struct Matrices<T> {
     grams: Vec<Array2<T>>,
     per_sample: usize,
     gathered: Vec<T>,
+    /// One row of a matrix.
+    row: Vec<T>,
 }
 
 impl<T: Real> Matrices<T> {
@@ -92,7 +94,7 @@ impl<T: Real> Matrices<T> {
             return Err(SpectralError::Setting("there is no kernel matrix".to_owned()));
         }
         let grams = grams.into_iter().map(|gram| gram.as_standard_layout().into_owned()).collect();
-        Ok(Self { grams, per_sample, gathered: Vec::new() })
+        Ok(Self { grams, per_sample, gathered: Vec::new(), row: Vec::new() })
     }
 
     /// Brings the part of these rows and columns together; returns its size.
@@ -104,7 +106,15 @@ impl<T: Real> Matrices<T> {
         for (line, to) in lines.zip(self.gathered.chunks_exact_mut(m.max(1))) {
             let from = gram.row(line).to_slice().expect("matrices are kept row by row");
             if each == 1 {
-                to.iter_mut().zip(columns).for_each(|(to, &column)| *to = from[column]);
+                // Where most cache lines of a row are wanted, reading it as a whole waits for memory once; picking numbers
+                // from it waits again and again.
+                let mut near = from;
+                if from.len() <= 16 * m {
+                    self.row.clear();
+                    self.row.extend_from_slice(from);
+                    near = &self.row;
+                }
+                to.iter_mut().zip(columns).for_each(|(to, &column)| *to = near[column]);
             } else {
                 for (to, &column) in to.chunks_exact_mut(each).zip(columns) {
                     to.copy_from_slice(&from[column * each..(column + 1) * each]);
