@@ -44,7 +44,7 @@ eigen EXPERIMENT [--seed N] [--output DIR] [--threads N] …
   growth       time against the number of samples [--sizes N,N] [--steps N]
   moons        two moons and circles through kernels of random networks [--samples N] [--networks S]
   ntk          the tangent kernel of a classifier of airplanes and automobiles
-               --data-dir DIR [--epochs N] [--steps N] [--extra N]
+               --data-dir DIR [--epochs N] [--landmarks N] [--steps N] [--rate X] [--extra N]
   mnist        MNIST through the kernel of random CNNs with max-pools
                --data-dir DIR [--samples N] [--test N] [--networks S] [--outputs C] [--steps N] [--extra N]
   contrastive  codes of several lengths from pairs of views

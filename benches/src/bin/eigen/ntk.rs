@@ -2,29 +2,33 @@
 
 use crate::tools::{Fallible, Images, two_clusters, weighted};
 use crate::{Options, Outcome};
-use mercer_kernel::{Directions, FeatureMap, Kind, Ntk, Selection};
+use mercer_kernel::{Directions, FeatureMap, Kernel, Kind, Ntk, Selection};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, Layer};
 use mercer_net::progress::Silent;
 use mercer_net::train::{Decay, Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
-use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
-use mercer_spectral::{Comparison, Solver, Spectrum};
+use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, tangents};
+use mercer_spectral::{Comparison, Landmarks, Nystrom, Solver, Spectrum};
 use ndarray::Array2;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 const FUNCTIONS: usize = 10;
 
-fn layers() -> [Layer; 5] {
-    [Layer::conv(16, 3), Layer::max_pool(2), Layer::conv(32, 3), Layer::max_pool(2), Layer::conv(64, 3)]
-}
-
 fn architecture() -> Cnn {
-    let layers: Vec<Layer> = layers().into_iter().chain([Layer::GlobalAveragePool]).collect();
+    let layers = [
+        Layer::conv(16, 3),
+        Layer::max_pool(2),
+        Layer::conv(32, 3),
+        Layer::max_pool(2),
+        Layer::conv(64, 3),
+        Layer::GlobalAveragePool,
+    ];
     Cnn::new(&[3, 32, 32], &layers, 2)
 }
 
-/// Takes `--data-dir` (with the npz file of the two classes), `--epochs`, `--steps`, `--extra`.
+/// Takes `--data-dir` (with the npz file of the two classes), `--epochs`, `--steps`, `--rate`, `--extra`, `--landmarks`.
 pub(crate) fn clusters(options: &Options) -> Outcome {
     let folder = PathBuf::from(options.value("--data-dir").ok_or("--data-dir: the folder of the npz file")?);
     let path = folder.join("cifar10_airplane_automobile_train1000_test500.npz");
@@ -38,22 +42,32 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     let images = train.data[0].read::<f32>()?;
     let gram = ntk.gram(&[images.as_slice().ok_or("layout")?], train.samples())?;
     let gram = Array2::from_shape_vec((train.samples(), train.samples()), gram)?;
+    let list = |numbers: &[f64], factor: f64| {
+        numbers.iter().map(|x| format!("{:.2}", factor * x)).collect::<Vec<_>>().join(" ")
+    };
     let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos)?;
+    println!("exact eigenvalues, % of the first: {}", list(&(&truth.values / truth.values[0]).to_vec(), 100.0));
     let start = Instant::now();
-    let (steps, extra) = (options.number("--steps", 1500)?, options.number("--extra", 54)?);
+    let (steps, extra) = (options.number("--steps", 100)?, options.number("--extra", 6)?);
+    let m = options.number("--landmarks", 400)?.min(train.samples());
+    let landmarks: Vec<usize> = (0..m).map(|index| index * train.samples() / m).collect();
+    let networks = tangents(&network, &train.data, &[-1.0, 1.0], &landmarks, FUNCTIONS + extra)?;
+    println!(
+        "{} functions in the tangent space, from {m} images: {:.0} s",
+        FUNCTIONS + extra,
+        start.elapsed().as_secs_f64()
+    );
+    let start = Instant::now();
     let mut kernel = Matrices::new(gram, 1)?;
     let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed)?;
-    let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(1e-3) };
+    let schedule =
+        Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(options.number("--rate", 1e-5)?) };
     let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
-    let learnt: Learnt<f32> =
-        Learn::new(settings).run(side_by_side(&[continued(&network, FUNCTIONS + extra)?])?, &mut batches)?;
-    println!("{steps} steps, {} functions: {:.0} s", FUNCTIONS + extra, start.elapsed().as_secs_f64());
+    let learnt: Learnt<f32> = Learn::new(settings).run(networks, &mut batches)?;
+    println!("{steps} steps of NeuralEF: {:.0} s", start.elapsed().as_secs_f64());
     for (when, functions) in [("before", &learnt.before[0].truncated(FUNCTIONS)), ("after", &learnt.after[0])] {
         let psi = functions.eval_data(&train.data, &Silent::default())?;
         let found = Comparison::new(functions.values().view(), psi.mapv(f64::from).view(), &truth)?;
-        let list = |numbers: &[f64], factor: f64| {
-            numbers.iter().map(|x| format!("{:.2}", factor * x)).collect::<Vec<_>>().join(" ")
-        };
         println!("{when} the finish: errors of the eigenvalues, %: {}", list(&found.value_errors, 100.0));
         println!("{when} the finish: cosines on the training images: {}", list(&found.cosines, 1.0));
     }
@@ -69,6 +83,13 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
         random.as_slice_mut().expect("a fresh array is contiguous"),
     )?;
     println!("\n| k-means on test images | accuracy | the paper |\n|---|---:|---:|");
+    let ntk: Arc<dyn Kernel<f32>> = Arc::new(ntk);
+    let exact = Nystrom::new(Landmarks::All).fit(ntk, &train.data, FUNCTIONS, &Silent::default())?.functions;
+    let known = weighted(&exact.eval_data(&test.data, &Silent::default())?, exact.values());
+    println!(
+        "| √μ·ψ, exact, through the kernel with all training images | {:.1} % | |",
+        100.0 * two_clusters(known.view(), &test.classes)
+    );
     println!("| √μ·ψ, ten functions | {:.1} % | 97.5 % |", 100.0 * two_clusters(projected.view(), &test.classes));
     println!("| ten random features | {:.1} % | 81.3 % |", 100.0 * two_clusters(random.view(), &test.classes));
     println!("| pixels | {:.1} % | 67.8 % |", 100.0 * two_clusters(flat.view(), &test.classes));
@@ -98,20 +119,5 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<Netw
         test.samples()
     );
     network.set_weights(trainer.weights());
-    Ok(network)
-}
-
-/// The network of the functions begins where the classifier ended, with a new last layer that sees all places of the
-/// image: means over them span no more than 64 functions.
-fn continued(classifier: &Network, outputs: usize) -> Fallible<Network> {
-    let mut network = Cnn::new(&[3, 32, 32], &layers(), outputs).build(1)?;
-    let graph = network.declared_graph()?;
-    let mut weights = network.weights::<f32>(&graph);
-    for (values, parameter) in weights.parameters.iter_mut().zip(classifier.parameters()) {
-        if !parameter.name().starts_with("output") {
-            *values = parameter.values().to_vec::<f32>();
-        }
-    }
-    network.set_weights(&weights);
     Ok(network)
 }

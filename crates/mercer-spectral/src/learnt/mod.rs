@@ -11,7 +11,8 @@
 //! | [`Method::Spin`] | the same | arXiv 1806.02215 |
 //!
 //! Kernels come as [`Matrices`], as [`FeatureRows`], or are computed [`PerBatch`], drawn in [`Batches`]; [`Pairs`] of
-//! views are a kernel too, that of contrastive neural eigenmaps.
+//! views are a kernel too, that of contrastive neural eigenmaps. For the tangent kernel of a network, [`tangents`] are function
+//! networks that begin as Nyström's eigenfunctions.
 
 mod augment;
 mod coupling;
@@ -28,6 +29,7 @@ mod ritz;
 mod settings;
 mod spin;
 mod state;
+mod tangent;
 
 pub use augment::Augmentation;
 pub use coupling::{Coupling, FeatureRows, Matrices, PerBatch};
@@ -38,6 +40,7 @@ pub use nested::Nesting;
 pub use networks::Networks;
 pub use pairs::Pairs;
 pub use settings::{Method, Settings};
+pub use tangent::tangents;
 
 #[cfg(test)]
 mod tests;

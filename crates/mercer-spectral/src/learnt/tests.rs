@@ -182,3 +182,36 @@ fn averages_move_slowly() {
     let second = Objective::<f64>::outcome(&objective).unwrap().0[0];
     assert!((second - first * (0.75 + 0.25 * 3.0)).abs() < 1e-12 * first);
 }
+
+#[test]
+fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
+    use super::{Batches, Learn, Matrices, Method, Settings, tangents};
+    use mercer_data::{Dataset, synthetic};
+    use mercer_kernel::{Kind, Ntk, Selection};
+    use mercer_net::train::Schedule;
+    let points = synthetic::uniform(60, 2, -1.0, 1.0, 1).unwrap();
+    let data = [Dataset::from_array("points", points.view().into_dyn()).unwrap()];
+    let network = Mlp::new(2, &[16], 2).activation(Activation::Tanh).build(2).unwrap();
+    let selection = Selection { combine: Some(vec![-1.0, 2.0]), ..Selection::default() };
+    let ntk = Ntk::<f64>::of(&network, &[vec![2]], Kind::Trace, &selection).unwrap();
+    let gram = Array2::from_shape_vec((60, 60), ntk.gram(&[points.as_slice().unwrap()], 60).unwrap()).unwrap();
+    let truth = crate::Spectrum::of_matrix(gram.view(), 5, crate::Solver::Full).unwrap();
+    let all: Vec<usize> = (0..60).collect();
+    let functions = tangents(&network, &data, &[-1.0, 2.0], &all, 5).unwrap();
+    let mut kernel = Matrices::new(gram, 1).unwrap();
+    let mut batches = Batches::new(&data, &mut kernel, 60, 0).unwrap();
+    // A step that does not move: what is left is the beginning.
+    let settings = Settings::new(Method::NeuralEf).steps(1).schedule(Schedule::constant(1e-14));
+    let learnt = Learn::new(settings).run::<f64>(functions, &mut batches).unwrap();
+    // The functions are differences over a finite step: a thousandth of the weights is a thousandth of second order, and
+    // eigenvalues are of second order in the functions.
+    for (found, exact) in learnt.after[0].values().iter().zip(&truth.values) {
+        assert!((found / exact - 1.0).abs() < 1e-4, "{found} {exact}");
+    }
+    // Before the finish a little of the first functions is left in the last ones, whose eigenvalues are a hundred times
+    // smaller.
+    let before = &learnt.before[0];
+    for (found, exact) in before.values().iter().zip(&truth.values) {
+        assert!((found / exact - 1.0).abs() < 5e-2, "{found} {exact}");
+    }
+}
