@@ -48,8 +48,8 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos)?;
     println!("exact eigenvalues, % of the first: {}", list(&(&truth.values / truth.values[0]).to_vec(), 100.0));
     let start = Instant::now();
-    let (steps, extra) = (options.number("--steps", 100)?, options.number("--extra", 6)?);
-    let m = options.number("--landmarks", 400)?.min(train.samples());
+    let (steps, extra) = (options.number("--steps", 40)?, options.number("--extra", 10)?);
+    let m = options.number("--landmarks", 500)?.min(train.samples());
     let landmarks: Vec<usize> = (0..m).map(|index| index * train.samples() / m).collect();
     let networks = tangents(&network, &train.data, &[-1.0, 1.0], &landmarks, FUNCTIONS + extra)?;
     println!(
@@ -61,7 +61,7 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     let mut kernel = Matrices::new(gram, 1)?;
     let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed)?;
     let schedule =
-        Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(options.number("--rate", 1e-5)?) };
+        Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(options.number("--rate", 1e-6)?) };
     let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     let learnt: Learnt<f32> = Learn::new(settings).run(networks, &mut batches)?;
     println!("{steps} steps of NeuralEF: {:.0} s", start.elapsed().as_secs_f64());
@@ -103,7 +103,7 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<Netw
     let weights = network.weights::<f32>(&graph);
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
-    let epochs = options.number("--epochs", 20)?;
+    let epochs = options.number("--epochs", 120)?;
     let settings = FitSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
     let (labels, test_labels) = (train.labels()?, test.labels()?);
     let evaluation = Samples { inputs: &test.data[0], labels: &test_labels };

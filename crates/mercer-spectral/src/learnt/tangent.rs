@@ -22,8 +22,8 @@ use mercer_net::Network;
 use ndarray::{Array2, ArrayView2};
 
 /// The length of a step away from the network's weights, relative to them: small enough for first order, large enough that
-/// differences in single precision keep four digits.
-const STEP: f64 = 1e-3;
+/// differences in single precision keep two or three digits.
+const STEP: f64 = 1e-4;
 
 /// Samples whose gradients are summed at a time.
 const BLOCK: usize = 256;

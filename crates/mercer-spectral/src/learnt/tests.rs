@@ -203,7 +203,7 @@ fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
     // A step that does not move: what is left is the beginning.
     let settings = Settings::new(Method::NeuralEf).steps(1).schedule(Schedule::constant(1e-14));
     let learnt = Learn::new(settings).run::<f64>(functions, &mut batches).unwrap();
-    // The functions are differences over a finite step: a thousandth of the weights is a thousandth of second order, and
+    // The functions are differences over a finite step: what they differ in is of second order, and
     // eigenvalues are of second order in the functions.
     for (found, exact) in learnt.after[0].values().iter().zip(&truth.values) {
         assert!((found / exact - 1.0).abs() < 1e-4, "{found} {exact}");
