@@ -46,7 +46,7 @@ eigen EXPERIMENT [--seed N] [--output DIR] [--threads N] …
   ntk          the tangent kernel of a classifier of airplanes and automobiles
                --data-dir DIR [--epochs N] [--landmarks N] [--steps N] [--rate X] [--extra N]
   mnist        MNIST through the kernel of random CNNs with max-pools
-               --data-dir DIR [--samples N] [--test N] [--networks S] [--outputs C] [--steps N] [--extra N]
+               --data-dir DIR [--samples N] [--test N] [--networks S] [--outputs C] [--steps N] [--batch N] [--extra N]
   contrastive  codes of several lengths from pairs of views
                --data-dir DIR [--samples N] [--test N] [--pairs N] [--steps N]";
 
