@@ -40,21 +40,46 @@ const VERSION: u64 = 1;
 const LONGEST: u64 = 16 << 20;
 
 /// What `eigenfunctions.json` says.
-#[derive(Debug, Serialize, Deserialize)]
-struct Description {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Description {
     format: String,
     version: u64,
-    mercer: String,
-    precision: String,
-    components: usize,
-    functions: usize,
-    per_sample: usize,
-    inputs: Vec<Vec<usize>>,
-    basis: Value,
+    /// The version of Mercer that wrote it.
+    pub mercer: String,
+    /// The scalar that the functions were found in: `f32` or `f64`.
+    pub precision: String,
+    /// How many functions there are.
+    pub components: usize,
+    /// How many functions of the basis they are combinations of.
+    pub functions: usize,
+    /// Rows per sample: 1, or the number of outputs of a matrix-valued kernel.
+    pub per_sample: usize,
+    /// The shape of a sample, for every input.
+    pub inputs: Vec<Vec<usize>>,
+    /// The basis: an object with a `type`.
+    pub basis: Value,
+    /// Where the kernel comes from, if that is known: its recipe.
     #[serde(default)]
-    origin: Option<Value>,
-    repairs: Repairs,
-    notes: Map<String, Value>,
+    pub origin: Option<Value>,
+    /// What was repaired.
+    pub repairs: Repairs,
+    /// What is good to know, such as the method.
+    pub notes: Map<String, Value>,
+}
+
+impl Description {
+    /// Whether a folder means to be one of eigenfunctions.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(DESCRIPTION).is_file()
+    }
+
+    /// Reads the description alone, without the functions.
+    ///
+    /// # Errors
+    /// [`SpectralError::Folder`] for a folder that is none of eigenfunctions, or a damaged one.
+    pub fn read(folder: &Path) -> Result<Self> {
+        read_description(&folder.join(DESCRIPTION))
+    }
 }
 
 impl<T: Real> Eigenfunctions<T> {

@@ -40,6 +40,7 @@ pub use compare::{Comparison, integral_residuals};
 pub use error::{Result, SpectralError};
 pub use exact::{Solver, exact, extend, gram_matrix, trace};
 pub use features::{Mapped, of_features};
+pub use folder::Description;
 pub use fourier::{Density, Fourier, FourierSpec};
 pub use functions::Eigenfunctions;
 pub use landmarks::Landmarks;

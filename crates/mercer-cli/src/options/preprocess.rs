@@ -19,7 +19,7 @@ pub(crate) struct PreprocessOptions {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     std: Vec<f64>,
 
-    /// Where the channels of images are in the data: nhwc brings them to the front [default: nchw]
+    /// Where the channels of images are in the data: nhwc brings them to the front, nhw makes one [default: nchw]
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<Layout>,
 }
@@ -31,9 +31,16 @@ enum Layout {
     Nhwc,
     /// Samples, channels, rows, columns
     Nchw,
+    /// Samples, rows, columns
+    Nhw,
 }
 
 impl PreprocessOptions {
+    /// Whether the user asks for any.
+    pub(crate) fn is_given(&self) -> bool {
+        self.scale.is_some() || !self.mean.is_empty() || !self.std.is_empty() || self.layout.is_some()
+    }
+
     /// The steps for samples of a shape.
     pub(crate) fn steps(&self, sample_shape: &[usize]) -> Preprocess {
         let mut steps = Preprocess::new();
@@ -46,8 +53,12 @@ impl PreprocessOptions {
             let axis = if last { sample_shape.len().saturating_sub(1) } else { 0 };
             steps = steps.then(Step::Normalise { mean: or(&self.mean, 0.0), std: or(&self.std, 1.0), axis });
         }
-        // Images without an axis of channels have nothing to move.
-        if last && sample_shape.len() > 2 { steps.channels_first() } else { steps }
+        match self.layout {
+            // Images without an axis of channels have nothing to move.
+            Some(Layout::Nhwc) if sample_shape.len() > 2 => steps.channels_first(),
+            Some(Layout::Nhw) if sample_shape.len() == 2 => steps.add_channel(),
+            _ => steps,
+        }
     }
 
     /// The data, read through these steps from now on.
@@ -96,5 +107,7 @@ mod tests {
         assert_eq!(options.steps(&[3, 8, 8]).sample_shape(&[3, 8, 8]).unwrap(), [3, 8, 8]);
         options.layout = Some(Layout::Nhwc);
         assert_eq!(options.steps(&[8, 8, 3]).sample_shape(&[8, 8, 3]).unwrap(), [3, 8, 8]);
+        let grey = PreprocessOptions { layout: Some(Layout::Nhw), ..Default::default() };
+        assert_eq!(grey.steps(&[8, 9]).sample_shape(&[8, 9]).unwrap(), [1, 8, 9]);
     }
 }

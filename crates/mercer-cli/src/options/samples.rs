@@ -2,9 +2,12 @@
 
 use super::PreprocessOptions;
 use super::assign::assign;
+use crate::console::Console;
 use crate::failure::Failure;
-use mercer::data::{Dataset, Labels, Source, open_labelled};
+use mercer::data::{Dataset, Labels, Preprocess, Source, open_labelled};
 use mercer::net::Network;
+use serde::Deserialize;
+use serde_json::Value;
 
 /// What to run on.
 #[derive(Clone, Debug, clap::Args)]
@@ -86,6 +89,42 @@ impl Samples {
             return Err(Failure::new(format!("{place}: there are no samples in it")));
         }
         Ok(Self { inputs, labels, n_samples })
+    }
+
+    /// The steps that each input goes through, as a folder keeps them.
+    pub(crate) fn preprocess_note(&self) -> Result<Value, Failure> {
+        let steps: Vec<&Preprocess> = self.inputs.iter().map(Dataset::preprocess).collect();
+        serde_json::to_value(steps).map_err(|error| Failure::new(format!("preprocessing cannot be written: {error}")))
+    }
+
+    /// The same samples through the steps that a folder keeps, unless the user asks for others, which is then said.
+    pub(crate) fn as_stored(
+        mut self,
+        asked: &PreprocessOptions,
+        stored: Option<&Value>,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        let Some(stored) = stored else { return Ok(self) };
+        if asked.is_given() {
+            if self.preprocess_note()? != *stored {
+                console.note("note: the preprocessing is not that of the folder, which was replaced by these flags");
+            }
+            return Ok(self);
+        }
+        let broken = |reason: String| Failure::new(format!("the preprocessing of the folder cannot be read: {reason}"));
+        let steps = Vec::<Preprocess>::deserialize(stored).map_err(|error| broken(error.to_string()))?;
+        if steps.len() != self.inputs.len() {
+            return Err(broken(format!("it is of {} inputs", steps.len())));
+        }
+        let through = |(input, steps): (Dataset, Preprocess)| {
+            let place = input.place().to_owned();
+            input.with_preprocess(steps).map_err(|error| {
+                Failure::new(format!("{place}: {error}"))
+                    .hint("the folder's preprocessing does not suit these samples; --scale, --layout … replace it")
+            })
+        };
+        self.inputs = self.inputs.into_iter().zip(steps).map(through).collect::<Result<_, _>>()?;
+        Ok(self)
     }
 
     /// A fingerprint of the samples as they are read.

@@ -89,3 +89,47 @@ fn what_is_known_is_shown_before_it_fails() {
     assert_eq!(run.code, Some(2));
     assert!(run.out.contains("[batch, 4]") && run.err.contains("strange"));
 }
+
+#[test]
+fn folders_of_results() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
+    folder.succeed(
+        "eigen --net mlp.onnx --kind trace --data mlp.x.npy --method nystrom --landmarks all -k 3 -o functions",
+    );
+    let json = folder.json("info functions");
+    assert_eq!((&json["kind"], &json["description"]["components"]), (&"eigenfunctions".into(), &3.into()));
+    assert_eq!(json["values"].as_array().unwrap().len(), 3);
+    assert_eq!(json["description"]["notes"]["data"]["place"], "mlp.x.npy");
+    let files = json["files"].as_array().unwrap();
+    assert!(files.iter().any(|file| file["name"] == "psi_data.npy" && file["shape"][1] == 3));
+    let text = folder.succeed("info functions");
+    for word in ["nystrom", "mlp.x.npy", "fingerprint", "tangent", "kernel identity", "kernel.onnx", "f64"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+
+    folder.succeed(
+        "fit ridge --net mlp.onnx --kind trace --data mlp.x.npy --labels mlp.labels.npy --alpha 0.1 -o machine",
+    );
+    assert_eq!(folder.json("info machine")["kind"], "machine");
+    let text = folder.succeed("info machine");
+    for word in ["machine", "tangent", "mlp.onnx", "weights.npy"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+
+    folder.succeed(
+        "uncertainty --net mlp.onnx --train mlp.x.npy --train-labels mlp.labels.npy --test mlp.x.npy \
+         --test-labels mlp.labels.npy -o sure",
+    );
+    assert_eq!(folder.json("info sure")["kind"], "uncertainty");
+    assert!(folder.succeed("info sure").contains("last-layer-full"));
+    assert_eq!(folder.json("info sure/posterior")["kind"], "laplace posterior");
+
+    folder.succeed("kernel --kernel rbf() --data mlp.x.npy -o gram.npy");
+    folder.succeed("eigen --gram gram.npy --method lanczos -k 2 -o spectrum");
+    assert!(folder.succeed("info spectrum").contains("lanczos"));
+
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    folder.refuse("info empty", &["holds no results", "eigenfunctions.json"]);
+    std::fs::write(folder.path("functions/eigenfunctions.json"), b"{").unwrap();
+    folder.refuse("info functions", &["eigenfunctions.json"]);
+}

@@ -58,3 +58,44 @@ fn killed_twenty_times() {
     assert_eq!(leftovers, 0, "{:?}", folder.files());
     assert_eq!(folder.run("info killed.zarr").code, Some(0));
 }
+
+/// What a run of `mercer eigen` leaves behind, byte by byte.
+fn functions(folder: &Folder, name: &str) -> Vec<Vec<u8>> {
+    let files = ["values.npy", "weights.npy", "functions.onnx", "psi_data.npy", "before/values.npy"];
+    files.iter().map(|file| std::fs::read(folder.path(name).join(file)).unwrap()).collect()
+}
+
+/// Learning that is killed goes on from its last state, and ends with the same bits.
+#[test]
+fn learning_is_killed() {
+    let folder = Folder::with(&[]);
+    let x = Array2::from_shape_fn((90, 1), |(i, _)| (i * 37 % 90) as f64 / 45.0 - 1.0);
+    folder.write_array("x.npy", x.view());
+    for method in ["neuralef", "shared", "spin"] {
+        let line = format!(
+            "eigen --kernel rbf() --data x.npy --method {method} -k 3 --iterations 1500 --batch 64 --checkpoint 25 -q -o"
+        );
+        folder.succeed(&format!("{line} whole-{method}"));
+        let arguments = format!("{line} killed-{method} --resume");
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let state = folder.path(&format!("killed-{method}")).join("state.safetensors");
+        for kill in 0..3 {
+            let stored = std::fs::read(&state).ok();
+            let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let start = Instant::now();
+            // As soon as it has got further than before, at another moment each time.
+            while std::fs::read(&state).ok() == stored && start.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(7 * kill));
+            let _ = child.kill();
+            assert!(!child.wait().unwrap().success(), "{method}: there was nothing left to kill");
+        }
+        folder.succeed(&arguments.join(" "));
+        let same = functions(&folder, &format!("killed-{method}")) == functions(&folder, &format!("whole-{method}"));
+        assert!(same, "{method}: the functions differ");
+    }
+    // SpIN works in double precision, and says so.
+    assert_eq!(folder.json("info whole-spin")["description"]["precision"], "f64");
+    assert_eq!(folder.json("info whole-neuralef")["description"]["precision"], "f32");
+}

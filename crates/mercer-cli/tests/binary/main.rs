@@ -1,6 +1,7 @@
 //! Runs the `mercer` binary in a fresh folder and looks at what it prints, writes and returns.
 
 mod classic;
+mod codes;
 mod command_line;
 mod eigen;
 mod folder;

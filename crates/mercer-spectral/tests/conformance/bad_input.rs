@@ -1,5 +1,6 @@
 //! What a user may give by mistake: a result with the repair reported, or a typed error.
 
+use crate::members::{Member, members};
 use crate::problems::{Plain, Problem, RBF, points};
 use mercer_data::Dataset;
 use mercer_net::progress::Silent;
@@ -89,4 +90,65 @@ fn inputs_of_another_shape() {
     assert_eq!(functions.eval(&[&[]], 0).expect("nothing").dim(), (0, 2));
     let none = Landmarks::Uniform(0).choose(&*problem.kernel, &problem.data, 0, &Silent::default());
     assert!(matches!(none, Err(SpectralError::Setting(_))));
+}
+
+/// Those members of the suite that take any kernel of points in the plane.
+fn general() -> impl Iterator<Item = Member> {
+    let any = Problem::new("any", CONSTANT, points(4, 2, 1.0), 1);
+    members().into_iter().filter(move |member| (member.applies)(&any))
+}
+
+const CONSTANT: Plain = Plain { name: "constant", outputs: 1, function: |_, _, out| out[0] = 2.0 };
+
+/// Not a number between some samples, whatever the data.
+const POLES: Plain =
+    Plain { name: "poles", outputs: 1, function: |x, y, out| out[0] = if x[0] * y[0] < 0.0 { f64::NAN } else { 1.0 } };
+
+/// One function, the constant, where more are asked for.
+#[test]
+fn every_method_on_a_constant_kernel() {
+    let problem = Problem::new("constant", CONSTANT, points(40, 2, 1.0), 3);
+    for member in general() {
+        let found = (member.fit)(&problem).unwrap_or_else(|error| panic!("{}: {error}", member.name));
+        assert_eq!((found.n_components(), found.repairs().dropped), (1, 2), "{}", member.name);
+        assert!((found.values()[0] - 2.0).abs() < 2.0 * member.tolerance.values, "{}: {}", member.name, found.values());
+        let psi = found.eval_data(&problem.data, &Silent::default()).expect("evaluates");
+        // What networks learn is constant as far as they have learnt it.
+        let limit = if member.tolerance.residual < 0.05 { 1e-6 } else { 0.2 };
+        assert!(psi.iter().all(|x| (x - 1.0).abs() < limit), "{}: {psi}", member.name);
+    }
+}
+
+#[test]
+fn every_method_on_a_kernel_that_is_no_number() {
+    let points = points(40, 2, 1.0);
+    let mut problem = Problem::new("poles", CONSTANT, points, 3);
+    problem.kernel = Arc::new(POLES);
+    problem.gram = Array2::from_shape_fn(problem.gram.dim(), |(i, j)| {
+        if problem.points[(i, 0)] * problem.points[(j, 0)] < 0.0 { f64::NAN } else { 1.0 }
+    });
+    for member in general() {
+        let found = (member.fit)(&problem).map(|functions| functions.values().clone());
+        let typed = matches!(
+            found,
+            Err(SpectralError::Kernel(_)
+                | SpectralError::Algebra(_)
+                | SpectralError::Data(_)
+                | SpectralError::Setting(_))
+        );
+        assert!(typed, "{}: {found:?}", member.name);
+    }
+}
+
+/// What is not a number in the data is found when they are read.
+#[test]
+fn every_method_on_data_that_are_no_numbers() {
+    let mut problem = Problem::new("holes", RBF, points(40, 2, 1.0), 3);
+    let mut holes = problem.points.clone();
+    holes[(7, 1)] = f64::NAN;
+    problem.data = vec![Dataset::from_array("x", holes.view().into_dyn()).expect("data")];
+    for member in members().into_iter().filter(|member| (member.applies)(&problem)) {
+        let found = (member.fit)(&problem).map(|functions| functions.values().clone());
+        assert!(found.is_err(), "{}: {found:?}", member.name);
+    }
 }

@@ -28,13 +28,18 @@ pub(crate) fn networks(inputs: usize, functions: usize, outputs: usize, shared: 
 }
 
 /// Learns the functions of a problem from its matrix.
-pub(crate) fn learnt(problem: &Problem, method: Method, shared: bool, settings: &Settings) -> Learnt<f64> {
-    let mut kernel = Matrices::new(problem.gram.clone(), problem.kernel.per_sample()).expect("a kernel matrix");
-    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0).expect("batches");
+pub(crate) fn learnt(
+    problem: &Problem,
+    method: Method,
+    shared: bool,
+    settings: &Settings,
+) -> Result<Learnt<f64>, SpectralError> {
+    let mut kernel = Matrices::new(problem.gram.clone(), problem.kernel.per_sample())?;
+    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0)?;
     let (inputs, outputs) = (problem.points.ncols(), problem.kernel.per_sample());
     let settings = Settings { method, ..settings.clone() }.components(problem.k);
     let network = networks(inputs, problem.k + 8, outputs, shared);
-    Learn::new(settings).run(network, &mut batches).expect("learns")
+    Learn::new(settings).run(network, &mut batches)
 }
 
 fn quick(method: Method) -> Settings {
@@ -110,7 +115,7 @@ fn the_state_of_another_run_is_refused() {
 fn exported_networks_are_the_functions() {
     for (kernel, outputs) in [(RBF, 1), (COREGIONAL, 2)] {
         let problem = Problem::new("exported", kernel, points(40, 2, 1.0), 3);
-        let found = learnt(&problem, Method::NeuralEf, false, &quick(Method::NeuralEf));
+        let found = learnt(&problem, Method::NeuralEf, false, &quick(Method::NeuralEf)).expect("learns");
         for functions in [&found.before[0], &found.after[0]] {
             let bytes = functions.to_network().expect("a network").to_onnx_bytes().expect("exports");
             let network = Network::from_onnx_bytes(&bytes, Default::default()).expect("reads");

@@ -1,6 +1,7 @@
 //! One suite for all eigen-solvers: what every member of the table in `members.rs` must do, on every problem of `problems.rs`
 //! that it can be used on. Beside it, what only some of them have to do.
 
+mod architectures;
 mod bad_input;
 mod comparison;
 mod exact;

@@ -86,6 +86,39 @@ pub(crate) const COREGIONAL: Plain = Plain {
     },
 };
 
+/// The partners of a point on a circle of [`CIRCLE`] points, by how many points they are further: the sum of two steps, each from
+/// a box of six, so that all eigenvalues are squares.
+pub(crate) const PARTNERS: [isize; 36] = {
+    let mut partners = [0; 36];
+    let mut at = 0;
+    while at < 36 {
+        partners[at] = (at % 6) as isize - (at / 6) as isize;
+        at += 1;
+    }
+    partners
+};
+
+pub(crate) const CIRCLE: usize = 36;
+
+/// `p(x, x')/(p(x)p(x')) - 1` of these pairs.
+pub(crate) const PAIRS: Plain = Plain {
+    name: "pairs",
+    outputs: 1,
+    function: |x, y, out| {
+        let angle = |x: &[f64]| x[1].atan2(x[0]) * CIRCLE as f64 / std::f64::consts::TAU;
+        let apart = (angle(y) - angle(x)).round() as isize;
+        let same = |d: &&isize| (**d - apart).rem_euclid(CIRCLE as isize) == 0;
+        out[0] = PARTNERS.iter().filter(same).count() as f64 * CIRCLE as f64 / PARTNERS.len() as f64 - 1.0;
+    },
+};
+
+fn circle() -> Array2<f64> {
+    Array2::from_shape_fn((CIRCLE, 2), |(row, column)| {
+        let angle = std::f64::consts::TAU * row as f64 / CIRCLE as f64;
+        if column == 0 { angle.cos() } else { angle.sin() }
+    })
+}
+
 /// A kernel, data, and how many components are asked for.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -134,5 +167,6 @@ pub(crate) fn problems() -> Vec<Problem> {
         Problem::new("rbf, every point twice", RBF, twice, 6),
         Problem::new("two outputs", COREGIONAL, points(70, 2, 1.5), 5),
         Problem::new("more components than rank", POLYNOMIAL, points(40, 1, 1.0), 10),
+        Problem::new("pairs on a circle", PAIRS, circle(), 4),
     ]
 }

@@ -23,6 +23,17 @@ pub(super) struct Folder {
 /// Files whose presence makes a folder one of results.
 const RESULTS: [&str; 3] = ["result.json", "eigenfunctions.json", "values.npy"];
 
+/// Files of an earlier run that a new one may not write itself; they would be taken for its own.
+const LEFT_OVER: [&str; 7] = [
+    "eigenfunctions.json",
+    "result.json",
+    "psi.npy",
+    "psi_data.npy",
+    "psi.onnx",
+    "before/eigenfunctions.json",
+    "state.safetensors",
+];
+
 impl Folder {
     /// Refuses a folder that holds results, before the work begins.
     pub(super) fn check(&self, resume: bool) -> Result<(), Failure> {
@@ -47,9 +58,14 @@ impl Folder {
         Existing::Replace
     }
 
-    /// Makes the folder.
-    pub(super) fn create(&self) -> Result<(), Failure> {
-        std::fs::create_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))
+    /// Makes the folder; what it holds of an earlier run is taken away first, unless that is to go on.
+    pub(super) fn create(&self, resume: bool) -> Result<(), Failure> {
+        std::fs::create_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))?;
+        let left = LEFT_OVER.iter().map(|name| self.path.join(name)).filter(|path| self.force && path.exists());
+        for path in left.filter(|path| !(resume && path.ends_with("state.safetensors"))) {
+            std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;
+        }
+        Ok(())
     }
 
     /// Writes an array into it.

@@ -1,15 +1,19 @@
 //! Options of the methods that learn networks.
 
 use super::MethodName;
+use super::results::Found;
 use crate::failure::{Failure, cannot_open};
+use crate::options::{ParameterOptions, open_network};
 use mercer::data::Dataset;
 use mercer::kernel::{Kernel, Real};
-use mercer::net::arch::{Activation, Architecture, Mlp};
+use mercer::net::arch::{Activation, Architecture, Cnn, Layer, Mlp};
 use mercer::net::progress::Progress;
-use mercer::net::train::Schedule;
+use mercer::net::train::{Decay, Schedule};
 use mercer::net::{NetError, Network};
-use mercer::spectral::learnt::{Batches, Coupling, Learn, Learnt, Matrices, Method, PerBatch, Settings, side_by_side};
-use mercer::spectral::{SpectralError, gram_matrix};
+use mercer::spectral::learnt::{
+    Batches, Coupling, Draws, Learn, Learnt, Matrices, Method, PerBatch, Settings, side_by_side,
+};
+use mercer::spectral::{Eigenfunctions, SpectralError, gram_matrix};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,23 +22,28 @@ const LARGEST_MATRIX: usize = 8192;
 
 /// How networks learn the functions.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Learning (spin, neuralef, shared)")]
+#[command(next_help_heading = "Learning (spin, neuralef, shared, contrastive)")]
 pub(super) struct LearnOptions {
-    /// The networks, described in TOML: one output, or k for --method shared [default: two layers of 32, sine and cosine]
-    #[arg(long, value_name = "FILE.toml")]
+    /// The networks, described in TOML: one output, or k for shared and contrastive, which also go on with a model of k
+    /// outputs [default: two layers of 32, sine and cosine; contrastive: two convolutions for images]
+    #[arg(long, value_name = "FILE.toml|MODEL.onnx")]
     functions: Option<PathBuf>,
 
     /// Steps of training [default: 2000]
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
 
-    /// Samples per step [default: 256]
+    /// Samples per step, or pairs [default: 256]
     #[arg(long, value_name = "B")]
     batch: Option<usize>,
 
-    /// The learning rate of Adam [default: 1e-3]
+    /// The learning rate of Adam [default: 1e-3; contrastive: 2e-3, falling along a cosine]
     #[arg(long, value_name = "RATE")]
     learning_rate: Option<f64>,
+
+    /// Steps after which the state is written down [default: 500]
+    #[arg(long, value_name = "N")]
+    checkpoint: Option<usize>,
 
     /// Go on with a run that was interrupted
     #[arg(long)]
@@ -48,8 +57,27 @@ pub(super) struct Task<'a, T: Real> {
     pub(super) kernel: Arc<dyn Kernel<T>>,
     pub(super) data: &'a [Dataset],
     pub(super) seed: u64,
+}
+
+/// How a run goes.
+pub(super) struct Course<'a> {
+    pub(super) method: Method,
+    /// Whether the learning rate falls to zero.
+    pub(super) decays: bool,
     /// For the state of the run.
     pub(super) folder: &'a Path,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// What went wrong, in the words of the command line.
+pub(super) fn failure(error: SpectralError) -> Failure {
+    match error {
+        SpectralError::Cancelled => {
+            Failure::interrupted("interrupted").hint("the same command with --resume goes on where this stopped")
+        }
+        SpectralError::Network(error) => (*error).into(),
+        other => super::solve::failure(other),
+    }
 }
 
 impl LearnOptions {
@@ -64,29 +92,43 @@ impl LearnOptions {
             ("--iterations", self.iterations.is_some()),
             ("--batch", self.batch.is_some()),
             ("--learning-rate", self.learning_rate.is_some()),
+            ("--checkpoint", self.checkpoint.is_some()),
             ("--resume", self.resume),
         ];
         match flags.iter().find(|(_, given)| *given && !learns) {
-            Some((flag, _)) => {
-                Err(Failure::new(format!("{flag} is for methods that learn")).hint("--method neuralef, shared or spin"))
-            }
+            Some((flag, _)) => Err(Failure::new(format!("{flag} is for methods that learn"))
+                .hint("--method neuralef, shared, spin or contrastive")),
             None => Ok(()),
         }
     }
 
-    fn architecture(&self, shape: &[usize], outputs: usize) -> Result<Architecture, Failure> {
-        let Some(path) = &self.functions else {
-            let mlp = Mlp::new(1, &[32, 32], outputs).activation(Activation::SinCos);
-            return Ok(Architecture::Mlp(Mlp { inputs: shape.to_vec(), ..mlp }));
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| cannot_open(path.display(), &error))?;
-        Architecture::from_toml(&text).map_err(|error| {
-            Failure::new(format!("{}: {error}", path.display())).hint("`mercer train --help` shows an example")
-        })
+    /// Samples of a step.
+    pub(super) fn batch(&self, samples: usize) -> usize {
+        self.batch.unwrap_or(256).min(samples)
+    }
+
+    fn architecture(&self, method: MethodName, shape: &[usize], outputs: usize) -> Result<Architecture, Failure> {
+        match (&self.functions, shape) {
+            (Some(path), _) => {
+                let text = std::fs::read_to_string(path).map_err(|error| cannot_open(path.display(), &error))?;
+                Architecture::from_toml(&text).map_err(|error| {
+                    Failure::new(format!("{}: {error}", path.display())).hint("`mercer train --help` shows an example")
+                })
+            }
+            (None, &[_, height, width]) if method == MethodName::Contrastive && height.min(width) >= 4 => {
+                let pool = || Layer::max_pool(2);
+                let layers = [Layer::conv(16, 3), pool(), Layer::conv(32, 3), pool(), Layer::dense(128)];
+                Ok(Architecture::Cnn(Cnn::new(shape, &layers, outputs)))
+            }
+            (None, _) => {
+                let mlp = Mlp::new(1, &[32, 32], outputs).activation(Activation::SinCos);
+                Ok(Architecture::Mlp(Mlp { inputs: shape.to_vec(), ..mlp }))
+            }
+        }
     }
 
     /// One network per function, or one for all.
-    fn network(
+    pub(super) fn network(
         &self,
         method: MethodName,
         k: usize,
@@ -94,57 +136,77 @@ impl LearnOptions {
         shape: &[usize],
         seed: u64,
     ) -> Result<Network, Failure> {
-        let shared = method == MethodName::Shared;
-        let outputs = if shared { k * per_sample } else { per_sample };
-        let architecture = self.architecture(shape, outputs)?;
+        let shared = method.shares();
+        let each = if shared { k * per_sample } else { per_sample };
         let place = self.functions.as_ref().map_or("the default network".to_owned(), |path| path.display().to_string());
         let about = |error: NetError| Failure::new(format!("{place}: {error}"));
-        let network = if shared {
-            architecture.build(seed).map_err(about)?
-        } else {
-            let build = |j: usize| architecture.build(seed.wrapping_add(j as u64));
-            let networks = (0..k).map(build).collect::<Result<Vec<_>, _>>().map_err(about)?;
-            side_by_side(&networks).map_err(|error| Failure::new(format!("{place}: {error}")))?
+        let model = self.functions.as_ref().filter(|path| path.extension().is_some_and(|name| name == "onnx"));
+        let networks = match model {
+            Some(_) if !shared => {
+                return Err(Failure::new(format!(
+                    "{place}: {k} networks that begin alike would learn the same function"
+                ))
+                .hint("describe the network in TOML, or --method shared for a model with k outputs"));
+            }
+            Some(path) => vec![open_network(path, &ParameterOptions::default())?],
+            None => {
+                let architecture = self.architecture(method, shape, each)?;
+                let build = |j: usize| architecture.build(seed.wrapping_add(j as u64));
+                (0..if shared { 1 } else { k }).map(build).collect::<Result<Vec<_>, _>>().map_err(about)?
+            }
         };
-        let found = network.declared_graph().map_err(about)?;
-        let found = found.outputs().first().map_or(0, |(_, id)| found.value(*id).meta.numel());
+        let network = side_by_side(&networks).map_err(|error| Failure::new(format!("{place}: {error}")))?;
+        let graph = network.graph(&[shape.to_vec()]).map_err(about)?;
+        let found = graph.outputs().first().map_or(0, |(_, id)| graph.value(*id).meta.numel());
         if found != k * per_sample {
-            let each = if shared { outputs } else { per_sample };
             return Err(Failure::new(format!("{place}: {found} outputs in all, but {} are needed", k * per_sample))
                 .hint(format!("outputs = {each}")));
         }
         Ok(network)
     }
 
-    pub(super) fn run<T: Real>(&self, task: &Task<'_, T>, progress: &dyn Progress) -> Result<Learnt<T>, Failure> {
+    /// Functions of a kernel.
+    pub(super) fn of_kernel<T: Real>(&self, task: &Task<'_, T>, course: &Course<'_>) -> Result<Found<T>, Failure> {
         let [data] = task.data else {
             return Err(Failure::new("functions are learnt for one input").hint("--method nystrom takes several"));
         };
-        let network = self.network(task.method, task.k, task.kernel.per_sample(), data.sample_shape(), task.seed)?;
-        let method = if task.method == MethodName::Spin { Method::Spin } else { Method::NeuralEf };
-        let settings = Settings::new(method).steps(self.iterations.unwrap_or(2000));
-        let settings = match self.learning_rate {
-            Some(rate) => settings.schedule(Schedule::constant(rate)),
-            None => settings,
-        };
-        let learn = || -> Result<Learnt<T>, SpectralError> {
-            let rows = data.n_samples() * task.kernel.per_sample();
-            // A matrix that fits is made once; else the kernel of every batch is.
-            let mut coupling: Box<dyn Coupling<T>> = if rows <= LARGEST_MATRIX {
-                let gram = gram_matrix(&*task.kernel, task.data, progress)?;
-                Box::new(Matrices::new(gram, task.kernel.per_sample())?)
+        let per_sample = task.kernel.per_sample();
+        let network = self.network(task.method, task.k, per_sample, data.sample_shape(), task.seed)?;
+        // A matrix that fits is made once; else the kernel of every batch is.
+        let coupling = || -> Result<Box<dyn Coupling<T>>, SpectralError> {
+            Ok(if data.n_samples() * per_sample <= LARGEST_MATRIX {
+                let gram = gram_matrix(&*task.kernel, task.data, course.progress)?;
+                Box::new(Matrices::new(gram, per_sample)?)
             } else {
                 Box::new(PerBatch::new(Arc::clone(&task.kernel), task.data)?)
-            };
-            let size = self.batch.unwrap_or(256).min(data.n_samples());
-            let mut batches = Batches::new(task.data, &mut *coupling, size, task.seed)?;
-            Learn::new(settings).folder(task.folder).resume(self.resume).progress(progress).run(network, &mut batches)
+            })
         };
-        learn().map_err(|error| match error {
-            SpectralError::Cancelled => {
-                Failure::interrupted("interrupted").hint("the same command with --resume goes on where this stopped")
-            }
-            other => super::solve::failure(other),
-        })
+        let mut coupling = coupling().map_err(failure)?;
+        let size = self.batch(data.n_samples());
+        let mut batches = Batches::new(task.data, &mut *coupling, size, task.seed).map_err(failure)?;
+        self.learnt(network, &mut batches, course)
+    }
+
+    /// Trains a network.
+    pub(super) fn learnt<T: Real>(
+        &self,
+        network: Network,
+        draws: &mut dyn Draws<T>,
+        course: &Course<'_>,
+    ) -> Result<Found<T>, Failure> {
+        let mut settings = Settings::new(course.method).steps(self.iterations.unwrap_or(2000));
+        if course.decays {
+            settings.schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
+        }
+        if let Some(rate) = self.learning_rate {
+            settings.schedule.learning_rate = rate;
+        }
+        settings.checkpoint = self.checkpoint.unwrap_or(settings.checkpoint);
+        let learn = Learn::new(settings).folder(course.folder).resume(self.resume).progress(course.progress);
+        let Learnt { before, after, .. } = learn.run(network, draws).map_err(failure)?;
+        // There is one kernel.
+        let first = |all: Vec<Eigenfunctions<T>>| all.into_iter().next();
+        let functions = first(after).ok_or_else(|| Failure::new("no function was learnt"))?;
+        Ok(Found { before: first(before), ..Found::plain(functions) })
     }
 }

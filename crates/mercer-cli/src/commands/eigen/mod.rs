@@ -1,17 +1,23 @@
 //! `mercer eigen`: the eigenvalues and eigenfunctions of a kernel.
 
+mod codes;
+mod contrastive;
 mod figure;
 mod folder;
 mod learn;
+mod load;
 mod report;
+mod results;
 mod solve;
 
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions};
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions, Samples};
+use contrastive::PairOptions;
 use folder::Folder;
 use learn::LearnOptions;
+use mercer::spectral::Description;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -21,6 +27,8 @@ Examples:
   mercer eigen --net model.onnx --kind trace --data many.npy --method lanczos --matrix-free -k 10 -o functions
   mercer eigen --kernel 'rbf(lengthscale=2)' --data x.npy --method rff --n-features 4000 --orthogonal -k 20 -o functions
   mercer eigen --kernel 'rbf()' --data x.npy --method neuralef -k 10 --truth -o functions
+  mercer eigen --method contrastive --data train.npz:x --labels train.npz:y --scale 1/255 --layout nhwc -k 64 \
+      --eval test.npz:x --eval-labels test.npz:y -o codes
   mercer eigen --gram gram.zarr --method lanczos -k 50 -o spectrum
   mercer eigen --load functions --eval new.npy -o new
 
@@ -30,11 +38,14 @@ With N samples and K u = λ u: μ = λ/N and ψ(x_n) = √N u_n, so that the fun
 Methods: exact (all of the matrix), lanczos (its largest part), randomised (five products with a block), nystrom (from
 landmarks, with an estimate of the error), rff (random Fourier features of rbf, laplacian and Matérn kernels; for other
 kernels with features, such as --kind ck, --sketch and nngp-mc, these), and networks that learn the functions: neuralef and
-spin (one network per function), shared (one network with k outputs). Learnt functions are finished by Rayleigh–Ritz;
-the folder holds them as they were in before/ too.
+spin (one network per function), shared (one network with k outputs), contrastive (the same, from pairs of views instead of
+a kernel: random changes of images, or --pairs). Learnt functions are finished by Rayleigh–Ritz; the folder holds them
+as they were in before/ too. Functions are ordered, so that their first numbers are a shorter code; with --labels and
+--eval-labels, codes of several lengths are scored: samples of --eval look up and are classified by those of --data.
 
 The folder: values.npy (μ), psi_data.npy and psi.npy (ψ of --data and of --eval, a row per sample, or per sample and output),
-functions.svg, result.json, and eigenfunctions.json with its files: the functions, which --load evaluates on new data.";
+functions.svg, result.json, and eigenfunctions.json with its files: the functions, which --load evaluates on new data, after
+the preprocessing they were found with. Learnt functions are one network too, psi.onnx.";
 
 /// Take a kernel apart into its eigenvalues and eigenfunctions, which can be evaluated on new data
 #[derive(Debug, clap::Args)]
@@ -84,12 +95,15 @@ pub(crate) struct EigenArguments {
     #[arg(long)]
     orthogonal: bool,
 
-    /// Compute in single or double precision [default: f64, and f32 for networks that learn]
+    /// Compute in single or double precision [default: f64; f32 for networks that learn, spin excepted; as stored for --load]
     #[arg(long, value_name = "TYPE")]
     precision: Option<Precision>,
 
     #[command(flatten)]
     learn: LearnOptions,
+
+    #[command(flatten)]
+    pairs: PairOptions,
 
     #[command(flatten)]
     kernel: KernelOptions,
@@ -116,15 +130,38 @@ struct EigenData {
     #[arg(long, value_name = "FILE[:KEY]", requires = "data")]
     labels: Option<String>,
 
+    /// What the samples of --eval show: with --labels, codes of several lengths are scored
+    #[arg(long, value_name = "FILE[:KEY]", requires = "eval")]
+    eval_labels: Option<String>,
+
     #[command(flatten)]
     preprocess: PreprocessOptions,
 }
 
 impl EigenData {
     /// As the options of other commands.
-    fn options(&self, labels: bool) -> DataOptions {
-        let labels = self.labels.clone().filter(|_| labels);
-        DataOptions { data: self.data.clone(), labels, preprocess: self.preprocess.clone() }
+    fn options(&self) -> DataOptions {
+        DataOptions { labels: self.labels.clone(), ..self.unlabelled() }
+    }
+
+    /// For `--eval`.
+    fn eval_options(&self) -> DataOptions {
+        DataOptions { labels: self.eval_labels.clone(), ..self.unlabelled() }
+    }
+
+    /// For samples without labels.
+    fn unlabelled(&self) -> DataOptions {
+        DataOptions { data: self.data.clone(), labels: None, preprocess: self.preprocess.clone() }
+    }
+}
+
+/// Samples to evaluate must be such as the functions are found from.
+fn check_eval(eval: Option<&Samples>, samples: &Samples) -> Result<(), Failure> {
+    match eval.map(Samples::shapes) {
+        Some(found) if found != samples.shapes() => {
+            Err(Failure::new(format!("--eval has samples of shape {found:?}, --data of {:?}", samples.shapes())))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -138,6 +175,7 @@ enum MethodName {
     Spin,
     Neuralef,
     Shared,
+    Contrastive,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -151,7 +189,32 @@ enum LandmarksName {
 
 impl MethodName {
     fn is_learnt(self) -> bool {
-        matches!(self, Self::Spin | Self::Neuralef | Self::Shared)
+        self == Self::Spin || self == Self::Neuralef || self.shares()
+    }
+
+    /// Whether one network gives all functions.
+    fn shares(self) -> bool {
+        matches!(self, Self::Shared | Self::Contrastive)
+    }
+
+    /// As the user writes it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Lanczos => "lanczos",
+            Self::Randomised => "randomised",
+            Self::Nystrom => "nystrom",
+            Self::Rff => "rff",
+            Self::Spin => "spin",
+            Self::Neuralef => "neuralef",
+            Self::Shared => "shared",
+            Self::Contrastive => "contrastive",
+        }
+    }
+
+    /// SpIN decorrelates its functions by a Cholesky factor, which amplifies rounding.
+    fn precision(self) -> Precision {
+        if self.is_learnt() && self != Self::Spin { Precision::F32 } else { Precision::F64 }
     }
 }
 
@@ -160,8 +223,7 @@ impl EigenArguments {
         self.check_flags()?;
         self.folder.check(self.learn.resume())?;
         interrupt::watch();
-        let usual = if self.method.is_some_and(MethodName::is_learnt) { Precision::F32 } else { Precision::F64 };
-        let report = match self.precision.unwrap_or(usual) {
+        let report = match self.precision()? {
             Precision::F32 => self.solve::<f32>(console)?,
             Precision::F64 => self.solve::<f64>(console)?,
         };
@@ -172,21 +234,50 @@ impl EigenArguments {
         console.result(&report, || report.text())
     }
 
+    fn method(&self) -> MethodName {
+        self.method.unwrap_or(MethodName::Exact)
+    }
+
+    /// What the user wants, or what suits the method, or that of the folder.
+    fn precision(&self) -> Result<Precision, Failure> {
+        match (self.precision, &self.load) {
+            (Some(given), _) => Ok(given),
+            (None, Some(folder)) => {
+                let description = Description::read(folder).map_err(solve::failure)?;
+                Ok(if description.precision == "f32" { Precision::F32 } else { Precision::F64 })
+            }
+            (None, None) => Ok(self.method().precision()),
+        }
+    }
+
     /// Flags that mean nothing together are refused instead of ignored.
     fn check_flags(&self) -> Result<(), Failure> {
-        let method = self.method.unwrap_or(MethodName::Exact);
+        let method = self.method();
+        let contrastive = method == MethodName::Contrastive;
         if self.k == 0 {
             return Err(Failure::new("-k 0: take at least one function"));
         }
         if self.gram.is_none() && self.load.is_none() {
-            if !self.kernel.is_given() {
+            if !self.kernel.is_given() && !contrastive {
                 return Err(Failure::new("there is neither a kernel nor a matrix nor a folder")
                     .hint("--kernel FORMULA, --net MODEL.onnx --kind KIND, --gram STORE or --load DIR"));
             }
             if self.data.data.is_empty() {
                 return Err(Failure::new("there are no data").hint("--data FILE[:KEY]"));
             }
-            self.kernel.check()?;
+            if !contrastive {
+                self.kernel.check()?;
+            }
+        }
+        if contrastive && (self.kernel.is_given() || self.truth) {
+            let flag = if self.truth { "--truth" } else { "a kernel" };
+            return Err(Failure::new(format!(
+                "--method contrastive: pairs stand for the kernel; {flag} means nothing to it"
+            ))
+            .hint("--functions MODEL.onnx names a network to begin with"));
+        }
+        if self.data.eval_labels.is_some() && self.load.is_none() && self.data.labels.is_none() {
+            return Err(Failure::new("--eval-labels: there are no --labels of --data to look them up by"));
         }
         let products = matches!(method, MethodName::Lanczos | MethodName::Randomised);
         if self.matrix_free && !products {
@@ -204,6 +295,13 @@ impl EigenArguments {
             let flag = if self.truth { "--truth" } else { "a kernel" };
             return Err(Failure::new(format!("--load evaluates what was found before; {flag} means nothing to it")));
         }
+        if let Some(load) = &self.load
+            && let (Ok(from), Ok(to)) = (load.canonicalize(), self.folder.path().canonicalize())
+            && from == to
+        {
+            return Err(Failure::new("-o: these are the functions that --load reads").hint("name another folder"));
+        }
+        self.pairs.check(contrastive)?;
         self.learn.check(method.is_learnt())
     }
 }

@@ -1,12 +1,14 @@
 //! What a run says about itself.
 
 use crate::format::{count, table};
+use mercer::spectral::retrieval::Retrieval;
 use mercer::spectral::{Comparison, Repairs};
 use serde::Serialize;
 
 /// What `--json` shows and `result.json` keeps.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct EigenReport {
+    pub(super) kind: &'static str,
     pub(super) kernel: Option<String>,
     pub(super) method: String,
     pub(super) precision: String,
@@ -25,6 +27,8 @@ pub(super) struct EigenReport {
     pub(super) truth: Option<Truth>,
     /// Before the Rayleigh–Ritz finish of functions that were learnt.
     pub(super) before: Option<Before>,
+    /// With labels of `--data` and of `--eval`.
+    pub(super) codes: Option<Codes>,
     /// Of finding the functions.
     pub(super) seconds: f64,
     pub(super) output: String,
@@ -36,6 +40,36 @@ pub(super) struct Truth {
     pub(super) values: Vec<f64>,
     #[serde(flatten)]
     pub(super) comparison: Comparison,
+}
+
+/// How much the first numbers of a code tell.
+#[derive(Debug, Serialize)]
+pub(super) struct Codes {
+    /// The items that precision looks at.
+    pub(super) nearest: usize,
+    pub(super) lengths: Vec<Score>,
+}
+
+/// Codes of one length.
+#[derive(Debug, Serialize)]
+pub(super) struct Score {
+    #[serde(flatten)]
+    pub(super) found: Retrieval,
+    /// Of a linear classifier.
+    pub(super) accuracy: f64,
+}
+
+impl Codes {
+    fn text(&self) -> String {
+        let head = ["code length", "accuracy", &format!("precision at {}", self.nearest), "mAP"].map(str::to_owned);
+        let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+        let row = |score: &Score| {
+            let Retrieval { length, precision, mean_average_precision } = score.found;
+            vec![length.to_string(), percent(score.accuracy), percent(precision), percent(mean_average_precision)]
+        };
+        let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(self.lengths.iter().map(row)).collect();
+        table(&rows, &[0, 1, 2, 3])
+    }
 }
 
 /// What networks learnt, as it was.
@@ -95,15 +129,20 @@ impl EigenReport {
             text += &format!("{landmarks} leave {residual:.2e} of the kernel's trace unexplained\n");
         }
         text += &format!(
-            "{} of {} by {} in {:.2} s, in {}\n",
+            "{} of {} by {}, {}, in {:.2} s, in {}\n",
             count(self.values.len(), "function"),
             count(self.samples, "sample"),
             self.method,
+            self.precision,
             self.seconds,
             self.output
         );
         if let Some(evaluated) = self.evaluated {
             text += &format!("evaluated on {}: psi.npy\n", count(evaluated, "sample"));
+        }
+        if let Some(codes) = &self.codes {
+            text += "\n";
+            text += &codes.text();
         }
         text
     }

@@ -1,25 +1,29 @@
 //! From arguments to functions.
 
-use super::figure;
-use super::learn::Task;
-use super::report::{Before, EigenReport, Truth};
-use super::{EigenArguments, LandmarksName, MethodName};
+use super::learn::{Course, Task};
+use super::report::EigenReport;
+use super::results::{Found, Given, compared};
+use super::{EigenArguments, LandmarksName, MethodName, check_eval};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::{Samples, Source};
 use crate::progress::Bar;
-use mercer::data::{self, Dataset, Labels};
+use mercer::data;
 use mercer::kernel::classic::Expression;
 use mercer::kernel::store::Store;
 use mercer::kernel::{Built, NtkOperator, Real, Recipe};
+use mercer::spectral::learnt::Method;
 use mercer::spectral::{
-    Comparison, Eigenfunctions, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError,
-    Spectrum, exact, extend, gram_matrix, of_features, trace,
+    Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError, Spectrum, exact, extend,
+    gram_matrix, of_features, trace,
 };
-use ndarray::{Array1, Array2, ArrayD, Ix2};
+use ndarray::{Array2, ArrayD, Ix2};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What kind of result it is.
+const KIND: &str = "eigenfunctions";
 
 /// What went wrong, in the words of the command line.
 pub(super) fn failure(error: SpectralError) -> Failure {
@@ -44,25 +48,7 @@ struct Problem<T: Real> {
     samples: Samples,
 }
 
-/// What a method found.
-struct Found<T: Real> {
-    functions: Eigenfunctions<T>,
-    before: Option<Eigenfunctions<T>>,
-    trace_residual: Option<f64>,
-    landmarks: Option<usize>,
-}
-
-impl<T: Real> Found<T> {
-    fn plain(functions: Eigenfunctions<T>) -> Self {
-        Self { functions, before: None, trace_residual: None, landmarks: None }
-    }
-}
-
 impl EigenArguments {
-    fn method(&self) -> MethodName {
-        self.method.unwrap_or(MethodName::Exact)
-    }
-
     fn solver(&self) -> Solver {
         match self.method() {
             MethodName::Lanczos => Solver::Lanczos,
@@ -73,10 +59,8 @@ impl EigenArguments {
 
     pub(super) fn solve<T: Real>(&self, console: &Console) -> Result<EigenReport, Failure> {
         let mut report = EigenReport {
-            method: self
-                .method
-                .and_then(|method| clap::ValueEnum::to_possible_value(&method))
-                .map_or("load".to_owned(), |value| value.get_name().to_owned()),
+            kind: KIND,
+            method: self.method.map_or("load", MethodName::name).to_owned(),
             precision: <T as data::Element>::NAME.to_owned(),
             wanted: self.k,
             output: self.folder.path().display().to_string(),
@@ -85,35 +69,10 @@ impl EigenArguments {
         match (&self.load, &self.gram) {
             (Some(folder), _) => self.evaluate::<T>(folder, &mut report, console)?,
             (None, Some(path)) => self.of_gram::<T>(path, &mut report)?,
+            (None, None) if self.method() == MethodName::Contrastive => self.of_pairs::<T>(&mut report, console)?,
             (None, None) => self.of_kernel::<T>(&mut report, console)?,
         }
         Ok(report)
-    }
-
-    /// `--load`.
-    fn evaluate<T: Real>(&self, folder: &Path, report: &mut EigenReport, console: &Console) -> Result<(), Failure> {
-        let functions = Eigenfunctions::<T>::load(folder, None).map_err(failure)?;
-        report.values = functions.values().to_vec();
-        report.repairs = *functions.repairs();
-        report.kernel = Some(folder.display().to_string());
-        let samples = match functions.origin().map(|origin| &origin.network) {
-            Some(Some(bytes)) => {
-                let network = mercer::net::Network::from_onnx_bytes(bytes, mercer::net::network::Batching::Samples)
-                    .map_err(|error| Failure::of_network(&folder.join("kernel.onnx"), error))?;
-                Samples::given("--eval", &self.eval, &self.data.options(false), &network)?
-            }
-            _ => Samples::plain("--eval", &self.eval, &self.data.options(false))?,
-        };
-        let start = Instant::now();
-        let bar = Bar(console.progress(samples.n_samples as u64, "samples"));
-        let psi = functions.eval_data(&samples.inputs, &bar).map_err(failure)?;
-        report.seconds = start.elapsed().as_secs_f64();
-        (report.samples, report.evaluated) = (samples.n_samples, Some(samples.n_samples));
-        self.folder.create()?;
-        self.folder.write("values.npy", functions.values())?;
-        self.folder.write("psi.npy", &psi)?;
-        let labels = self.data.labels.as_ref().map(|_| &samples).and_then(|samples| samples.labels.as_ref());
-        self.draw(&samples.inputs, &psi, &report.values, labels)
     }
 
     /// `--gram`.
@@ -131,7 +90,7 @@ impl EigenArguments {
             let truth = Spectrum::of_matrix(gram.view(), self.k, Solver::Full).map_err(failure)?;
             report.truth = Some(compared(&spectrum.values.to_vec(), &spectrum.functions, &truth)?);
         }
-        self.folder.create()?;
+        self.folder.create(self.learn.resume())?;
         self.folder.write("values.npy", &spectrum.values)?;
         self.folder.write("psi_data.npy", &spectrum.functions)?;
         self.draw(&[], &spectrum.functions, &report.values, None)
@@ -142,32 +101,18 @@ impl EigenArguments {
         let problem = self.open::<T>(&source)?;
         let eval = match &self.eval[..] {
             [] => None,
-            texts => Some(source.samples("--eval", texts, &self.data.options(false))?),
+            texts => Some(source.samples("--eval", texts, &self.data.eval_options())?),
         };
-        if let Some(eval) = &eval
-            && eval.shapes() != problem.samples.shapes()
-        {
-            let text =
-                format!("--eval has samples of shape {:?}, --data of {:?}", eval.shapes(), problem.samples.shapes());
-            return Err(Failure::new(text));
-        }
-        self.folder.create()?;
-        let data = &problem.samples.inputs;
+        check_eval(eval.as_ref(), &problem.samples)?;
+        self.folder.create(self.learn.resume())?;
+        let (data, kernel) = (&problem.samples.inputs, &*problem.built.kernel);
         let bar = Bar(console.progress(1, ""));
         let start = Instant::now();
         let found = self.find(&source, &problem, &bar)?;
         report.seconds = start.elapsed().as_secs_f64();
-        let functions = found.functions.with_origin(Some(problem.origin.clone()));
         report.kernel = Some(self.kernel.name());
-        report.samples = problem.samples.n_samples;
-        report.values = functions.values().to_vec();
-        report.repairs = *functions.repairs();
-        (report.trace_residual, report.landmarks) = (found.trace_residual, found.landmarks);
-        let kernel = &*problem.built.kernel;
         let rows = problem.samples.n_samples * kernel.per_sample();
         report.mean_diagonal = Some(trace(kernel, data).map_err(failure)? / rows as f64);
-        let psi = functions.eval_data(data, &bar).map_err(failure)?;
-        let before = found.before.as_ref().map(|before| before.eval_data(data, &bar)).transpose().map_err(failure)?;
         let truth = match self.truth {
             true => {
                 let gram = gram_matrix(kernel, data, &bar).map_err(failure)?;
@@ -175,28 +120,12 @@ impl EigenArguments {
             }
             false => None,
         };
-        report.truth = truth.as_ref().map(|truth| compared(&report.values, &psi, truth)).transpose()?;
-        if let (Some(before), Some(psi)) = (&found.before, &before) {
-            let values = before.values().to_vec();
-            let comparison = truth.as_ref().map(|truth| compared(&values, psi, truth)).transpose()?;
-            report.before = Some(Before { values, comparison: comparison.map(|truth| truth.comparison) });
-        }
-        functions.save(self.folder.path(), self.folder.existing()).map_err(failure)?;
-        if let Some(before) = &found.before {
-            before.save(&self.folder.path().join("before"), self.folder.existing()).map_err(failure)?;
-        }
-        self.folder.write("psi_data.npy", &psi)?;
-        if let Some(eval) = &eval {
-            self.folder.write("psi.npy", &functions.eval_data(&eval.inputs, &bar).map_err(failure)?)?;
-            report.evaluated = Some(eval.n_samples);
-        }
-        drop(bar);
-        let labels = problem.samples.labels.as_ref();
-        self.draw(data, &psi, &report.values, labels)
+        let origin = Some(problem.origin.clone());
+        self.keep(found, Given { samples: &problem.samples, eval: eval.as_ref(), origin, truth }, report, &bar)
     }
 
     fn open<T: Real>(&self, source: &Source) -> Result<Problem<T>, Failure> {
-        let samples = source.samples("--data", &self.data.data, &self.data.options(true))?;
+        let samples = source.samples("--data", &self.data.data, &self.data.options())?;
         let shapes = samples.shapes();
         source.check_shapes(&shapes, self.kernel.path())?;
         let recipe = match self.kernel.recipe(source, false)? {
@@ -248,13 +177,11 @@ impl EigenArguments {
             }
             MethodName::Rff => self.features(problem, bar),
             method => {
-                let seed = self.kernel.seed();
-                let task = Task { method, k: self.k, kernel, data, seed, folder: self.folder.path() };
-                let learnt = self.learn.run(&task, bar)?;
-                let name = clap::ValueEnum::to_possible_value(&method)
-                    .map_or(String::new(), |value| value.get_name().to_owned());
-                let first = |mut all: Vec<Eigenfunctions<T>>| all.remove(0).note("method", name.clone());
-                Ok(Found { before: Some(first(learnt.before)), ..Found::plain(first(learnt.after)) })
+                let task = Task { method, k: self.k, kernel, data, seed: self.kernel.seed() };
+                let objective = if method == MethodName::Spin { Method::Spin } else { Method::NeuralEf };
+                let folder = self.folder.path();
+                let course = Course { method: objective, decays: false, folder, progress: bar };
+                self.learn.of_kernel(&task, &course)
             }
         }
     }
@@ -275,7 +202,7 @@ impl EigenArguments {
             None => failure(error),
         })?;
         let functions = extend(&spectrum, Arc::clone(&problem.built.kernel), data).map_err(failure)?;
-        Ok(Found::plain(functions.note("method", self.solver().name())))
+        Ok(Found::plain(functions))
     }
 
     /// Random Fourier features of a classic kernel, or the features that a kernel has.
@@ -298,31 +225,8 @@ impl EigenArguments {
                     .hint("--kernel rbf(), --sketch METHOD:K, --kind ck or nngp-mc; or --method nystrom"));
             }
         };
-        Ok(Found::plain(functions.note("method", "rff")))
+        Ok(Found::plain(functions))
     }
-
-    fn draw<T: Real>(
-        &self,
-        data: &[Dataset],
-        psi: &Array2<T>,
-        values: &[f64],
-        labels: Option<&Labels>,
-    ) -> Result<(), Failure> {
-        let psi = psi.mapv(|x| x.wide());
-        let line = match data {
-            [one] if one.sample_shape().iter().product::<usize>() == 1 && one.n_samples() == psi.nrows() => {
-                Some(Array1::from_iter(one.read::<f64>()?))
-            }
-            _ => None,
-        };
-        let figure = figure::draw(line.as_ref().map(|line| line.view()), &psi, values, labels);
-        Ok(figure.write(&self.folder.path().join("functions.svg"), self.folder.existing())?)
-    }
-}
-
-fn compared<T: Real>(values: &[f64], psi: &Array2<T>, truth: &Spectrum<T>) -> Result<Truth, Failure> {
-    let comparison = Comparison::new(ndarray::aview1(values), psi.view(), truth).map_err(failure)?;
-    Ok(Truth { values: truth.values.to_vec(), comparison })
 }
 
 /// A matrix of a store, the sum of its layers, or of a file.

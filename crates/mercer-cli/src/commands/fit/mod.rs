@@ -200,7 +200,8 @@ impl FitArguments {
         let matrix = gram.to_arrays(&bar).map_err(failed)?.remove(0);
         drop(bar);
         let matrix = origin::flat("the kernel", matrix)?;
-        let origin = Origin::new(&self.kernel, &self.parameters, recipe, built.kernel.identity());
+        let (identity, preprocess) = (built.kernel.identity(), samples.preprocess_note()?);
+        let origin = Origin::new(&self.kernel, &self.parameters, recipe, identity, preprocess);
         let place = samples.places();
         Ok(Training { matrix, is_gram: true, place, origin: Some((origin, samples.inputs)), tuned })
     }

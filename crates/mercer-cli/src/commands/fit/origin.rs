@@ -26,6 +26,9 @@ pub(crate) struct Origin {
     seed: u64,
     /// What the kernel was: another network under the same name has another.
     identity: serde_json::Value,
+    /// What each input went through between its file and the kernel.
+    #[serde(default)]
+    preprocess: serde_json::Value,
     /// The training samples beside it are called `input-0.npy` and so on.
     n_inputs: usize,
 }
@@ -36,9 +39,15 @@ impl Origin {
         parameters: &ParameterOptions,
         recipe: Recipe,
         identity: serde_json::Value,
+        preprocess: serde_json::Value,
     ) -> Self {
         let source = kernel.source().absolute();
-        Self { recipe, source, parameters: parameters.clone(), seed: kernel.seed(), identity, n_inputs: 0 }
+        Self { recipe, source, parameters: parameters.clone(), seed: kernel.seed(), identity, preprocess, n_inputs: 0 }
+    }
+
+    /// The steps of preprocessing, if they are known.
+    pub(crate) fn preprocess(&self) -> Option<&serde_json::Value> {
+        Some(&self.preprocess).filter(|steps| !steps.is_null())
     }
 
     /// Takes away the origin of a machine that is being replaced.

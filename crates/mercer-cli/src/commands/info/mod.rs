@@ -1,5 +1,6 @@
-//! `mercer info FILE`: what a model, a data set or a Gram store holds.
+//! `mercer info FILE`: what a model, a data set, a Gram store or a folder of results holds.
 
+mod folder;
 mod layers;
 mod model;
 mod sizes;
@@ -22,18 +23,20 @@ Examples:
   mercer info bert.onnx --shape input_ids=32  the same for one input
   mercer info data.npz                        the arrays of a file
   mercer info data.npz:x                      the numbers of one of them
-  mercer info gram.zarr                       what a store of Gram matrices was made from; reads and checks every tile";
+  mercer info gram.zarr                       what a store of Gram matrices was made from; reads and checks every tile
+  mercer info functions                       a folder of eigenfunctions, of a machine, of a posterior or of a training";
 
-/// Show what a model, a data set or a Gram store holds
+/// Show what a model, a data set, a Gram store or a folder of results holds
 ///
 /// For an ONNX model: inputs, outputs, layers, parameters with the reason why each is one, constants, and the
 /// floating-point operations of one sample. For data: arrays, shapes, the range of the numbers, classes. For a store of
 /// Gram matrices: what it was made from, how many of its tiles are there, and whether they are as they were written; a
-/// damaged tile is named, and the exit code is then 1.
+/// damaged tile is named, and the exit code is then 1. For folders that `mercer eigen`, `fit`, `uncertainty` and `train`
+/// write: what they are, how they came about, and their files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InfoArguments {
-    /// A model (.onnx), data (.npy, .npz, IDX, CSV) or a Gram store (.zarr)
+    /// A model (.onnx), data (.npy, .npz, IDX, CSV), a Gram store (.zarr) or a folder of results
     #[arg(value_name = "FILE[:KEY]")]
     file: String,
 
@@ -68,6 +71,9 @@ impl InfoArguments {
                 )));
             }
             return store::show(path, console);
+        }
+        if path.is_dir() {
+            return folder::show(path, console);
         }
         match describe(&source) {
             Ok(description) => {

@@ -122,7 +122,7 @@ impl<'a> StoreReport<'a> {
 }
 
 /// Text without quotation marks, anything else as JSON.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

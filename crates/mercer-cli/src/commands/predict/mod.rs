@@ -30,7 +30,8 @@ Examples:
 
 The data may be larger than memory. `mercer info MODEL` lists the nodes that --at takes. For a machine fitted on --gram the
 data are the kernel between new samples (rows) and training samples (columns), for one fitted on --features their
-features; a machine that knows its kernel takes the samples themselves, with the preprocessing of the fit.";
+features; a machine that knows its kernel takes the samples themselves, and does the preprocessing of
+the fit unless other flags are given.";
 
 /// Run a network or a machine on data: outputs, values at any node, scores; accuracy if there are labels
 #[derive(Debug, clap::Args)]

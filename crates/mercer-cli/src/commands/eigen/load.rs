@@ -1,0 +1,63 @@
+//! `--load`: functions of a folder on new samples.
+
+use super::report::EigenReport;
+use super::solve::failure;
+use super::{EigenArguments, codes};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::options::{DataOptions, Samples};
+use crate::progress::Bar;
+use mercer::kernel::Real;
+use mercer::net::Network;
+use mercer::net::network::Batching;
+use mercer::spectral::Eigenfunctions;
+use std::path::Path;
+use std::time::Instant;
+
+impl EigenArguments {
+    pub(super) fn evaluate<T: Real>(
+        &self,
+        folder: &Path,
+        report: &mut EigenReport,
+        console: &Console,
+    ) -> Result<(), Failure> {
+        let functions = Eigenfunctions::<T>::load(folder, None).map_err(failure)?;
+        report.values = functions.values().to_vec();
+        report.repairs = *functions.repairs();
+        report.kernel = Some(folder.display().to_string());
+        let network = match functions.origin().and_then(|origin| origin.network.as_ref()) {
+            Some(bytes) => {
+                let network = Network::from_onnx_bytes(bytes, Batching::Samples);
+                Some(network.map_err(|error| Failure::of_network(&folder.join("kernel.onnx"), error))?)
+            }
+            None => None,
+        };
+        let stored = functions.notes().get("preprocess");
+        let open = |flag: &str, texts: &[String], options: &DataOptions| {
+            let samples = match &network {
+                Some(network) => Samples::given(flag, texts, options, network)?,
+                None => Samples::plain(flag, texts, options)?,
+            };
+            samples.as_stored(&options.preprocess, stored, console)
+        };
+        let samples = open("--eval", &self.eval, &self.data.eval_options())?;
+        let known = match &self.data.data[..] {
+            [] => None,
+            texts => Some(open("--data", texts, &self.data.options())?),
+        };
+        let start = Instant::now();
+        let bar = Bar(console.progress(samples.n_samples as u64, "samples"));
+        let psi = functions.eval_data(&samples.inputs, &bar).map_err(failure)?;
+        report.seconds = start.elapsed().as_secs_f64();
+        (report.samples, report.evaluated) = (samples.n_samples, Some(samples.n_samples));
+        self.folder.create(self.learn.resume())?;
+        self.folder.write("values.npy", functions.values())?;
+        self.folder.write("psi.npy", &psi)?;
+        if let Some(known) = &known {
+            let items = functions.eval_data(&known.inputs, &bar).map_err(failure)?;
+            self.folder.write("psi_data.npy", &items)?;
+            report.codes = codes::scores((&items, known.labels.as_ref()), (&psi, samples.labels.as_ref()))?;
+        }
+        self.draw(&samples.inputs, &psi, &report.values, samples.labels.as_ref())
+    }
+}

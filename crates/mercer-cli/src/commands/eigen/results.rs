@@ -1,0 +1,118 @@
+//! What is done with functions, whatever method found them: evaluated, compared, scored, written.
+
+use super::report::{Before, EigenReport, Truth};
+use super::solve::failure;
+use super::{EigenArguments, MethodName, codes, figure};
+use crate::failure::Failure;
+use crate::options::Samples;
+use crate::progress::Bar;
+use mercer::data::{Dataset, Labels, write_atomic};
+use mercer::kernel::Real;
+use mercer::spectral::{Comparison, Eigenfunctions, Origin, Spectrum};
+use ndarray::{Array1, Array2};
+use serde_json::json;
+
+/// What a method found.
+pub(super) struct Found<T: Real> {
+    pub(super) functions: Eigenfunctions<T>,
+    /// Before the Rayleigh–Ritz finish.
+    pub(super) before: Option<Eigenfunctions<T>>,
+    pub(super) trace_residual: Option<f64>,
+    pub(super) landmarks: Option<usize>,
+}
+
+impl<T: Real> Found<T> {
+    pub(super) fn plain(functions: Eigenfunctions<T>) -> Self {
+        Self { functions, before: None, trace_residual: None, landmarks: None }
+    }
+}
+
+/// What it was found from, and what it is held against.
+pub(super) struct Given<'a, T: Real> {
+    pub(super) samples: &'a Samples,
+    pub(super) eval: Option<&'a Samples>,
+    pub(super) origin: Option<Origin>,
+    pub(super) truth: Option<Spectrum<T>>,
+}
+
+/// The name of the network that gives `ψ(x)` itself.
+const NETWORK: &str = "psi.onnx";
+
+impl EigenArguments {
+    /// Notes that the folder keeps: the method, the data, and what was done to the data before they were looked at.
+    fn noted<T: Real>(&self, functions: Eigenfunctions<T>, samples: &Samples) -> Result<Eigenfunctions<T>, Failure> {
+        let data = json!({
+            "place": samples.places(),
+            "samples": samples.n_samples,
+            "fingerprint": samples.fingerprint()?,
+        });
+        let method = self.method.map_or("", MethodName::name);
+        Ok(functions.note("method", method).note("data", data).note("preprocess", samples.preprocess_note()?))
+    }
+
+    /// Evaluates, compares and writes.
+    pub(super) fn keep<T: Real>(
+        &self,
+        found: Found<T>,
+        given: Given<'_, T>,
+        report: &mut EigenReport,
+        bar: &Bar,
+    ) -> Result<(), Failure> {
+        let Given { samples, eval, origin, truth } = given;
+        let data = &samples.inputs;
+        let functions = self.noted(found.functions, samples)?.with_origin(origin);
+        let before = found.before.map(|before| self.noted(before, samples)).transpose()?;
+        report.samples = samples.n_samples;
+        report.values = functions.values().to_vec();
+        report.repairs = *functions.repairs();
+        (report.trace_residual, report.landmarks) = (found.trace_residual, found.landmarks);
+        let psi = functions.eval_data(data, bar).map_err(failure)?;
+        report.truth = truth.as_ref().map(|truth| compared(&report.values, &psi, truth)).transpose()?;
+        if let Some(before) = &before {
+            let (values, psi) = (before.values().to_vec(), before.eval_data(data, bar).map_err(failure)?);
+            let comparison = truth.as_ref().map(|truth| compared(&values, &psi, truth)).transpose()?;
+            report.before = Some(Before { values, comparison: comparison.map(|truth| truth.comparison) });
+        }
+        let (folder, existing) = (self.folder.path(), self.folder.existing());
+        functions.save(folder, existing).map_err(failure)?;
+        if let Some(before) = &before {
+            before.save(&folder.join("before"), existing).map_err(failure)?;
+        }
+        if functions.basis().network().is_some() {
+            let network = functions.to_network().map_err(failure)?;
+            let bytes = network.to_onnx_bytes().map_err(|error| Failure::of_network(&folder.join(NETWORK), error))?;
+            write_atomic(&folder.join(NETWORK), existing, |writer| writer.write_all(&bytes))?;
+        }
+        self.folder.write("psi_data.npy", &psi)?;
+        if let Some(eval) = eval {
+            let queries = functions.eval_data(&eval.inputs, bar).map_err(failure)?;
+            self.folder.write("psi.npy", &queries)?;
+            report.evaluated = Some(eval.n_samples);
+            report.codes = codes::scores((&psi, samples.labels.as_ref()), (&queries, eval.labels.as_ref()))?;
+        }
+        self.draw(data, &psi, &report.values, samples.labels.as_ref())
+    }
+
+    pub(super) fn draw<T: Real>(
+        &self,
+        data: &[Dataset],
+        psi: &Array2<T>,
+        values: &[f64],
+        labels: Option<&Labels>,
+    ) -> Result<(), Failure> {
+        let psi = psi.mapv(|x| x.wide());
+        let line = match data {
+            [one] if one.sample_shape().iter().product::<usize>() == 1 && one.n_samples() == psi.nrows() => {
+                Some(Array1::from_iter(one.read::<f64>()?))
+            }
+            _ => None,
+        };
+        let figure = figure::draw(line.as_ref().map(|line| line.view()), &psi, values, labels);
+        Ok(figure.write(&self.folder.path().join("functions.svg"), self.folder.existing())?)
+    }
+}
+
+pub(super) fn compared<T: Real>(values: &[f64], psi: &Array2<T>, truth: &Spectrum<T>) -> Result<Truth, Failure> {
+    let comparison = Comparison::new(ndarray::aview1(values), psi.view(), truth).map_err(failure)?;
+    Ok(Truth { values: truth.values.to_vec(), comparison })
+}
