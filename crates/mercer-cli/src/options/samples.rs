@@ -98,7 +98,7 @@ impl Samples {
     }
 
     /// The same samples through the steps that a folder keeps, unless the user asks for others, which is then said.
-    pub(crate) fn as_stored(
+    pub(crate) fn preprocessed_as(
         mut self,
         asked: &PreprocessOptions,
         stored: Option<&Value>,

@@ -38,7 +38,7 @@ impl EigenArguments {
                 Some(network) => Samples::given(flag, texts, options, network)?,
                 None => Samples::plain(flag, texts, options)?,
             };
-            samples.as_stored(&options.preprocess, stored, console)
+            samples.preprocessed_as(&options.preprocess, stored, console)
         };
         let samples = open("--eval", &self.eval, &self.data.eval_options())?;
         let known = match &self.data.data[..] {

@@ -98,7 +98,7 @@ fn rows(arguments: &PredictArguments, folder: &Path, machine: &Machine, console:
     if let Some(origin) = Origin::load(folder)? {
         let source = origin.network()?;
         let samples = source.samples("--data", &arguments.data.data, &arguments.data)?;
-        let samples = samples.as_stored(&arguments.data.preprocess, origin.preprocess(), console)?;
+        let samples = samples.preprocessed_as(&arguments.data.preprocess, origin.preprocess(), console)?;
         let bar = Bar(console.progress(0, "MFLOP"));
         let (matrix, prior) = origin.rows(folder, &source, &samples, &bar)?;
         return Ok(Rows { matrix, prior: Some(Array1::from_vec(prior)) });
