@@ -24,7 +24,7 @@ pub(crate) fn curves(options: &Options) -> Outcome {
     let folder = PathBuf::from(options.value("--data-dir").ok_or("--data-dir: a folder of IDX files")?);
     let train = Images::idx(&folder, "train", options.number("--samples", 5000)?)?;
     let test = Images::idx(&folder, "t10k", options.number("--test", 1000)?)?;
-    let (steps, pairs) = (options.number("--steps", 800)?, options.number("--pairs", 256)?);
+    let (steps, pairs) = (options.number("--steps", 600)?, options.number("--pairs", 256)?);
     println!("{} training and {} test images, {steps} steps of {pairs} pairs", train.samples(), test.samples());
     let width = LENGTHS[LENGTHS.len() - 1];
     let mut figure = Figure::new("Codes of several lengths").columns(2);
@@ -67,7 +67,9 @@ pub(crate) fn curves(options: &Options) -> Outcome {
                 })
                 .collect::<Fallible<Vec<_>>>()?;
             let row = |what: &str, numbers: &[f64]| {
-                let cells: Vec<String> = numbers.iter().map(|x| format!("{:.1}", 100.0 * x)).collect();
+                // The finish may have dropped functions that depend on the others.
+                let cell = |i: usize| numbers.get(i).map_or_else(|| "–".to_owned(), |x| format!("{:.1}", 100.0 * x));
+                let cells: Vec<String> = (0..LENGTHS.len()).map(cell).collect();
                 println!("| {name} | {what} | {} |", cells.join(" | "));
             };
             let of = |part: fn(&Retrieval) -> f64| looked_up.iter().map(part).collect::<Vec<f64>>();

@@ -31,7 +31,7 @@ pub(crate) fn table(options: &Options) -> Outcome {
     let train = Images::idx(&folder, "train", options.number("--samples", 6000)?)?;
     let test = Images::idx(&folder, "t10k", options.number("--test", 2000)?)?;
     let (networks, outputs) = (options.number("--networks", 200)?, options.number("--outputs", 16)?);
-    let (steps, extra) = (options.number("--steps", 2000)?, options.number("--extra", 54)?);
+    let (steps, extra) = (options.number("--steps", 2000)?, options.number("--extra", 246)?);
     println!("{} training and {} test images of MNIST", train.samples(), test.samples());
     let start = Instant::now();
     // Weights of variance 2/fan-in, biases of variance 0.01: appendix B. All outputs of a network count.
