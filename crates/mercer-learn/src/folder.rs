@@ -1,6 +1,7 @@
 //! Folders that hold a machine: one JSON file that says what it is, and its arrays as `.npy` files beside it.
 //!
 //! The JSON file is taken away before anything is replaced and written last, so a folder that was interrupted holds no machine.
+//! It lists the arrays, so that a machine which is replaced by a smaller one leaves none of them behind.
 //! Nothing in a folder is believed: versions, shapes and numbers are checked when it is read.
 
 use crate::error::{LearnError, Result};
@@ -8,6 +9,7 @@ use mercer_data::{Existing, Source, write_atomic, write_npy};
 use ndarray::{Array1, Array2, ArrayBase, Data, Dimension, Ix1, Ix2};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// The largest JSON file that is read.
@@ -18,6 +20,9 @@ const MOST_BYTES: u64 = 64 << 20;
 struct Header {
     format: String,
     version: u32,
+    /// The names of the arrays, without `.npy`.
+    #[serde(default)]
+    arrays: Vec<String>,
     content: Value,
 }
 
@@ -27,6 +32,7 @@ pub struct FolderWriter {
     folder: PathBuf,
     name: &'static str,
     existing: Existing,
+    arrays: RefCell<Vec<String>>,
 }
 
 impl FolderWriter {
@@ -39,25 +45,43 @@ impl FolderWriter {
             if existing == Existing::Refuse {
                 return Err(mercer_data::Error::Exists { place: path.display().to_string() }.into());
             }
+            let arrays = arrays_of(&path);
             std::fs::remove_file(&path).map_err(io)?;
+            for array in arrays {
+                match std::fs::remove_file(folder.join(format!("{array}.npy"))) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error).into()),
+                    _ => {}
+                }
+            }
         }
-        Ok(Self { folder: folder.to_owned(), name, existing })
+        Ok(Self { folder: folder.to_owned(), name, existing, arrays: RefCell::default() })
     }
 
     /// Writes an array as `name.npy`.
     pub fn array<S: Data<Elem = f64>, D: Dimension>(&self, name: &str, array: &ArrayBase<S, D>) -> Result<()> {
-        Ok(write_npy(&self.folder.join(format!("{name}.npy")), array, self.existing)?)
+        write_npy(&self.folder.join(format!("{name}.npy")), array, self.existing)?;
+        self.arrays.borrow_mut().push(name.to_owned());
+        Ok(())
     }
 
     /// Writes the JSON file, which completes the folder.
     pub fn finish(self, format: &str, version: u32, content: Value) -> Result<()> {
-        let header = Header { format: format.to_owned(), version, content };
+        let header = Header { format: format.to_owned(), version, arrays: self.arrays.take(), content };
         let path = self.folder.join(self.name);
         Ok(write_atomic(&path, self.existing, |writer| {
             serde_json::to_writer_pretty(&mut *writer, &header)?;
             writer.write_all(b"\n")
         })?)
     }
+}
+
+/// The arrays of a machine that is being replaced; none of a file that does not say. Names that could lead elsewhere are left alone.
+fn arrays_of(path: &Path) -> Vec<String> {
+    let small = std::fs::metadata(path).is_ok_and(|found| found.len() <= MOST_BYTES);
+    let header = small.then(|| std::fs::read(path).ok()).flatten();
+    let header: Option<Header> = header.and_then(|text| serde_json::from_slice(&text).ok());
+    let plain = |name: &String| name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    header.map(|header| header.arrays).unwrap_or_default().into_iter().filter(plain).collect()
 }
 
 /// A folder that is being read.

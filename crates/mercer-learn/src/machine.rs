@@ -7,7 +7,7 @@ use crate::classification::{Centres, Neighbours};
 use crate::error::Result;
 use crate::folder::{FolderReader, FolderWriter};
 use crate::linear::{Linear, LinearClassifier, Link, Solved};
-use crate::process::{Latent, Process, ProcessClassifier};
+use crate::process::{Binary, Latent, Multinomial, Process, ProcessClassifier};
 use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Predict};
@@ -46,7 +46,7 @@ enum Content {
     Linear { basis: Basis, repairs: Vec<Repair> },
     LinearClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, link: Link, solved: Solved },
     Process { basis: Basis, repairs: Vec<Repair>, noise: f64, jitter: f64, relative_jitter: f64, log_likelihood: f64 },
-    ProcessClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, log_likelihoods: Vec<f64> },
+    ProcessClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, log_likelihood: f64 },
     Neighbours { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, count: usize, labels: Vec<usize> },
     Centres { basis: Basis, repairs: Vec<Repair>, classes: ClassSet },
 }
@@ -125,13 +125,22 @@ impl Machine {
             }
             Self::ProcessClassifier(machine) => {
                 writer.array("features", &machine.features)?;
-                for (at, latent) in machine.latent.iter().enumerate() {
-                    writer.array(&format!("factor-{at}"), &latent.lower)?;
-                    writer.array(&format!("coefficients-{at}"), &latent.coefficients)?;
-                    writer.array(&format!("roots-{at}"), &latent.roots)?;
+                match &machine.latent {
+                    Latent::Binary(latent) => {
+                        writer.array("factor", &latent.lower)?;
+                        writer.array("coefficients", &latent.coefficients)?;
+                        writer.array("roots", &latent.roots)?;
+                    }
+                    Latent::Several(latent) => {
+                        writer.array("factor", &latent.lower)?;
+                        writer.array("coefficients", &latent.coefficients)?;
+                        for (at, own) in latent.information.iter().enumerate() {
+                            writer.array(&format!("information-{at}"), own)?;
+                        }
+                    }
                 }
-                let log_likelihoods = machine.latent.iter().map(|latent| latent.log_likelihood).collect();
-                Content::ProcessClassifier { basis, repairs, classes: machine.classes.clone(), log_likelihoods }
+                let (classes, log_likelihood) = (machine.classes.clone(), machine.log_likelihood());
+                Content::ProcessClassifier { basis, repairs, classes, log_likelihood }
             }
             Self::Neighbours(machine) => {
                 writer.array("features", &machine.features)?;
@@ -175,22 +184,23 @@ impl Machine {
                 let process = Process { basis, features, factor, coefficients, means, noise, log_likelihood, repairs };
                 Self::Process(process)
             }
-            Content::ProcessClassifier { basis, repairs, classes, log_likelihoods } => {
-                let n_classes = check_classes(&reader, &classes)?;
-                let problems = if n_classes == 2 { 1 } else { n_classes };
-                if log_likelihoods.len() != problems || n_classes < 2 {
-                    return Err(reader.malformed("the number of latent functions does not fit the classes"));
-                }
-                let mut latent: Vec<Latent> = Vec::new();
-                for (at, log_likelihood) in log_likelihoods.into_iter().enumerate() {
-                    let n = latent.first().map(|latent| latent.coefficients.len());
-                    let coefficients = reader.vector(&format!("coefficients-{at}"), n)?;
-                    let n = coefficients.len();
-                    let roots = reader.vector(&format!("roots-{at}"), Some(n))?;
-                    let lower = load_square(&reader, &format!("factor-{at}"), Some(n))?;
-                    latent.push(Latent { coefficients, roots, lower, log_likelihood });
-                }
-                let features = load_features(&reader, basis, latent[0].coefficients.len())?;
+            Content::ProcessClassifier { basis, repairs, classes, log_likelihood } => {
+                let lower = load_square(&reader, "factor", None)?;
+                let n = Some(lower.nrows());
+                let latent = match check_classes(&reader, &classes)? {
+                    0 | 1 => return Err(reader.malformed("a process tells two classes apart, or more")),
+                    2 => {
+                        let (coefficients, roots) = (reader.vector("coefficients", n)?, reader.vector("roots", n)?);
+                        Latent::Binary(Binary { coefficients, roots, lower, log_likelihood })
+                    }
+                    several => {
+                        let coefficients = reader.matrix("coefficients", n, Some(several))?;
+                        let information = |at: usize| reader.matrix(&format!("information-{at}"), n, n);
+                        let information = (0..several).map(information).collect::<Result<_>>()?;
+                        Latent::Several(Multinomial { coefficients, information, lower, log_likelihood })
+                    }
+                };
+                let features = load_features(&reader, basis, n.unwrap_or_default())?;
                 Self::ProcessClassifier(ProcessClassifier { basis, features, latent, classes, repairs })
             }
             Content::Neighbours { basis, repairs, classes, count, labels } => {

@@ -3,6 +3,7 @@
 //! Decompositions work on `s·A` with `s = 4^e` chosen such that the largest entry is near one. Squares then neither
 //! overflow nor vanish, and undoing the scaling is exact, also for a Cholesky factor (`√s = 2^e`).
 
+use crate::simd::dispatch;
 use crate::{Error, Result, Scalar, memory};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2, ShapeBuilder};
 use std::ops::Range;
@@ -59,17 +60,18 @@ pub(crate) fn check_size(routine: &'static str, what: &'static str, expected: us
 /// ```
 pub fn check_symmetric<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
     check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
-    check_finite(routine, a)?;
-    let tolerance = T::of(SYMMETRY_SLACK) * T::epsilon() * largest(a);
+    let tolerance = T::of(SYMMETRY_SLACK) * T::epsilon() * largest(routine, a)?;
     let (along, mut differ) = (row_major(a), false);
     let values = along.as_slice().unwrap_or(&[]);
-    for tile in Tile::all(a.nrows()).filter(|tile| tile.rows.start >= tile.columns.start) {
-        tile.each_row(values, a.nrows(), |_, row, mirror| {
-            let pairs = row.iter().zip(mirror);
-            differ |= pairs.fold(false, |differ, (&x, &y)| differ | ((x - y).abs() > tolerance));
-        });
+    for tile in Tile::lower(a.nrows()) {
+        tile.each_row(values, a.nrows(), |_, row, mirror| differ |= far(row, mirror, tolerance));
     }
     if differ { Err(first_asymmetry(routine, a, tolerance)) } else { Ok(()) }
+}
+
+/// Whether numbers differ from their mirror images by more than the tolerance somewhere; without early exit, so that it vectorises.
+fn far<T: Scalar>(row: &[T], mirror: &[T], tolerance: T) -> bool {
+    row.iter().zip(mirror).fold(false, |far, (&x, &y)| far | ((x - y).abs() > tolerance))
 }
 
 /// The matrix or its transpose, whichever lies row by row in memory; a copy if neither does.
@@ -97,12 +99,15 @@ struct Tile {
 impl Tile {
     const SIZE: usize = 64;
 
-    fn all(n: usize) -> impl Iterator<Item = Self> {
-        let ranges = move || (0..n).step_by(Self::SIZE).map(move |start| start..(start + Self::SIZE).min(n));
-        ranges().flat_map(move |rows| ranges().map(move |columns| Self { rows: rows.clone(), columns }))
+    /// The blocks on and below the diagonal.
+    fn lower(n: usize) -> impl Iterator<Item = Self> {
+        let range = move |start: usize| start..(start + Self::SIZE).min(n);
+        let starts = move |end: usize| (0..end).step_by(Self::SIZE);
+        starts(n)
+            .flat_map(move |row| starts(row + 1).map(move |column| Self { rows: range(row), columns: range(column) }))
     }
 
-    /// Calls `body(at, row, mirror)` for every row of the block of a matrix that lies row by row: where it begins, its numbers
+    /// Calls `body(row, numbers, mirror)` for every row of the block of a matrix that lies row by row: which one, its numbers
     /// and their mirror images, which are turned in a buffer first.
     fn each_row<T: Scalar>(&self, a: &[T], n: usize, mut body: impl FnMut(usize, &[T], &[T])) {
         let mut turned = [[T::zero(); Self::SIZE]; Self::SIZE];
@@ -111,8 +116,19 @@ impl Tile {
             turned.iter_mut().zip(images).for_each(|(row, &image)| row[j] = image);
         }
         for (row, mirror) in self.rows.clone().zip(&turned) {
-            let at = row * n + self.columns.start;
-            body(at, &a[at..][..self.columns.len()], &mirror[..self.columns.len()]);
+            body(row, &a[row * n..][self.columns.clone()], &mirror[..self.columns.len()]);
+        }
+    }
+
+    /// Copies the block onto its mirror image.
+    fn mirror<T: Scalar>(&self, a: &mut [T], n: usize) {
+        let mut turned = [[T::zero(); Self::SIZE]; Self::SIZE];
+        for (i, row) in self.rows.clone().enumerate() {
+            let numbers = &a[row * n..][self.columns.clone()];
+            turned.iter_mut().zip(numbers).for_each(|(to, &number)| to[i] = number);
+        }
+        for (column, numbers) in self.columns.clone().zip(&turned) {
+            a[column * n..][self.rows.clone()].copy_from_slice(&numbers[..self.rows.len()]);
         }
     }
 }
@@ -125,19 +141,27 @@ pub(crate) struct Scaled<T> {
     pub(crate) factor: T,
 }
 
-/// The checked, scaled and exactly symmetric copy: `s·(A + Aᵀ)/2`.
+/// The checked, scaled and exactly symmetric copy: `s·(A + Aᵀ)/2`. One pass for the scale and one over mirrored blocks, which
+/// are compared, averaged and written to both places while they are in the cache.
 pub(crate) fn symmetric_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<Scaled<T>> {
-    check_symmetric(routine, a)?;
-    let factor = scale_factor(largest(a));
+    check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
+    let most = largest(routine, a)?;
+    let (factor, tolerance) = (scale_factor(most), T::of(SYMMETRY_SLACK) * T::epsilon() * most);
     let half = factor * T::of(0.5);
     let along = row_major(a);
     let (values, n) = (along.as_slice().unwrap_or(&[]), a.nrows());
-    let mut means = memory::zeros(n * n);
-    for tile in Tile::all(n) {
+    let (mut means, mut differ) = (memory::zeros(n * n), false);
+    for tile in Tile::lower(n) {
         tile.each_row(values, n, |at, row, mirror| {
+            differ |= far(row, mirror, tolerance);
             let pairs = row.iter().zip(mirror);
-            means[at..][..row.len()].iter_mut().zip(pairs).for_each(|(mean, (&x, &y))| *mean = half * x + half * y);
+            let to = &mut means[at * n..][tile.columns.clone()];
+            to.iter_mut().zip(pairs).for_each(|(mean, (&x, &y))| *mean = half * x + half * y);
         });
+        tile.mirror(&mut means, n);
+    }
+    if differ {
+        return Err(first_asymmetry(routine, a, tolerance));
     }
     // Symmetric to the last bit, so rows are columns.
     let matrix = Array2::from_shape_vec((n, n).f(), means).expect("n² numbers");
@@ -146,27 +170,38 @@ pub(crate) fn symmetric_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_,
 
 /// The checked and scaled copy of any matrix.
 pub(crate) fn scaled_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<Scaled<T>> {
-    check_finite(routine, a)?;
-    let factor = scale_factor(largest(a));
+    let factor = scale_factor(largest(routine, a)?);
     let mut matrix = Array2::zeros(a.dim().f());
     matrix.zip_mut_with(&a, |copy, &value| *copy = factor * value);
     Ok(Scaled { matrix, factor })
 }
 
-fn largest<T: Scalar>(a: ArrayView2<'_, T>) -> T {
+/// The largest absolute value of numbers that are all finite, in one pass.
+fn largest<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<T> {
     const LANES: usize = 16;
     let larger = |most: T, v: T| if v > most { v } else { most };
     let Some(values) = a.as_slice_memory_order() else {
-        return a.iter().fold(T::zero(), |most, v| larger(most, v.abs()));
+        check_finite(routine, a)?;
+        return Ok(a.iter().fold(T::zero(), |most, v| larger(most, v.abs())));
     };
     let (chunks, rest) = values.as_chunks::<LANES>();
-    let mut most = [T::zero(); LANES];
-    for chunk in chunks {
-        for lane in 0..LANES {
-            most[lane] = larger(most[lane], chunk[lane].abs());
-        }
+    let (mut most, mut zeros) = ([T::zero(); LANES], [T::zero(); LANES]);
+    dispatch(
+        #[inline(always)]
+        || {
+            for chunk in chunks {
+                for lane in 0..LANES {
+                    most[lane] = larger(most[lane], chunk[lane].abs());
+                    // Zero for what is finite, NaN for ever after what is not.
+                    zeros[lane] += chunk[lane] * T::zero();
+                }
+            }
+        },
+    );
+    if rest.iter().map(|&v| v * T::zero()).chain(zeros).any(|zero| zero.is_nan()) {
+        check_finite(routine, a)?;
     }
-    rest.iter().map(|v| v.abs()).chain(most).fold(T::zero(), larger)
+    Ok(rest.iter().map(|v| v.abs()).chain(most).fold(T::zero(), larger))
 }
 
 /// The power of four that brings `largest` into `[1, 4)`, as far as the exponents of `T` reach.

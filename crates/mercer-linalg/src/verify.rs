@@ -11,6 +11,7 @@
 //! costs as much as the decomposition, or a few columns of random signs, for which `E‖E P‖² = ‖E‖²` exactly, so that the
 //! estimate costs `O(n²)` and is seldom off by a factor of two. A wrong vector, a lost sign or a NaN is off by `1/ε`.
 
+use crate::simd::dispatch;
 use crate::{Error, Result, Scalar, matmul, random::Signs};
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
@@ -46,11 +47,23 @@ impl Depth {
     }
 }
 
-/// The Frobenius norm, with an `f64` sum.
+/// The Frobenius norm, with `f64` sums.
 pub fn frobenius<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
-    // With the grain of the memory.
-    let along = if a.strides()[0].unsigned_abs() < a.strides()[1].unsigned_abs() { a.reversed_axes() } else { a };
-    along.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt()
+    const LANES: usize = 8;
+    let Some(values) = a.as_slice_memory_order() else {
+        return a.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt();
+    };
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    dispatch(
+        #[inline(always)]
+        || {
+            for chunk in chunks {
+                sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += v.wide() * v.wide());
+            }
+        },
+    );
+    rest.iter().map(|v| v.wide() * v.wide()).chain(sums).sum::<f64>().sqrt()
 }
 
 /// The test ratio of `QᵀQ = I`.
@@ -69,11 +82,32 @@ pub fn orthogonality<T: Scalar>(q: ArrayView2<'_, T>, depth: Depth) -> f64 {
 
 /// The test ratio of `A = F₁·F₂·…`, with the factors given as a function that multiplies a matrix by all of them.
 pub fn residual<T: Scalar>(a: ArrayView2<'_, T>, factors: impl Fn(Array2<T>) -> Array2<T>, depth: Depth) -> f64 {
-    let probes = depth.matrix::<T>(a.ncols());
-    let error = frobenius((matmul(a, probes.view()) - factors(probes)).view());
-    let scale = residual_scale(a);
-    // A zero matrix has to be reproduced exactly. NaN stays NaN, which no limit accepts.
-    if error == 0.0 { 0.0 } else { error / scale }
+    Image::of(a, depth).residual(T::zero(), factors)
+}
+
+/// What is kept of a matrix `A` that a decomposition overwrites: `A·P`, `P` and `√n ε ‖A‖`.
+pub(crate) struct Image<T> {
+    image: Array2<T>,
+    probes: Array2<T>,
+    scale: f64,
+}
+
+impl<T: Scalar> Image<T> {
+    pub(crate) fn of(a: ArrayView2<'_, T>, depth: Depth) -> Self {
+        let probes = depth.matrix::<T>(a.ncols());
+        Self { image: matmul(a, probes.view()), probes, scale: residual_scale(a) }
+    }
+
+    /// The test ratio of `A + shift·I = F₁·F₂·…`.
+    pub(crate) fn residual(&self, shift: T, factors: impl Fn(Array2<T>) -> Array2<T>) -> f64 {
+        let mut difference = &self.image - &factors(self.probes.clone());
+        if shift != T::zero() {
+            difference.zip_mut_with(&self.probes, |d, &p| *d += shift * p);
+        }
+        let error = frobenius(difference.view());
+        // A zero matrix has to be reproduced exactly. NaN stays NaN, which no limit accepts.
+        if error == 0.0 { 0.0 } else { error / self.scale }
+    }
 }
 
 /// The test ratio of `A·U = U·diag(λ)`.

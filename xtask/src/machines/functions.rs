@@ -7,13 +7,16 @@
 
 use super::{Fallible, features, gram, median};
 use crate::{Outcome, option};
+use mercer_data::Existing;
 use mercer_kernel::{Conjugate, Kind, Ntk};
 use mercer_learn::regression::LeastSquares;
 use mercer_learn::{Fit, Predict, Samples};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
 use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
+use mercer_report::{Axis, Figure, Panel, Series};
 use ndarray::{Array1, Array2};
+use std::path::Path;
 
 type Function = (&'static str, fn(f64) -> f64);
 
@@ -25,15 +28,17 @@ const FUNCTIONS: [Function; 3] = [
 
 const METHODS: [&str; 4] = ["NN", "NTK", "CK", "CKJ"];
 
-/// Takes `--networks N` and `--epochs N`.
+/// Takes `--networks N`, `--epochs N`, `--only TEXT` for the functions whose name has it, and `--figure FILE.svg`.
 pub(super) fn run(arguments: &[String]) -> Outcome {
     let number = |flag: &str, default: usize| option(arguments, flag).map_or(Ok(default), str::parse);
     let (networks, epochs) = (number("--networks", 10)?, number("--epochs", 2400)?);
+    let only = option(arguments, "--only").unwrap_or("");
     println!("{networks} networks, {epochs} epochs, cut-off 201 ε; median test error (smallest to largest)");
     let mut good = true;
+    let mut figure = Figure::new("Test errors of networks and of least squares with their kernels");
     for (activation, name) in [(Activation::Tanh, "tanh"), (Activation::Relu, "relu")] {
         println!("\n| {name} | {} |\n|---|---:|---:|---:|---:|", METHODS.join(" | "));
-        for (function_name, function) in FUNCTIONS {
+        for (function_name, function) in FUNCTIONS.into_iter().filter(|(name, _)| name.contains(only)) {
             let mut errors: [Vec<f64>; 4] = Default::default();
             for seed in 0..networks as u64 {
                 let found = one(activation, function, epochs, seed)?;
@@ -44,6 +49,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
                 format!("{:.2e} ({least:.1e} to {most:.1e})", median(list.clone()))
             };
             println!("| {function_name} | {} |", errors.iter().map(cell).collect::<Vec<_>>().join(" | "));
+            figure = figure.panel(panel(format!("{name}, {function_name}"), &errors));
             let [nn, ntk, ck, ckj] = errors.map(median);
             good &= match activation {
                 // The network is far from its kernels, and these from the Jacobian form; less so for the function that oscillates.
@@ -54,8 +60,19 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
             };
         }
     }
+    if let Some(path) = option(arguments, "--figure") {
+        figure.write(Path::new(path), Existing::Replace)?;
+    }
     println!("\n{}", if good { "as in figures 3 and 6" } else { "NOT as in figures 3 and 6" });
     Ok(good)
+}
+
+/// The error of every method for every network.
+fn panel(title: String, errors: &[Vec<f64>; 4]) -> Panel {
+    let panel = Panel::new(title).x(Axis::linear("network")).y(Axis::log("test error"));
+    METHODS.iter().zip(errors).fold(panel, |panel, (method, list)| {
+        panel.series(Series::points(*method, list.iter().enumerate().map(|(at, &error)| (at as f64, error))))
+    })
 }
 
 /// Nodes and trapezoidal weights on [−1, 1].

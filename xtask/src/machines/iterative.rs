@@ -10,7 +10,8 @@ use ndarray::Array2;
 use rand::RngExt;
 use std::time::Instant;
 
-/// Takes `--samples N`, `--rank N`, `--alpha A`, `--tolerance T` and `--plain N`, the most products without a preconditioner.
+/// Takes `--samples N`, `--rank N`, `--alpha A`, `--tolerance T` and `--plain N`, the most products without a
+/// preconditioner: there the residual it reached is told.
 pub(super) fn run(arguments: &[String]) -> Outcome {
     let number = |flag: &str, default: f64| option(arguments, flag).map_or(Ok(default), str::parse);
     let (samples, rank) = (number("--samples", 50_000.0)? as usize, number("--rank", 500.0)? as usize);
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
     let gram = GramOperator::new(&kernel, &data)?;
     println!("{samples} samples, 8 numbers, RBF of length 2, f32, alpha {alpha}, to a residual of {tolerance:e}");
     println!("| preconditioner | products | residual | seconds | peak GiB |\n|---|---:|---:|---:|---:|");
-    let plain = number("--plain", 1000.0)? as usize;
+    let plain = number("--plain", 400.0)? as usize;
     let mut counts = Vec::new();
     for (name, rank, most) in [("randomly pivoted Cholesky", rank, 1000), ("none", 0, plain)] {
         let start = Instant::now();
@@ -39,6 +40,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
         counts.push((products, peak));
     }
     let good = counts[0].0 * 2 < counts[1].0 && counts.iter().all(|(_, peak)| *peak < 4.0);
-    println!("\n{} products saved", counts[1].0.saturating_sub(counts[0].0));
+    let least = if counts[1].0 == plain { "at least " } else { "" };
+    println!("\n{least}{} products saved", counts[1].0.saturating_sub(counts[0].0));
     Ok(good)
 }

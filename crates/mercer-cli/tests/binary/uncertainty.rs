@@ -72,11 +72,41 @@ fn approximations_and_other_data() {
 #[test]
 fn a_regression_has_error_bars() {
     let folder = folder(DIABETES);
-    let text = folder.succeed(&line(DIABETES, "--method kron --prior 1 --precision f64 -o run"));
-    assert!(text.contains("RMSE") && text.contains("NLL"), "{text}");
+    let text = folder.succeed(&line(DIABETES, "--method kron --prior 1 --noise 1 --precision f64 -o run"));
+    assert!(text.contains("RMSE") && text.contains("NLL") && text.contains("noise 1.0000 (given)"), "{text}");
     let expected = golden(&folder, DIABETES, "all_kron_fvar").into_shape_with_order((30, 1)).expect("a column");
     assert!(difference(&folder.read("run/variance.npy"), &expected.into_dyn()) < 1e-9);
     assert!(folder.path("run/deviation.svg").is_file());
+    let given = folder.json(&line(DIABETES, "--method kron --noise 1 --precision f64 -o run --force"));
+    let fitted = folder.json(&line(DIABETES, "--method kron --precision f64 -o run --force"));
+    let evidence = |json: &serde_json::Value| json["log_evidence"].as_f64().expect("a number");
+    assert_eq!(fitted["noise_choice"], "evidence");
+    assert!(evidence(&fitted) > evidence(&given), "{fitted} {given}");
+    folder.refuse(&line(DIABETES, "--noise 0 -o other"), &["--noise"]);
+}
+
+#[test]
+fn what_is_replaced_leaves_nothing_behind() {
+    let folder = folder(IRIS);
+    let files = || {
+        let mut found = Vec::new();
+        for place in ["run", "run/posterior"] {
+            let entries = std::fs::read_dir(folder.path(place)).expect(place);
+            found.extend(entries.map(|entry| entry.expect("an entry").path()));
+        }
+        found.sort();
+        found
+    };
+    folder.succeed(&line(IRIS, "--method last-layer-kron -o run"));
+    let alone = files();
+    for other in ["--method kron", "--method eigen --components 8 --landmarks 20", "--ood lla_iris_tanh.npz:x_test"] {
+        folder.succeed(&line(IRIS, &format!("{other} -o run --force")));
+        assert!(files() != alone, "{other}");
+        std::fs::write(folder.path("run/notes.txt"), "mine").expect("a file");
+        folder.succeed(&line(IRIS, "--method last-layer-kron -o run --force"));
+        std::fs::remove_file(folder.path("run/notes.txt")).expect("a file of the user's stays");
+        assert_eq!(files(), alone, "{other}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub use sink::{InMemory, NpyFiles, Sink};
 
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Kernel, Real};
+use crate::products::all_finite;
 use crate::store::{Columns, Layout, TilePlace};
 use mercer_data::{DType, Dataset};
 use mercer_net::progress::Progress;
@@ -276,7 +277,8 @@ impl<T: Real> Run<'_, T> {
             self.gram.kernel.contract(a, b, buffer);
             let start = Instant::now();
             let matrices: Vec<&[T]> = buffer.chunks_exact(size.max(1)).collect();
-            if let Some(at) = buffer.iter().position(|x| !x.is_finite()) {
+            if !all_finite(buffer) {
+                let at = buffer.iter().position(|x| !x.is_finite()).unwrap_or_default();
                 let (row, column) = (at % size / width / self.layout.per_sample, at % width / self.layout.per_sample);
                 return Err(KernelError::Overflow {
                     row: place.rows.start + row,

@@ -31,7 +31,7 @@ impl<T: Real> InMemory<T> {
     /// Arrays of zeros.
     pub fn new(layout: Layout) -> Self {
         let size: usize = layout.shape().iter().product();
-        let arrays = layout.arrays.iter().map(|_| vec![T::zero(); size]).collect();
+        let arrays = layout.arrays.iter().map(|_| mercer_linalg::memory::zeros(size)).collect();
         Self { layout, arrays: Mutex::new(arrays) }
     }
 
@@ -118,9 +118,22 @@ fn rectangles<T: Real>(
     if !layout.is_symmetric() || place.row_block == place.column_block {
         return Ok(());
     }
-    let mut mirrored = Vec::with_capacity(matrix.len());
-    for at in 0..width {
-        mirrored.extend((0..height).map(|line| matrix[line * width + at]));
+    each(column, row, height, &transposed(matrix, width))
+}
+
+/// A matrix turned, in pieces that stay in the first-level cache.
+fn transposed<T: Real>(matrix: &[T], width: usize) -> Vec<T> {
+    const PIECE: usize = 32;
+    let height = matrix.len() / width.max(1);
+    let mut turned = vec![T::zero(); matrix.len()];
+    for line in (0..height).step_by(PIECE) {
+        for column in (0..width).step_by(PIECE) {
+            for at in column..(column + PIECE).min(width) {
+                let to = &mut turned[at * height..][line..(line + PIECE).min(height)];
+                let from = matrix[line * width + at..].iter().step_by(width);
+                to.iter_mut().zip(from).for_each(|(to, &value)| *to = value);
+            }
+        }
     }
-    each(column, row, height, &mirrored)
+    turned
 }

@@ -18,7 +18,7 @@ use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, cholesky, matmul};
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array, Array1, Array2, ArrayView2, Axis, Dimension, s};
 
 /// Newton steps; ten are many.
 const STEPS: usize = 100;
@@ -99,24 +99,8 @@ pub(crate) fn mode(kernel: ArrayView2<'_, f64>, positive: &[bool]) -> Result<Mod
             f.iter().zip(&roots).zip(slope).map(|((f, root), slope)| root * root * f + slope).collect();
         let solved = factor.solve_vector((&roots * &product(&b)).view())?;
         let newton = &b - &(&roots * &solved);
-        let (mut length, mut improved) = (1.0, None);
-        let step = &newton - &a;
-        while length > 1e-8 {
-            let candidate = &a + &(&step * length);
-            let image = product(&candidate);
-            let next = objective(&candidate, &image);
-            if next < value {
-                improved = Some((candidate, image, next));
-                break;
-            }
-            length *= 0.5;
-        }
-        let small = |before: f64, after: f64| before - after <= IMPROVEMENT * (1.0 + after.abs());
-        let converged = match &improved {
-            Some((_, _, next)) => small(value, *next),
-            // No step improves the objective: this is the minimum up to rounding.
-            None => true,
-        };
+        let improved = improve(&a, &newton, value, product, objective);
+        let converged = settled(value, improved.as_ref());
         if converged || iterations == STEPS {
             return Ok(Mode { coefficients: a, roots, factor, objective: value, iterations, converged });
         }
@@ -125,4 +109,34 @@ pub(crate) fn mode(kernel: ArrayView2<'_, f64>, positive: &[bool]) -> Result<Mod
         }
         iterations += 1;
     }
+}
+
+/// A place, the latent functions there and the objective.
+pub(crate) type Place<D> = (Array<f64, D>, Array<f64, D>, f64);
+
+/// Newton's step, or as much of it as improves the objective; nothing if none does.
+pub(crate) fn improve<D: Dimension>(
+    a: &Array<f64, D>,
+    newton: &Array<f64, D>,
+    value: f64,
+    image: impl Fn(&Array<f64, D>) -> Array<f64, D>,
+    objective: impl Fn(&Array<f64, D>, &Array<f64, D>) -> f64,
+) -> Option<Place<D>> {
+    let step = newton - a;
+    let mut length = 1.0;
+    while length > 1e-8 {
+        let candidate = a + &(&step * length);
+        let latent = image(&candidate);
+        let next = objective(&candidate, &latent);
+        if next < value {
+            return Some((candidate, latent, next));
+        }
+        length *= 0.5;
+    }
+    None
+}
+
+/// Whether a step does not matter any more. If no step improves the objective, this is the minimum up to rounding.
+pub(crate) fn settled<D: Dimension>(value: f64, next: Option<&Place<D>>) -> bool {
+    next.is_none_or(|(_, _, next)| value - next <= IMPROVEMENT * (1.0 + next.abs()))
 }

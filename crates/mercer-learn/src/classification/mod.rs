@@ -16,7 +16,7 @@ mod svm;
 
 pub use glm::Glm;
 pub use logistic::BinaryLogistic;
-pub(crate) use logistic::{Mode, mode};
+pub(crate) use logistic::{Mode, improve, mode, settled};
 pub use nearest::{Centres, NearestCentre, NearestNeighbours, Neighbours};
 pub use sgd::SgdGlm;
 pub use svm::Svm;

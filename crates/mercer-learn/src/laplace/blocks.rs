@@ -172,6 +172,11 @@ impl<T: Real> Blocks<T> {
         Ok(())
     }
 
+    /// Multiplies the curvatures.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.blocks.iter_mut().for_each(|block| block.curvature *= factor);
+    }
+
     /// All curvatures, and the number of parameters.
     fn curvatures(&self) -> impl Iterator<Item = f64> + '_ {
         self.blocks.iter().flat_map(|block| block.curvature.iter().copied())

@@ -69,6 +69,12 @@ impl<T: Real> Dense<T> {
         mirror(&mut self.curvature);
     }
 
+    /// Multiplies the curvature.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.curvature *= factor;
+        self.factor = Mutex::default();
+    }
+
     pub(super) fn factor(&self, precision: f64) -> Result<Arc<Cholesky<f64>>> {
         let mut kept = self.factor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((own, factor)) = &*kept

@@ -97,6 +97,12 @@ impl<T: Real> LastFull<T> {
         mirror(&mut self.curvature);
     }
 
+    /// Multiplies the curvature.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.curvature *= factor;
+        self.factor = Mutex::default();
+    }
+
     fn factor(&self, precision: f64) -> Result<Arc<Factor>> {
         let mut kept = self.factor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((own, factor)) = &*kept

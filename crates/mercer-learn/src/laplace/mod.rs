@@ -20,7 +20,8 @@
 //! | [`Features`](Structure::Features) | K² | whatever the features take, as eigenfunctions |
 //!
 //! The evidence `ln p(y) ≈ ln p(y|θ*) − ½ ln det(H/δ + I) − ½ δ‖θ*‖²` chooses `δ` without further data; its derivative is
-//! `½(γ/δ − ‖θ*‖²)` with the effective number of parameters `γ = tr H(H + δI)⁻¹`, and it has exactly one maximum.
+//! `½(γ/δ − ‖θ*‖²)` with the effective number of parameters `γ = tr H(H + δI)⁻¹`, and it has exactly one maximum. The noise of a
+//! regression's observations can be chosen by it as well, alone or together with `δ`.
 //!
 //! Reference values: laplace-torch 0.3, whose conventions these are (observation noise 1, no damping of the prior).
 
@@ -34,6 +35,7 @@ mod last_layer;
 mod likelihood;
 mod machine;
 mod needs;
+mod noise;
 mod predictive;
 mod prior;
 mod scores;

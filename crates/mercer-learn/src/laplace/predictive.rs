@@ -25,7 +25,7 @@ pub struct Functional {
     pub covariance: Array3<f64>,
     /// Samples whose residual had a negative part, which was cut off.
     pub clipped: usize,
-    pub(super) likelihood: Likelihood,
+    pub(crate) likelihood: Likelihood,
 }
 
 /// How outputs are drawn.

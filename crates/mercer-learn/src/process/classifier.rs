@@ -1,21 +1,27 @@
 //! Gaussian process classification by Laplace's method.
 //!
-//! The latent function has the logistic likelihood; its posterior is replaced by the Gaussian at its mode (Rasmussen and
-//! Williams 2006, algorithms 3.1 and 3.2). The class probability is the mean of the sigmoid under the latent Gaussian, by
-//! Gauss–Hermite quadrature. Several classes are one against the others, with probabilities made to sum to one.
+//! The posterior of latent functions is replaced by the Gaussian at its mode (Rasmussen and Williams 2006). Two classes have one
+//! function and the logistic likelihood (algorithms 3.1 and 3.2); the class probability is the mean of the sigmoid under the latent
+//! Gaussian, by Gauss–Hermite quadrature. Several classes have one function each and the softmax (algorithms 3.3 and 3.4); their
+//! probabilities are means over draws.
 
+use super::multinomial::Multinomial;
 use crate::classes::ClassSet;
 use crate::classification::{Mode, mode};
 use crate::error::{Result, check_size};
+use crate::laplace::MonteCarlo;
 use crate::repair::{self, Repair};
 use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, matmul, symmetric_eigen};
-use ndarray::{Array1, Array2, ArrayView1, Axis, CowArray, Ix2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2};
 
 /// Nodes of the quadrature: sigmoids of latent deviations up to ten are exact to six digits.
 const NODES: usize = 64;
+
+/// Draws of the latent functions of several classes: probabilities are good to about one in a hundred.
+const DRAWS: MonteCarlo = MonteCarlo { draws: 1000, seed: 0, scale: 1.0 };
 
 /// Gaussian process classification: no settings, the kernel has them all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,14 +33,21 @@ pub struct ProcessClassifier {
     pub(crate) basis: Basis,
     /// Features of the training samples, if it was fitted on features.
     pub(crate) features: Array2<f64>,
-    pub(crate) latent: Vec<Latent>,
+    pub(crate) latent: Latent,
     pub(crate) classes: ClassSet,
     pub(crate) repairs: Vec<Repair>,
 }
 
-/// One class against the others.
+/// The latent functions.
 #[derive(Clone, Debug)]
-pub(crate) struct Latent {
+pub(crate) enum Latent {
+    Binary(Binary),
+    Several(Multinomial),
+}
+
+/// The second of two classes against the first.
+#[derive(Clone, Debug)]
+pub(crate) struct Binary {
     pub(crate) coefficients: Array1<f64>,
     pub(crate) roots: Array1<f64>,
     /// The factor of `I + √w·K·√w`.
@@ -42,7 +55,7 @@ pub(crate) struct Latent {
     pub(crate) log_likelihood: f64,
 }
 
-impl From<Mode> for Latent {
+impl From<Mode> for Binary {
     fn from(mode: Mode) -> Self {
         let log_likelihood = -mode.objective - 0.5 * mode.factor.log_det();
         Self { coefficients: mode.coefficients, roots: mode.roots, lower: mode.factor.lower, log_likelihood }
@@ -57,14 +70,16 @@ impl Fit<Classes> for ProcessClassification {
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();
         let mut repairs = classes.repairs();
-        let problems = if classes.present().len() == 2 { 1..2 } else { 0..classes.present().len() };
-        let mut latent = Vec::new();
-        for class in problems {
-            let positive: Vec<bool> = compact.iter().map(|&own| own == class).collect();
+        let latent = if classes.present().len() == 2 {
+            let positive: Vec<bool> = compact.iter().map(|&own| own == 1).collect();
             let found = mode(kernel.view(), &positive)?;
             repairs.extend(repair::jitter(&found.factor));
-            latent.push(Latent::from(found));
-        }
+            Latent::Binary(found.into())
+        } else {
+            let (found, more) = Multinomial::fit(kernel.view(), &compact, classes.present().len())?;
+            repairs.extend(more);
+            Latent::Several(found)
+        };
         let features = match samples {
             Samples::Features(features) => features.to_owned(),
             Samples::Gram(_) => Array2::zeros((0, 0)),
@@ -74,13 +89,19 @@ impl Fit<Classes> for ProcessClassification {
 }
 
 impl ProcessClassifier {
-    /// Laplace's approximation of the log marginal likelihood, summed over the problems of one class against the others.
+    /// Laplace's approximation of the log marginal likelihood.
     pub fn log_likelihood(&self) -> f64 {
-        self.latent.iter().map(|latent| latent.log_likelihood).sum()
+        match &self.latent {
+            Latent::Binary(latent) => latent.log_likelihood,
+            Latent::Several(latent) => latent.log_likelihood,
+        }
     }
 
     fn n_training(&self) -> usize {
-        self.latent.first().map_or(0, |latent| latent.coefficients.len())
+        match &self.latent {
+            Latent::Binary(latent) => latent.coefficients.len(),
+            Latent::Several(latent) => latent.coefficients.nrows(),
+        }
     }
 
     fn kernel<'a>(&self, samples: &Samples<'a>) -> Result<CowArray<'a, f64, Ix2>> {
@@ -96,40 +117,41 @@ impl ProcessClassifier {
     pub fn posterior_probabilities(&self, samples: &Samples<'_>, prior: ArrayView1<'_, f64>) -> Result<Array2<f64>> {
         check_size("the number of prior variances", samples.n_samples(), prior.len())?;
         let kernel = self.kernel(samples)?;
-        let quadrature = Quadrature::new(NODES)?;
-        let mut shares = Array2::zeros((samples.n_samples(), self.latent.len()));
-        for (latent, mut column) in self.latent.iter().zip(shares.columns_mut()) {
-            let means = kernel.dot(&latent.coefficients);
-            let factor = Cholesky { lower: latent.lower.clone(), jitter: 0.0, relative_jitter: 0.0 };
-            let explained = factor.solve_lower((&kernel * &latent.roots).t())?;
-            let explained = explained.mapv_into(|v| v * v).sum_axis(Axis(0));
-            for (at, share) in column.iter_mut().enumerate() {
-                *share = quadrature.sigmoid(means[at], (prior[at] - explained[at]).max(0.0).sqrt());
-            }
-        }
-        let present = if self.latent.len() == 1 {
-            let mut both = Array2::zeros((shares.nrows(), 2));
-            both.column_mut(1).assign(&shares.column(0));
-            both.column_mut(0).assign(&shares.column(0).mapv(|p| 1.0 - p));
-            both
-        } else {
-            let sums = shares.sum_axis(Axis(1)).insert_axis(Axis(1));
-            shares / &sums
+        let present = match &self.latent {
+            Latent::Binary(latent) => latent.probabilities(kernel.view(), prior)?,
+            Latent::Several(latent) => latent.posterior(kernel.view(), prior)?.monte_carlo(&DRAWS)?,
         };
         Ok(self.classes.spread(present))
+    }
+}
+
+impl Binary {
+    fn probabilities(&self, kernel: ArrayView2<'_, f64>, prior: ArrayView1<'_, f64>) -> Result<Array2<f64>> {
+        let quadrature = Quadrature::new(NODES)?;
+        let means = kernel.dot(&self.coefficients);
+        let factor = Cholesky { lower: self.lower.clone(), jitter: 0.0, relative_jitter: 0.0 };
+        let explained = factor.solve_lower((&kernel * &self.roots).t())?;
+        let explained = explained.mapv_into(|v| v * v).sum_axis(Axis(0));
+        let mut both = Array2::zeros((kernel.nrows(), 2));
+        for (at, mut row) in both.outer_iter_mut().enumerate() {
+            let share = quadrature.sigmoid(means[at], (prior[at] - explained[at]).max(0.0).sqrt());
+            (row[0], row[1]) = (1.0 - share, share);
+        }
+        Ok(both)
     }
 }
 
 impl Predict for ProcessClassifier {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         let kernel = self.kernel(samples)?;
-        let n_classes = self.classes.present().len();
-        let mut scores = Array2::zeros((kernel.nrows(), n_classes));
-        let offset = n_classes - self.latent.len();
-        for (at, latent) in self.latent.iter().enumerate() {
-            scores.column_mut(at + offset).assign(&kernel.dot(&latent.coefficients));
-        }
-        Ok(scores)
+        Ok(match &self.latent {
+            Latent::Binary(latent) => {
+                let mut scores = Array2::zeros((kernel.nrows(), 2));
+                scores.column_mut(1).assign(&kernel.dot(&latent.coefficients));
+                scores
+            }
+            Latent::Several(latent) => matmul(kernel.view(), latent.coefficients.view()),
+        })
     }
 
     fn repairs(&self) -> &[Repair] {

@@ -9,10 +9,12 @@
 //! targets share kernel and noise; their log likelihoods add up.
 
 mod classifier;
+mod multinomial;
 mod tune;
 
-pub(crate) use classifier::Latent;
+pub(crate) use classifier::{Binary, Latent};
 pub use classifier::{ProcessClassification, ProcessClassifier};
+pub(crate) use multinomial::Multinomial;
 pub use tune::{Covariance, Tuned, tune};
 
 use crate::error::{Result, check_not_negative, check_size};

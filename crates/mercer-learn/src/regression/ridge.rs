@@ -11,7 +11,7 @@ use crate::linear::Linear;
 use crate::repair::{self, Repair};
 use crate::samples::Samples;
 use crate::traits::Fit;
-use mercer_linalg::{cholesky_shifted, matmul, syrk};
+use mercer_linalg::{Error, cholesky_shifted, matmul, syrk};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// Kernel ridge regression.
@@ -54,17 +54,36 @@ pub(crate) fn centre(targets: ArrayView2<'_, f64>, centred: bool) -> (Array1<f64
     (means, rest, notes)
 }
 
+/// An error about what was factorised, in terms of what was given.
+fn of_the_gram_matrix(error: Error) -> Error {
+    let name = "the Gram matrix";
+    match error {
+        Error::NotFinite { row, column, value, .. } => Error::NotFinite { routine: name, row, column, value },
+        Error::NotSymmetric { row, column, difference, tolerance, .. } => {
+            Error::NotSymmetric { routine: name, row, column, difference, tolerance }
+        }
+        Error::ShapeMismatch { what, expected, found, .. } => {
+            Error::ShapeMismatch { routine: name, what, expected, found }
+        }
+        other => other,
+    }
+}
+
 impl Fit<Array2<f64>> for Ridge {
     type Machine = Linear;
 
     fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
-        super::check(samples, targets.view())?;
+        super::check_targets(samples, targets.view())?;
         let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
         let (rows, columns) = samples.rows().dim();
         let primal = matches!(samples, Samples::Features(_)) && columns < rows;
         let factor = match samples {
-            Samples::Features(features) if primal => cholesky_shifted(syrk(features.t()).view(), self.alpha)?,
-            _ => cholesky_shifted(samples.gram().view(), self.alpha)?,
+            Samples::Features(features) => {
+                samples.check_for_fit()?;
+                cholesky_shifted(syrk(if primal { features.t() } else { *features }).view(), self.alpha)?
+            }
+            // The factorisation checks all that a fit does, while it copies the matrix.
+            Samples::Gram(gram) => cholesky_shifted(*gram, self.alpha).map_err(of_the_gram_matrix)?,
         };
         repairs.extend(repair::jitter(&factor));
         let weights = if primal {

@@ -4,6 +4,7 @@
 
 mod golden;
 mod nets;
+mod noise;
 mod reference;
 mod refusals;
 mod stored;

@@ -1,5 +1,6 @@
 //! What every machine does: the same again when refitted, nothing new when samples change places, typed errors for what
 //! makes no sense, the same after a visit to the disk. That a machine which is not fitted predicts cannot be written.
+//! Posteriors and ensembles, which are not fitted on [`Samples`], are in `beyond`.
 
 use crate::sets::{labels, rbf, rows, targets};
 use mercer_data::{Classes, Existing};
@@ -9,17 +10,17 @@ use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquar
 use mercer_learn::{Fit, LearnError, Machine, Predict, Result, Samples};
 use ndarray::{Array2, Axis, array, s};
 
-const N: usize = 40;
+pub(crate) const N: usize = 40;
 
 /// What is known of samples.
 #[derive(Clone)]
-enum Known {
+pub(crate) enum Known {
     Numbers(Array2<f64>),
     Classes(Classes),
 }
 
 impl Known {
-    fn select(&self, rows: &[usize]) -> Self {
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Numbers(numbers) => Self::Numbers(numbers.select(Axis(0), rows)),
             Self::Classes(classes) => {
@@ -70,28 +71,37 @@ where
 }
 
 fn members() -> Vec<Member> {
-    let filter = |samples: &Samples<'_>, known: &Known| match known {
-        Known::Numbers(y) => Ok(Decomposition::new(samples)?.fit(&Filter::Flow { time: 50.0 }, y.view())?.into()),
+    members_for(1.0)
+}
+
+/// The settings with which a kernel `scale` times as large gives the same machines.
+fn members_for(scale: f64) -> Vec<Member> {
+    let filter = move |samples: &Samples<'_>, known: &Known| match known {
+        Known::Numbers(y) => {
+            Ok(Decomposition::new(samples)?.fit(&Filter::Flow { time: 50.0 / scale }, y.view())?.into())
+        }
         Known::Classes(_) => unreachable!("a regression is given numbers"),
     };
-    let iterative = |samples: &Samples<'_>, known: &Known| match known {
-        Known::Numbers(y) => Ok(IterativeRidge::new(0.1, 1e-12)?.precondition(5, 1).fit(samples, y)?.machine.into()),
+    let iterative = move |samples: &Samples<'_>, known: &Known| match known {
+        Known::Numbers(y) => {
+            Ok(IterativeRidge::new(0.1 * scale, 1e-12)?.precondition(5, 1).fit(samples, y)?.machine.into())
+        }
         Known::Classes(_) => unreachable!("a regression is given numbers"),
     };
     let lone =
         |fit: Fitter, name, order| Member { name, fit, n_classes: 0, order, one_is_enough: true, dual: Some(1e-9) };
     vec![
-        regression!("ridge", 1e-10, 1e-9, Ridge::new(0.1).unwrap()),
-        regression!("centred ridge", 1e-10, 1e-9, Ridge::new(0.1).unwrap().centred()),
+        regression!("ridge", 1e-10, 1e-9, Ridge::new(0.1 * scale).unwrap()),
+        regression!("centred ridge", 1e-10, 1e-9, Ridge::new(0.1 * scale).unwrap().centred()),
         // A pseudo-inverse of the kernel form has half of the digits.
         regression!("least squares", 1e-6, 1e-6, LeastSquares::new().with_cutoff(1e-9).unwrap()),
-        regression!("process", 1e-10, 1e-9, ProcessRegression::new(0.1).unwrap()),
+        regression!("process", 1e-10, 1e-9, ProcessRegression::new(0.1 * scale).unwrap()),
         lone(Box::new(filter), "gradient flow", 1e-9),
         lone(Box::new(iterative), "iterative ridge", 1e-9),
         // The penalty is on coefficients, so Gram matrix and features are two machines.
-        classifier("glm", 3, 1e-4, None, Glm::new(1.0).unwrap().until(1e-8, 500).unwrap()),
-        classifier("logistic", 2, 1e-7, Some(1e-7), BinaryLogistic::new(0.5).unwrap()),
-        classifier("svm", 3, 1e-3, Some(1e-3), Svm::new(1.0).unwrap().with_tolerance(1e-5).unwrap()),
+        classifier("glm", 3, 1e-4, None, Glm::new(scale * scale).unwrap().until(1e-8, 500).unwrap()),
+        classifier("logistic", 2, 1e-7, Some(1e-7), BinaryLogistic::new(0.5 * scale).unwrap()),
+        classifier("svm", 3, 1e-3, Some(1e-3), Svm::new(1.0 / scale).unwrap().with_tolerance(1e-5).unwrap()),
         classifier("process classifier", 3, 1e-7, Some(1e-7), ProcessClassification),
         Member {
             one_is_enough: true,
@@ -112,7 +122,7 @@ impl Member {
     }
 }
 
-fn close(name: &str, a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
+pub(crate) fn close(name: &str, a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
     assert_eq!(a.dim(), b.dim(), "{name}");
     let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(worst <= tolerance, "{name}: {worst:e} is more than {tolerance:e}");
@@ -178,7 +188,33 @@ fn the_order_of_samples_does_not_matter() {
     }
 }
 
-/// The linear kernel and its features are two views of one machine; scaling both by a power of two changes no digit.
+/// The unit of a kernel is a convention: with penalties in the same unit nothing changes, and predictions have the unit of targets.
+#[test]
+fn units_do_not_matter() {
+    let Problem { x, gram, cross, .. } = problem();
+    let scale = 4.0;
+    let (large, large_cross) = (&gram * scale, &cross * scale);
+    for (member, scaled) in members().into_iter().zip(members_for(scale)) {
+        let known = member.known(&x);
+        let machine = (member.fit)(&Samples::Gram(gram.view()), &known).unwrap();
+        let first = machine.predict(&Samples::Gram(cross.view())).unwrap();
+        // A process prior without amplitude has its unit in the kernel, and steps of fixed size have one of their own.
+        if !["process classifier", "sgd"].contains(&member.name) {
+            let second = (scaled.fit)(&Samples::Gram(large.view()), &known).unwrap();
+            let second = second.predict(&Samples::Gram(large_cross.view())).unwrap();
+            // Squared distances to centres are scores in the unit of the kernel.
+            let unit = if member.name == "centres" { scale } else { 1.0 };
+            close(member.name, &(second / unit), &first, member.order);
+        }
+        if let Known::Numbers(numbers) = &known {
+            let doubled = (member.fit)(&Samples::Gram(gram.view()), &Known::Numbers(numbers * 2.0)).unwrap();
+            let doubled = doubled.predict(&Samples::Gram(cross.view())).unwrap();
+            close(member.name, &doubled, &(first * 2.0), member.order);
+        }
+    }
+}
+
+/// The linear kernel and its features are two views of one machine.
 #[test]
 fn gram_and_features_agree() {
     let Problem { x, others, .. } = problem();

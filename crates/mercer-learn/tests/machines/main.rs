@@ -1,5 +1,6 @@
 //! Every machine through one conformance suite, and each against closed forms or other algorithms.
 
+mod beyond;
 mod classification;
 mod conformance;
 mod process;

@@ -17,7 +17,7 @@ pub use triangular::{Triangle, solve_triangular};
 use crate::matmul::lend_mut;
 use crate::verify::{self, Depth};
 use crate::{Error, Result, Scalar, input, matmul};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 const ROUTINE: &str = "cholesky";
 
@@ -94,24 +94,27 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
     matrix.diag_mut().mapv_inplace(|v| v + shift * scale);
     let diagonal = matrix.diag().to_owned();
     let mean = diagonal.iter().map(|v| v.wide()).sum::<f64>() / n as f64;
+    // Taken now: the matrix becomes its factor.
+    let original = verify::Image::of(matrix.view(), Depth::of_this_build());
     let mut failure = Error::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
-    for &relative_jitter in ladder {
+    for (rung, &relative_jitter) in ladder.iter().enumerate() {
+        if rung > 0 {
+            // What the last attempt left is let go before the matrix is copied again.
+            drop(std::mem::take(&mut matrix));
+            matrix = input::symmetric_copy(ROUTINE, a)?.matrix;
+        }
         let jitter = T::of(relative_jitter * mean);
         matrix.diag_mut().zip_mut_with(&diagonal, |v, &d| *v = d + jitter);
-        match factorise(matrix.view()) {
-            Ok(mut lower) => {
-                let ratio = verify::residual(
-                    matrix.view(),
-                    |p| matmul(lower.view(), matmul(lower.t(), p.view()).view()),
-                    Depth::of_this_build(),
-                );
-                verify::require(ROUTINE, "residual", ratio)?;
+        match factorise(&mut matrix, diagonal.mapv(|d| d + jitter).view()) {
+            Ok(()) => {
+                let multiply = |p: Array2<T>| matmul(matrix.view(), matmul(matrix.t(), p.view()).view());
+                verify::require(ROUTINE, "residual", original.residual(jitter, multiply))?;
                 // The scale is a power of four, so its root is exact.
                 let unscale = T::one() / scale.sqrt();
                 if unscale != T::one() {
-                    lower.mapv_inplace(|v| v * unscale);
+                    matrix.mapv_inplace(|v| v * unscale);
                 }
-                return Ok(Cholesky { lower, jitter: jitter / scale, relative_jitter });
+                return Ok(Cholesky { lower: matrix, jitter: jitter / scale, relative_jitter });
             }
             Err(pivot) => failure = Error::NotPositiveDefinite { pivot, relative_jitter },
         }
@@ -119,18 +122,17 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
     Err(failure)
 }
 
-/// The factor, or the first pivot that is not clear of rounding.
-fn factorise<T: Scalar>(a: ArrayView2<'_, T>) -> std::result::Result<Array2<T>, usize> {
-    let mut lower = a.to_owned();
-    T::cholesky_seq(lend_mut(&mut lower.view_mut()))?;
+/// Replaces a symmetric matrix by its factor. If a pivot is not clear of rounding, that is the error, and the matrix is spoilt.
+fn factorise<T: Scalar>(a: &mut Array2<T>, diagonal: ArrayView1<'_, T>) -> std::result::Result<(), usize> {
+    T::cholesky_seq(lend_mut(&mut a.view_mut()))?;
     let noise = T::of((a.nrows() as f64).sqrt()) * T::epsilon();
     let clear = |pivot: T, diagonal: T| pivot * pivot > noise * diagonal;
-    if let Some(pivot) = lower.diag().iter().zip(a.diag()).position(|(&l, &d)| !clear(l, d)) {
+    if let Some(pivot) = a.diag().iter().zip(diagonal).position(|(&l, &d)| !clear(l, d)) {
         return Err(pivot);
     }
-    // Only the lower triangle was written; the columns are contiguous.
-    for (column, mut values) in lower.columns_mut().into_iter().enumerate() {
+    // Only the lower triangle is the factor; the columns are contiguous.
+    for (column, mut values) in a.columns_mut().into_iter().enumerate() {
         values.slice_mut(ndarray::s![..column]).fill(T::zero());
     }
-    Ok(lower)
+    Ok(())
 }

@@ -2,10 +2,10 @@
 
 use super::UncertaintyArguments;
 use super::figures;
-use super::method::{Method, PriorChoice};
+use super::method::{Method, NoiseChoice, PriorChoice};
 use super::report::{Scores, UncertaintyReport};
 use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::{Failure, cannot_write};
 use crate::format::bytes;
 use crate::options::{DataOptions, Real, Samples};
 use crate::progress::Bar;
@@ -20,6 +20,22 @@ use mercer::net::Network;
 use mercer::spectral::{Eigenfunctions, Landmarks, Nystrom};
 use ndarray::{Array2, ArrayView2};
 use std::sync::Arc;
+
+const POSTERIOR: &str = "posterior";
+const EIGENFUNCTIONS: &str = "eigenfunctions";
+
+/// What the command writes beside `result.json` and the posterior.
+const FILES: [&str; 9] = [
+    "probabilities.npy",
+    "map_probabilities.npy",
+    "ood_probabilities.npy",
+    "ood_map_probabilities.npy",
+    "mean.npy",
+    "variance.npy",
+    "reliability.svg",
+    "entropy.svg",
+    "deviation.svg",
+];
 
 /// Samples with what they show.
 struct Part {
@@ -51,7 +67,7 @@ impl UncertaintyArguments {
         let Some(known) = &train.labels else { return Err(Failure::new("--train-labels: there are no labels in it")) };
         let likelihood = match Likelihood::of(known) {
             Likelihood::Categorical => Likelihood::Categorical,
-            Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: self.posterior.noise },
+            Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: self.posterior.noise.start() },
         };
         let test_labels =
             test.labels.as_ref().map(|labels| same_classes("--test-labels", labels, known)).transpose()?;
@@ -94,21 +110,20 @@ impl UncertaintyArguments {
         report.seconds = bar.0.elapsed().as_secs_f64();
         drop(bar);
         report.prior_precision = Some(machine.prior_precision());
+        report.noise = machine.noise();
         let evidence = machine.log_evidence(machine.prior_precision()).map_err(|error| self.failure(error))?;
         report.log_evidence = Some(evidence);
         report.repairs =
             machine.repairs().map_err(|error| self.failure(error))?.iter().map(ToString::to_string).collect();
         report.clipped = functional.clipped + other.as_ref().map_or(0, |other| other.clipped);
-        match likelihood {
-            Likelihood::Categorical => self.classes(&mut report, &functional, test_labels.as_ref(), other.as_ref())?,
-            Likelihood::Gaussian { noise } => {
-                self.values(&mut report, &functional, noise, test_labels.as_ref(), other.as_ref())?;
-            }
+        match machine.noise() {
+            None => self.classes(&mut report, &functional, test_labels.as_ref(), other.as_ref())?,
+            Some(noise) => self.values(&mut report, &functional, noise, test_labels.as_ref(), other.as_ref())?,
         }
-        let folder = self.output.path.join("posterior");
+        let folder = self.output.path.join(POSTERIOR);
         machine.save(&folder, Existing::Replace).map_err(|error| self.failure(error))?;
         if let Some(functions) = functions {
-            let saved = functions.save(&folder.join("eigenfunctions"), Existing::Replace);
+            let saved = functions.save(&folder.join(EIGENFUNCTIONS), Existing::Replace);
             saved.map_err(|error| Failure::new(error.to_string()))?;
         }
         self.write_report(&report)?;
@@ -132,6 +147,7 @@ impl UncertaintyArguments {
         Ok(fit.map_err(|error| Failure::new(format!("--method eigen: {error}")))?.functions)
     }
 
+    /// The noise of a regression's observations, then the prior: together where the evidence chooses both.
     fn choose_prior<T: Real>(
         &self,
         machine: &mut Laplace<T>,
@@ -139,8 +155,17 @@ impl UncertaintyArguments {
         known: &Labels,
         bar: &Bar,
     ) -> Result<(), Failure> {
+        let by_evidence = self.posterior.noise == NoiseChoice::Evidence && machine.noise().is_some();
+        if by_evidence {
+            let chosen = match self.posterior.prior {
+                PriorChoice::Given(_) => machine.maximise_noise().map(|_| ()),
+                _ => machine.maximise_evidence_and_noise().map(|_| ()),
+            };
+            chosen.map_err(|error| self.failure(error).hint("--noise SIGMA gives the noise"))?;
+        }
         let chosen = match (self.posterior.prior, validation) {
             (PriorChoice::Given(_), _) => return Ok(()),
+            (PriorChoice::Evidence, _) if by_evidence => return Ok(()),
             (PriorChoice::Validation, Some(Part { samples, labels: Some(labels) })) => {
                 let labels = same_classes("--validation-labels", labels, known)?;
                 machine.validate(&samples.inputs, &labels, bar)
@@ -218,7 +243,21 @@ impl UncertaintyArguments {
     }
 
     fn prepare_folder(&self) -> Result<(), Failure> {
-        crate::output::prepare_folder(&self.output.path, self.output.force, false, "--force replaces what is there")
+        let path = &self.output.path;
+        crate::output::prepare_folder(path, self.output.force, false, "--force replaces what is there")?;
+        if !self.output.force {
+            return Ok(());
+        }
+        // What another method or other data would not write again. Arrays of the posterior are taken away by its own writer.
+        let stale = FILES.map(|name| path.join(name));
+        for file in stale.iter().filter(|file| file.is_file()) {
+            std::fs::remove_file(file).map_err(|error| cannot_write(file.display(), &error))?;
+        }
+        let functions = path.join(POSTERIOR).join(EIGENFUNCTIONS);
+        if functions.is_dir() {
+            std::fs::remove_dir_all(&functions).map_err(|error| cannot_write(functions.display(), &error))?;
+        }
+        Ok(())
     }
 
     fn write_array(&self, name: &str, array: ArrayView2<'_, f64>) -> Result<(), Failure> {

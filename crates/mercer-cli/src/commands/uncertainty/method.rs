@@ -59,6 +59,42 @@ impl PriorChoice {
     }
 }
 
+/// How the noise of a regression's observations is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum NoiseChoice {
+    Given(f64),
+    Evidence,
+}
+
+impl std::str::FromStr for NoiseChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse::<f64>()) {
+            ("evidence", _) => Ok(Self::Evidence),
+            (_, Ok(number)) if number.is_finite() && number > 0.0 => Ok(Self::Given(number)),
+            _ => Err(format!("`{text}` is not a standard deviation above zero, nor `evidence`")),
+        }
+    }
+}
+
+impl NoiseChoice {
+    /// What a fit starts from.
+    pub(super) fn start(self) -> f64 {
+        match self {
+            Self::Given(noise) => noise,
+            Self::Evidence => 1.0,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Given(_) => "given",
+            Self::Evidence => "evidence",
+        }
+    }
+}
+
 impl UncertaintyArguments {
     /// The settings that the options ask for.
     pub(super) fn settings(&self, likelihood: Likelihood) -> Result<Settings, Failure> {

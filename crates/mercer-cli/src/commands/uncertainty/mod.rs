@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::options::{ParameterOptions, Precision, PreprocessOptions, open_network, parse_bytes};
 use crate::output::OutputFolder;
-use method::{Method, PriorChoice};
+use method::{Method, NoiseChoice, PriorChoice};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -104,9 +104,9 @@ struct PosteriorOptions {
     #[arg(long, value_name = "CHOICE", default_value = "evidence")]
     prior: PriorChoice,
 
-    /// The standard deviation of the observations of a regression
-    #[arg(long, value_name = "SIGMA", default_value_t = 1.0)]
-    noise: f64,
+    /// The standard deviation of the observations of a regression: a number or `evidence`
+    #[arg(long, value_name = "CHOICE", default_value = "evidence")]
+    noise: NoiseChoice,
 
     /// Draw outputs so often, instead of probit's closed form
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "256")]

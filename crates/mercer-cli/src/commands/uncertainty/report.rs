@@ -21,6 +21,10 @@ pub(super) struct UncertaintyReport {
     prior: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) prior_precision: Option<f64>,
+    /// The standard deviation of the observations of a regression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) noise: Option<f64>,
+    noise_choice: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) log_evidence: Option<f64>,
     /// How class probabilities are computed: `probit`, or the number of draws.
@@ -62,6 +66,8 @@ impl UncertaintyReport {
             needs,
             prior: options.prior.name(),
             prior_precision: None,
+            noise: None,
+            noise_choice: options.noise.name(),
             log_evidence: None,
             predictive: options.draws.map_or("probit".to_owned(), draws),
             map: Scores::default(),
@@ -89,7 +95,11 @@ impl UncertaintyReport {
             );
         };
         let mut text = format!("{method}: {parameters}, {train}, {:.2} s\n", self.seconds);
-        let _ = writeln!(text, "prior precision {precision:.4} ({}), log evidence {evidence:.2}\n", self.prior);
+        let _ = write!(text, "prior precision {precision:.4} ({}), ", self.prior);
+        if let Some(noise) = self.noise {
+            let _ = write!(text, "noise {noise:.4} ({}), ", self.noise_choice);
+        }
+        let _ = writeln!(text, "log evidence {evidence:.2}\n");
         text += &self.table();
         for repair in &self.repairs {
             let _ = writeln!(text, "note: {repair}");
