@@ -186,7 +186,8 @@ impl Machine {
             }
             Content::ProcessClassifier { basis, repairs, classes, log_likelihood } => {
                 let lower = load_square(&reader, "factor", None)?;
-                let n = Some(lower.nrows());
+                let rows = lower.nrows();
+                let n = Some(rows);
                 let latent = match check_classes(&reader, &classes)? {
                     0 | 1 => return Err(reader.malformed("a process tells two classes apart, or more")),
                     2 => {
@@ -200,7 +201,7 @@ impl Machine {
                         Latent::Several(Multinomial { coefficients, information, lower, log_likelihood })
                     }
                 };
-                let features = load_features(&reader, basis, n.unwrap_or_default())?;
+                let features = load_features(&reader, basis, rows)?;
                 Self::ProcessClassifier(ProcessClassifier { basis, features, latent, classes, repairs })
             }
             Content::Neighbours { basis, repairs, classes, count, labels } => {
