@@ -15,7 +15,7 @@ use std::time::Instant;
 pub(super) fn run(arguments: &[String]) -> Outcome {
     let number = |flag: &str, default: f64| option(arguments, flag).map_or(Ok(default), str::parse);
     let (samples, rank) = (number("--samples", 50_000.0)? as usize, number("--rank", 500.0)? as usize);
-    let (alpha, tolerance) = (number("--alpha", 1e-2)?, number("--tolerance", 1e-4)?);
+    let (alpha, tolerance) = (number("--alpha", 1e-1)?, number("--tolerance", 1e-4)?);
     let mut random = stream(0, "iterative/rows");
     let rows = Array2::from_shape_simple_fn((samples, 8), || random.random::<f64>() * 2.0 - 1.0);
     let targets = Array2::from_shape_fn((samples, 1), |(i, _)| {

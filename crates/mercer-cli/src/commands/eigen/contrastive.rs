@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::options::Samples;
 use crate::progress::Bar;
 use mercer::kernel::Real;
-use mercer::spectral::learnt::{Augmentation, Method, Pairs};
+use mercer::spectral::learnt::{Augmentation, Method, Nesting, Pairs};
 use std::time::Instant;
 
 /// Where pairs come from.
@@ -93,7 +93,10 @@ impl EigenArguments {
                 _ => failure.hint("--pairs FILE gives the other views, --crop 1 only adds noise"),
             }
         })?;
-        let course = Course { method: Method::NeuralEf, decays: true, folder: self.folder.path(), progress: &bar };
+        // The order of the codes is learnt with them: on MNIST, codes of four numbers are right a quarter more often than
+        // those of the game of NeuralEF.
+        let course =
+            Course { method: Method::Nested(Nesting::Joint), decays: true, folder: self.folder.path(), progress: &bar };
         let found = self.learn.learnt(network, &mut pairs, &course)?;
         report.seconds = start.elapsed().as_secs_f64();
         report.kernel = Some(match &second {
