@@ -74,9 +74,10 @@ fn any_memory_gives_the_same_matrix() {
     assert_eq!(layout.tile, 16);
     let least = gram.memory(usize::MAX).plan(&all(&layout)).unwrap().least_bytes;
     let mut prepares = Vec::new();
-    // With every block more that stays, fewer are prepared again.
+    // With every block more that stays, fewer are prepared again. Half a block to spare: the plan counts what the process
+    // holds, which other tests change meanwhile.
     for blocks in [0, 1, 3, 20] {
-        let memory = least + blocks * (640 << 20) + (8 << 20);
+        let memory = least + blocks * (640 << 20) + (320 << 20);
         let plan = gram.memory(memory).plan(&all(&layout)).unwrap();
         assert!(plan.bytes <= memory, "{plan:?}");
         kernel.prepared.store(0, Ordering::Relaxed);
@@ -94,8 +95,8 @@ fn too_little_memory_is_refused_with_what_would_do() {
     let kernel = Counting::default();
     let gram = Gram::new(&kernel, &data);
     let Err(KernelError::Memory { needed, .. }) = gram.memory(1 << 20).plan(&[0]) else { panic!("not refused") };
-    // What the process holds may have grown by a page between the two.
-    assert!(gram.memory(needed + (8 << 20)).to_arrays(&Silent::default()).is_ok());
+    // What the process holds may have grown between the two.
+    assert!(gram.memory(needed + (256 << 20)).to_arrays(&Silent::default()).is_ok());
 }
 
 #[test]
