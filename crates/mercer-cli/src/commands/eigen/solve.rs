@@ -104,6 +104,13 @@ impl EigenArguments {
             texts => Some(source.samples("--eval", texts, &self.data.eval_options())?),
         };
         check_eval(eval.as_ref(), &problem.samples)?;
+        if self.method().is_learnt()
+            && let [data] = &problem.samples.inputs[..]
+        {
+            // Networks that cannot be are refused before anything is written.
+            let per_sample = problem.built.kernel.per_sample();
+            self.learn.network(self.method(), self.k, per_sample, data.sample_shape(), self.kernel.seed())?;
+        }
         self.folder.create(self.learn.resume())?;
         let (data, kernel) = (&problem.samples.inputs, &*problem.built.kernel);
         let bar = Bar(console.progress(1, ""));
