@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::kernel::Real;
-use crate::store::{Layout, Store, TilePlace};
+use crate::store::{Layout, Store, TilePlace, transpose};
 use mercer_data::{Existing, NpyGrid};
 use ndarray::{ArrayD, IxDyn};
 use std::path::PathBuf;
@@ -118,22 +118,5 @@ fn rectangles<T: Real>(
     if !layout.is_symmetric() || place.row_block == place.column_block {
         return Ok(());
     }
-    each(column, row, height, &transposed(matrix, width))
-}
-
-/// A matrix turned, in pieces that stay in the first-level cache.
-fn transposed<T: Real>(matrix: &[T], width: usize) -> Vec<T> {
-    const PIECE: usize = 32;
-    let height = matrix.len() / width.max(1);
-    let mut turned = vec![T::zero(); matrix.len()];
-    for line in (0..height).step_by(PIECE) {
-        for column in (0..width).step_by(PIECE) {
-            for at in column..(column + PIECE).min(width) {
-                let to = &mut turned[at * height..][line..(line + PIECE).min(height)];
-                let from = matrix[line * width + at..].iter().step_by(width);
-                to.iter_mut().zip(from).for_each(|(to, &value)| *to = value);
-            }
-        }
-    }
-    turned
+    each(column, row, height, &transpose(matrix, (height, width)))
 }

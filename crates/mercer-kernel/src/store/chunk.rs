@@ -52,7 +52,7 @@ pub(super) fn decode<T: Element>(bytes: &[u8], stored: DType, shape: (usize, usi
 }
 
 /// The transpose of a row-major matrix.
-pub(super) fn transpose<T: Element>(values: &[T], (rows, columns): (usize, usize)) -> Vec<T> {
+pub(crate) fn transpose<T: Element>(values: &[T], (rows, columns): (usize, usize)) -> Vec<T> {
     let mut transposed = vec![T::zero(); values.len()];
     squares(rows, columns, |row, column| transposed[column * rows + row] = values[row * columns + column]);
     transposed

@@ -33,6 +33,7 @@ mod tests;
 mod tiles;
 mod verify;
 
+pub(crate) use chunk::transpose;
 pub use error::{Difference, Result, StoreError};
 pub use layout::{Columns, Layout, TilePlace};
 pub use manifest::Manifest;
