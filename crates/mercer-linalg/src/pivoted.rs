@@ -22,6 +22,9 @@ pub struct PivotedCholesky<T> {
     pub pivots: Vec<usize>,
     /// What the trace of `A` has left, relative to all of it.
     pub left: f64,
+    /// The least that an entry of the diagonal came to, relative to the largest entry: below zero by more than rounding, it
+    /// proves that `A` is not positive semidefinite, and then the factor approximates nothing.
+    pub least: f64,
 }
 
 impl<T: Scalar> PivotedCholesky<T> {
@@ -47,6 +50,7 @@ impl<T: Scalar> PivotedCholesky<T> {
     ) -> std::result::Result<Self, E> {
         let n = diagonal.len();
         let rank = rank.min(n);
+        let mut least = diagonal.iter().fold(0.0, |least: f64, d| least.min(d.wide()));
         let mut left: Vec<f64> = diagonal.iter().map(|d| d.wide().max(0.0)).collect();
         let (largest, whole) = (left.iter().fold(0.0, |a: f64, &b| a.max(b)), left.iter().sum::<f64>());
         let floor = NOTHING_LEFT * T::epsilon().wide() * largest;
@@ -65,6 +69,7 @@ impl<T: Scalar> PivotedCholesky<T> {
             fresh.mapv_inplace(|v| v / root);
             for (left, v) in left.iter_mut().zip(&fresh) {
                 *left -= v.wide() * v.wide();
+                least = least.min(*left);
                 if *left <= floor {
                     *left = 0.0;
                 }
@@ -75,7 +80,8 @@ impl<T: Scalar> PivotedCholesky<T> {
         }
         let factor = factor.slice(s![..pivots.len(), ..]).reversed_axes().to_owned();
         let left = if whole > 0.0 { left.iter().sum::<f64>() / whole } else { 0.0 };
-        Ok(Self { factor, pivots, left })
+        let least = if least < 0.0 { least / largest } else { 0.0 };
+        Ok(Self { factor, pivots, left, least })
     }
 }
 

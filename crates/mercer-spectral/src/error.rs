@@ -48,6 +48,17 @@ pub enum SpectralError {
         /// The largest eigenvalue, over the number of rows.
         largest: f64,
     },
+    /// A method for positive semidefinite kernels met one that is not.
+    #[error(
+        "{method}: the kernel is not positive semidefinite on these data: what is left of its diagonal falls to {least:.3e} of \
+         its largest entry"
+    )]
+    Indefinite {
+        /// The method.
+        method: &'static str,
+        /// The lowest entry, relative to the largest one.
+        least: f64,
+    },
     /// A folder of eigenfunctions that cannot be read.
     #[error("{place}: not a folder of eigenfunctions that can be read: {reason}")]
     Folder {

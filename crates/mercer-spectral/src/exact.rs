@@ -18,7 +18,7 @@ use mercer_kernel::{Kernel, Real};
 use mercer_linalg::{Lanczos, LinearOperator, Randomised, Scalar, TopEigen};
 use mercer_linalg::{check_symmetric, matmul, matmul_into, symmetric_eigen, thin_svd};
 use mercer_net::progress::Progress;
-use ndarray::{Array1, Array2, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, concatenate, s};
 use std::sync::Arc;
 
 /// How eigenpairs are found.
@@ -81,12 +81,15 @@ impl<T: Real> Spectrum<T> {
     }
 
     /// Of a symmetric operator that is known by its products, such as [`NtkOperator`](mercer_kernel::NtkOperator); the whole
-    /// decomposition is not to be had, and [`Solver::Full`] means Lanczos.
+    /// decomposition is not to be had, and [`Solver::Full`] means Lanczos. Negative eigenvalues are counted as far as the
+    /// space that the others were found in proves them.
     pub fn of_operator(operator: &impl LinearOperator<T>, k: usize, solver: Solver) -> Result<Self> {
         let rows = operator.dim();
         check_wanted(k, rows)?;
         let top = solver.top(operator, k.min(rows))?;
-        Self::from_eigenpairs(top.values.view(), top.vectors, k, k >= rows, T::epsilon().wide())
+        // What was met on the way tells about the other end of the spectrum.
+        let values = concatenate![Axis(0), top.values, top.others];
+        Self::from_eigenpairs(values.view(), top.vectors, k, values.len() == rows, T::epsilon().wide())
     }
 
     /// Of the kernel `Φ Φᵀ` of features, with the weights that give the functions from them: `ψ(x) = φ(x)·W`.
@@ -120,17 +123,23 @@ impl<T: Real> Spectrum<T> {
         let vectors = matmul(wide.view(), weights.view()).mapv(|v| T::of(v / root));
         let values = singular.mapv(|s| T::of(s * s));
         let spectrum = Self::from_eigenpairs(values.view(), vectors.clone(), k, true, T::epsilon().wide())?;
-        // The spectrum chose signs; the weights follow.
-        let mut weights = weights.slice(s![.., ..spectrum.values.len()]).mapv(T::of);
-        for (column, mut weight) in weights.axis_iter_mut(Axis(1)).enumerate() {
-            let flipped = vectors.column(column).dot(&spectrum.functions.column(column)) < T::zero();
-            weight.mapv_inplace(|w| if flipped { -w } else { w });
-        }
+        let weights = follow_signs(weights.mapv(T::of), &vectors, &spectrum);
         Ok((spectrum, weights))
     }
 }
 
-fn scale_columns(matrix: &mut Array2<f64>, factors: Array1<f64>) {
+/// A spectrum chose the signs of vectors and how many to keep; their weights follow.
+pub(crate) fn follow_signs<T: Real>(weights: Array2<T>, vectors: &Array2<T>, spectrum: &Spectrum<T>) -> Array2<T> {
+    let mut weights = weights.slice(s![.., ..spectrum.values.len()]).to_owned();
+    for (column, mut weight) in weights.axis_iter_mut(Axis(1)).enumerate() {
+        let flipped = vectors.column(column).dot(&spectrum.functions.column(column)) < T::zero();
+        weight.mapv_inplace(|w| if flipped { -w } else { w });
+    }
+    weights
+}
+
+/// Multiplies every column by a number.
+pub(crate) fn scale_columns(matrix: &mut Array2<f64>, factors: Array1<f64>) {
     for (mut column, factor) in matrix.axis_iter_mut(Axis(1)).zip(factors) {
         column.mapv_inplace(|v| v * factor);
     }
@@ -165,14 +174,19 @@ pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], progress: 
     sum.into_shape_with_order((rows, rows)).map_err(|error| SpectralError::Setting(error.to_string()))
 }
 
-/// `Σ_n κ(x_n, x_n)`, over all outputs of a matrix-valued kernel.
-pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<f64> {
-    let mut sum = 0.0;
+/// `κ(x_n, x_n)`, for every output of a matrix-valued kernel.
+pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<Array1<f64>> {
+    let mut all = Vec::new();
     for rows in samples::pieces(samples::count(data), 512) {
         let block = samples::prepare(kernel, data, rows)?;
-        sum += kernel.diagonal(&block).iter().map(|v| v.wide()).sum::<f64>();
+        all.extend(kernel.diagonal(&block).iter().map(|v| v.wide()));
     }
-    Ok(sum)
+    Ok(Array1::from_vec(all))
+}
+
+/// `Σ_n κ(x_n, x_n)`, over all outputs of a matrix-valued kernel.
+pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<f64> {
+    Ok(diagonal(kernel, data)?.sum())
 }
 
 /// The leading eigenfunctions of a kernel on all of the data: the decomposition of their Gram matrix, extended to new data by

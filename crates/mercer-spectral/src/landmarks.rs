@@ -98,7 +98,8 @@ fn spread<T: Real>(
         let Some(row) = draw(&distances, stream) else { break };
         let column = columns.column(row)?;
         let update = |at: usize| {
-            let distance = columns.diagonal[at] + columns.diagonal[row] - 2.0 * column[at];
+            // Below zero only where the kernel is indefinite: such a sample is not like the landmark, either.
+            let distance = (columns.diagonal[at] + columns.diagonal[row] - 2.0 * column[at]).abs();
             let nearest = if chosen.is_empty() { distance } else { distance.min(distances[at]) };
             if at == row || nearest <= floor { 0.0 } else { nearest }
         };
@@ -124,6 +125,10 @@ fn pivots<T: Real>(
     };
     // In the kernel's own precision, so that its rounding is not taken for something left to explain.
     let found = PivotedCholesky::new(columns.diagonal.mapv(T::of).view(), column, count, || stream.random())?;
+    // Dividing by the root of a small pivot amplifies rounding to at most its own root.
+    if found.least < -T::epsilon().wide().sqrt() {
+        return Err(SpectralError::Indefinite { method: "pivoted Cholesky", least: found.least });
+    }
     Ok(found.pivots)
 }
 

@@ -66,9 +66,6 @@ impl<T: Real> Spectrum<T> {
     /// From eigenpairs of a Gram matrix, largest first, of which at most `wanted` are kept. `all_seen` says that these are
     /// all of its eigenvalues; `precision` is the unit of rounding of the matrix's entries.
     ///
-    /// An eigenvalue below `8 √rows ε` of the largest in magnitude is what rounding explains: independent errors `ε` of the
-    /// entries of a matrix have a norm of some `2 √rows ε`.
-    ///
     /// # Errors
     /// [`SpectralError::NoSpectrum`] if no eigenvalue is positive.
     pub fn from_eigenpairs(
@@ -79,8 +76,7 @@ impl<T: Real> Spectrum<T> {
         precision: f64,
     ) -> Result<Self> {
         let rows = vectors.nrows();
-        let size = values.iter().fold(0.0, |most: f64, v| most.max(v.wide().abs()));
-        let floor = 8.0 * (rows as f64).sqrt() * precision * size;
+        let floor = rounding(values, rows, precision);
         let positive = values.iter().take(wanted).take_while(|v| v.wide() > floor).count();
         if positive == 0 {
             let largest = values.first().map_or(0.0, |v| v.wide()) / rows.max(1) as f64;
@@ -107,6 +103,13 @@ impl<T: Real> Spectrum<T> {
         self.values = self.values.slice(s![..k]).to_owned();
         self.functions = self.functions.slice(s![.., ..k]).to_owned();
     }
+}
+
+/// An eigenvalue below `8 √rows ε` of the largest in magnitude is what rounding explains: independent errors `ε` of the
+/// entries of a matrix have a norm of some `2 √rows ε`.
+pub(crate) fn rounding<T: Real>(values: ArrayView1<'_, T>, rows: usize, precision: f64) -> f64 {
+    let size = values.iter().fold(0.0, |most: f64, v| most.max(v.wide().abs()));
+    8.0 * (rows as f64).sqrt() * precision * size
 }
 
 /// Gives every column the sign of the crate's conventions; returns the factors, 1 or -1.

@@ -31,6 +31,9 @@ pub struct TopEigen<T> {
     pub vectors: Array2<T>,
     /// `‖A·u - λ·u‖` of each pair, from products made for the purpose.
     pub residuals: Array1<T>,
+    /// The other Ritz values of the space in which the pairs were found, descending. The last of `j` of them is never below the
+    /// `j`-th smallest eigenvalue, so that negative ones prove as many negative eigenvalues, which reach at least as far down.
+    pub others: Array1<T>,
     /// How often the operator was applied.
     pub n_applications: usize,
 }
@@ -108,6 +111,7 @@ impl Lanczos {
             let small = |i: &usize| space.residual(&ritz, *i) <= tolerance * scale;
             converged = (0..wanted).take_while(small).count();
             let values = ritz.values.slice(s![..wanted]).to_owned();
+            space.remember(ritz.values.slice(s![wanted..]));
             space.restart(&ritz, wanted);
             if converged < wanted {
                 continue;
@@ -136,6 +140,8 @@ struct Krylov<'a, T, A> {
     /// The norm of `next` before it was normalised: β.
     coupling: T,
     ritz: Array1<T>,
+    /// The unwanted Ritz values of the cycle that reached furthest down.
+    others: Array1<T>,
     random: Signs,
     n_applications: usize,
 }
@@ -151,6 +157,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
             next: None,
             coupling: T::zero(),
             ritz: Array1::zeros(0),
+            others: Array1::zeros(0),
             random: Signs::new(n as u64),
             n_applications: 0,
         }
@@ -212,6 +219,13 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
         if self.is_everything() { 0.0 } else { (self.coupling * ritz.vectors[(m - 1, pair)]).wide().abs() }
     }
 
+    /// Restarts let go of the lower end of the spectrum, of which a later cycle may see less.
+    fn remember(&mut self, unwanted: ArrayView1<'_, T>) {
+        if self.others.last() >= unwanted.last() || self.others.is_empty() {
+            self.others = unwanted.to_owned();
+        }
+    }
+
     /// Keeps the best half of the Ritz vectors, and `next`.
     fn restart(&mut self, ritz: &Eigen<T>, wanted: usize) {
         let size = self.basis.nrows();
@@ -242,7 +256,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
         verify::require(ROUTINE, "residual", ratio)?;
         verify::require(ROUTINE, "orthogonality", verify::orthogonality(rows.t(), verify::Depth::Full))?;
         let vectors = rows.reversed_axes();
-        Ok(TopEigen { values, vectors, residuals, n_applications: self.n_applications })
+        Ok(TopEigen { values, vectors, residuals, others: self.others, n_applications: self.n_applications })
     }
 }
 

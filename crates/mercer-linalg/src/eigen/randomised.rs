@@ -88,7 +88,8 @@ impl Randomised {
         };
         let residuals = Array1::from_shape_fn(wanted, distance);
         verify::require(ROUTINE, "orthogonality", verify::orthogonality(vectors.view(), verify::Depth::Full))?;
-        Ok(TopEigen { values, vectors, residuals, n_applications: (self.n_products + 1) * width })
+        let others = ritz.values.slice(s![wanted..]).to_owned();
+        Ok(TopEigen { values, vectors, residuals, others, n_applications: (self.n_products + 1) * width })
     }
 }
 

@@ -135,5 +135,17 @@ fn pivots_are_never_drawn_twice_and_the_trace_falls() {
         assert_eq!(unique.len(), found.pivots.len());
         let left = (a.diag().sum() - syrk(found.factor.view()).diag().sum()) / a.diag().sum();
         assert!((left - found.left).abs() < 1e-12, "{rank}");
+        assert!(found.least > -1e-14, "{rank}: {}", found.least);
+    }
+}
+
+#[test]
+fn an_indefinite_matrix_is_noticed() {
+    // Eigenvalues 3 and -1: a positive diagonal does not tell, what the first pivot leaves does.
+    let hidden = array![[1.0, 2.0], [2.0, 1.0]];
+    let negative = array![[1.0, 0.0], [0.0, -0.5]];
+    for (a, expected) in [(hidden, -3.0), (negative, -0.5)] {
+        let found = PivotedCholesky::new(a.diag(), |row| Ok::<_, Error>(a.column(row).to_owned()), 2, || 0.1).unwrap();
+        assert!((found.least - expected).abs() < 1e-12, "{}", found.least);
     }
 }

@@ -73,6 +73,32 @@ fn the_largest_are_not_the_largest_in_magnitude() {
     assert_values(&top.values, &[49.0, 48.0]);
 }
 
+/// The other Ritz values are as many bounds of the lower end.
+#[test]
+fn negative_eigenvalues_are_seen_on_the_way() {
+    let mut values: Vec<f64> = (0..300).map(|i| 0.9f64.powi(i)).collect();
+    values.extend([-0.05, -0.3, -0.6]);
+    let operator = Diagonal(values);
+    for (top, close) in
+        [(Lanczos::new(4).run(&operator).unwrap(), 1e-3), (Randomised::new(4).run(&operator).unwrap(), 1e-2)]
+    {
+        let negative: Vec<f64> = top.others.iter().copied().filter(|v| *v < -1e-10).collect();
+        assert!((1..=3).contains(&negative.len()), "{negative:?}");
+        let least = negative[negative.len() - 1];
+        assert!((-0.6 - 1e-12..-0.6 + close).contains(&least), "{negative:?}");
+    }
+    // A space that is everything sees everything.
+    let few = Diagonal(vec![2.0, -1.0, 1.0, -3.0, 0.5]);
+    for top in [Lanczos::new(2).run(&few).unwrap(), Randomised::new(2).run(&few).unwrap()] {
+        assert!((top.others - array![0.5, -1.0, -3.0]).iter().all(|d| d.abs() < 1e-12));
+    }
+    // Nothing negative is found where nothing is.
+    let positive = Diagonal((0..300).map(|i| 0.9f64.powi(i)).collect());
+    for top in [Lanczos::new(4).run(&positive).unwrap(), Randomised::new(4).run(&positive).unwrap()] {
+        assert!(top.others.iter().all(|v| *v > -1e-15), "{}", top.others);
+    }
+}
+
 #[test]
 fn trivial_operators() {
     assert_values(&Lanczos::new(4).run(&Array2::<f64>::eye(100)).unwrap().values, &[1.0; 4]);

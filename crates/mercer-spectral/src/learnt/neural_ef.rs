@@ -13,7 +13,9 @@
 //! sample and output, so that `n` is the batch size times the number of outputs, in `σ` as well as in `R`.
 //!
 //! Where we deviate: `1/R_ii` is guarded, because a kernel of rank below `k` has `R_ii ≈ 0`; below [`FLOOR`] of the largest
-//! it stays what it is there.
+//! it stays what it is there. And kernels that are not positive semidefinite know neither `R_ii ≥ 0` nor
+//! `R_ij² ≤ R_ii R_jj`: a function with `R_ii ≤ 0` is not yet an eigenfunction that others have to avoid, and `R_ij` counts for
+//! at most twice that bound, which no other kernel reaches.
 
 use super::objective::{Objective, Rows, average, inner};
 use crate::error::Result;
@@ -87,13 +89,15 @@ impl<T: Real> Objective<T> for NeuralEf<T> {
         inner(rows, k, psi, image, (n * n).recip(), r);
         let diagonal: Vec<T> = (0..k).map(|j| r[j * k + j]).collect();
         average(values, &diagonal, *keep);
-        let floor = T::of(FLOOR) * diagonal.iter().fold(T::min_positive_value(), |most, &x| most.max(x));
+        let floor = T::of(FLOOR) * diagonal.iter().fold(T::min_positive_value(), |most, &x| most.max(x.abs()));
         // image · mix = −(2/n²) K (ψ_j − Σ_{i<j} R_ij/R_ii ψ_i)
         let factor = T::of(-2.0 / (n * n));
         let mut loss = 0.0;
         for i in 0..k {
             for j in 0..k {
-                let (r_ij, r_ii) = (r[i * k + j], diagonal[i].max(floor));
+                let r_ii = diagonal[i].max(floor);
+                let bound = T::of(2.0) * (r_ii * diagonal[j].abs().max(floor)).sqrt();
+                let r_ij = if diagonal[i] > T::zero() { r[i * k + j].min(bound).max(-bound) } else { T::zero() };
                 mix[i * k + j] = match i.cmp(&j) {
                     std::cmp::Ordering::Less => -factor * r_ij / r_ii,
                     std::cmp::Ordering::Equal => factor,
@@ -101,7 +105,7 @@ impl<T: Real> Objective<T> for NeuralEf<T> {
                 };
                 loss += match i.cmp(&j) {
                     std::cmp::Ordering::Less => r_ij.wide() * r_ij.wide() / r_ii.wide(),
-                    std::cmp::Ordering::Equal => -r_ii.wide(),
+                    std::cmp::Ordering::Equal => -diagonal[i].wide(),
                     std::cmp::Ordering::Greater => 0.0,
                 };
             }

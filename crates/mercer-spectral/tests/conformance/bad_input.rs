@@ -100,6 +100,17 @@ fn general() -> impl Iterator<Item = Member> {
 
 const CONSTANT: Plain = Plain { name: "constant", outputs: 1, function: |_, _, out| out[0] = 2.0 };
 
+/// Two eigenvalues, one of them negative.
+const SADDLE: Plain =
+    Plain { name: "saddle", outputs: 1, function: |x, y, out| out[0] = x[0] * y[0] - 0.5 * x[1] * y[1] };
+
+/// Half of its eigenvalues are negative, the largest of them almost as large as the largest positive one.
+const SIGMOID: Plain = Plain {
+    name: "sigmoid",
+    outputs: 1,
+    function: |x, y, out| out[0] = (2.0 * (x[0] * y[0] + x[1] * y[1]) - 0.5).tanh(),
+};
+
 /// Not a number between some samples, whatever the data.
 const POLES: Plain =
     Plain { name: "poles", outputs: 1, function: |x, y, out| out[0] = if x[0] * y[0] < 0.0 { f64::NAN } else { 1.0 } };
@@ -116,6 +127,37 @@ fn every_method_on_a_constant_kernel() {
         // What networks learn is constant as far as they have learnt it.
         let limit = if member.tolerance.residual < 0.05 { 1e-6 } else { 0.2 };
         assert!(psi.iter().all(|x| (x - 1.0).abs() < limit), "{}: {psi}", member.name);
+    }
+}
+
+/// The positive part, and a word about the rest.
+#[test]
+fn every_method_on_an_indefinite_kernel() {
+    for (kernel, k, there) in [(SADDLE, 3, 1), (SIGMOID, 2, 2)] {
+        let problem = Problem::new(kernel.name, kernel, points(80, 2, 1.0), k);
+        let truth = Spectrum::of_matrix(problem.gram.view(), problem.gram.nrows(), Solver::Full).expect("solves");
+        for member in general() {
+            let name = format!("{} on {}", member.name, kernel.name);
+            let found = match (member.fit)(&problem) {
+                // Pivoted Cholesky has no meaning here.
+                Err(SpectralError::Indefinite { least, .. }) if name.contains("rpcholesky") && least < -0.1 => continue,
+                found => found.unwrap_or_else(|error| panic!("{name}: {error}")),
+            };
+            let (values, repairs) = (found.values(), found.repairs());
+            assert_eq!((values.len(), repairs.dropped), (there, k - there), "{name}: {values}");
+            let error = |j: usize| (values[j] / truth.values[j] - 1.0).abs();
+            let limit = member.tolerance.values;
+            assert!((0..there).all(|j| error(j) < limit), "{name}: {values} instead of {}", truth.values);
+            let all = truth.repairs;
+            assert!((1..=all.negative).contains(&repairs.negative), "{name}: {repairs:?} of {all:?}");
+            assert!(repairs.negative == all.negative || !repairs.all_seen, "{name}: {repairs:?} of {all:?}");
+            // Those that see all of the kernel see how negative it is; the others bound it.
+            let near = (repairs.most_negative / all.most_negative - 1.0).abs();
+            assert!(
+                if limit < 1e-3 { near < 1e-3 } else { repairs.most_negative < 0.0 },
+                "{name}: {repairs:?} of {all:?}"
+            );
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Landmarks and the estimate of the error.
 
-use crate::problems::{POLYNOMIAL, Problem, RBF, points, problems};
+use crate::problems::{POLYNOMIAL, Plain, Problem, RBF, points, problems};
+use mercer_data::Dataset;
+use mercer_kernel::Kernel;
+use mercer_kernel::classic::{Classic, Expression};
 use mercer_linalg::matmul;
 use mercer_net::progress::Silent;
 use mercer_spectral::{Landmarks, Nystrom};
@@ -91,4 +94,76 @@ fn pivoted_cholesky_finds_the_small_clusters() {
         residual(Landmarks::PivotedCholesky(15)),
     );
     assert!(pivoted < 0.1 * uniform && spread < 0.3 * uniform, "{uniform} {spread} {pivoted}");
+}
+
+/// A kernel with as many negative eigenvalues as positive ones: what small eigenvalues of the landmarks' matrix would do to
+/// the approximation is kept out of it.
+#[test]
+fn indefinite_kernels_are_approximated_too() {
+    const SIGMOID: Plain = Plain {
+        name: "sigmoid",
+        outputs: 1,
+        function: |x, y, out| out[0] = (0.5 * x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>()).tanh(),
+    };
+    let problem = Problem::new("sigmoid", SIGMOID, points(300, 5, 2.0), 5);
+    for landmarks in [Landmarks::Uniform(150), Landmarks::KMeansPlusPlus(150)] {
+        for seed in 0..3 {
+            let method = Nystrom::new(landmarks).seed(seed);
+            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 5, &Silent::default()).expect("fits");
+            let values = fit.functions.values();
+            let error = |j: usize| (values[j] / problem.truth.values[j] - 1.0).abs();
+            assert!((0..5).all(|j| error(j) < 0.02), "{}: {values} {}", landmarks.name(), problem.truth.values);
+            let repairs = fit.functions.repairs();
+            let (found, there) = (repairs.most_negative, problem.truth.repairs.most_negative);
+            assert!((found / there - 1.0).abs() < 0.25 && !repairs.all_seen, "{repairs:?} {there}");
+            assert_eq!(repairs.landmarks_removed, 0);
+            assert_eq!(fit.trace_residual, None, "nothing bounds the error");
+        }
+    }
+}
+
+/// Half of the samples cannot show that a kernel is indefinite if none of its entries among them says so; the others do.
+#[test]
+fn samples_that_are_no_landmarks_tell_that_a_kernel_is_indefinite() {
+    // Negative only for samples on the right, which are no landmarks.
+    const RIGHT: Plain =
+        Plain { name: "right", outputs: 1, function: |x, y, out| out[0] = 1.0 - 3.0 * x[0].max(0.0) * y[0].max(0.0) };
+    let mut data = points(60, 1, 1.0);
+    data.column_mut(0).mapv_inplace(|x| if x.abs() > 0.9 { 1.0 } else { -1.0 });
+    let problem = Problem::new("right", RIGHT, data, 1);
+    let right = problem.points.iter().filter(|x| **x > 0.0).count();
+    let mut seen = 0;
+    for seed in 0..20 {
+        let method = Nystrom::new(Landmarks::Uniform(3)).seed(seed);
+        let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 1, &Silent::default()).expect("fits");
+        let repairs = fit.functions.repairs();
+        let chosen = fit.landmarks.iter().any(|&row| problem.points[(row, 0)] > 0.0);
+        seen += usize::from(!chosen);
+        assert!(repairs.negative == 1 && repairs.most_negative < 0.0, "{chosen}: {repairs:?}");
+        // A quadratic form is never below the least eigenvalue.
+        let least = problem.truth.repairs.most_negative;
+        assert!(chosen || repairs.most_negative >= least * (1.0 + 1e-9), "{repairs:?} {least}");
+    }
+    assert!(right > 0 && seen > 0, "{right} samples on the right; {seen} choices without one of them");
+}
+
+/// In single precision, positive semidefinite kernels of any smoothness are never taken for others.
+#[test]
+fn rounding_is_not_taken_for_a_negative_eigenvalue() {
+    for formula in
+        ["rbf(lengthscale=3)", "rbf(lengthscale=0.2)", "laplacian()", "polynomial(degree=6, bias=2)", "linear()"]
+    {
+        let kernel = formula.parse::<Expression>().expect("a kernel");
+        let kernel: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(&kernel, 3).expect("a size"));
+        let data = vec![Dataset::from_array("x", points(400, 3, 1.5).into_dyn().view()).expect("data")];
+        for landmarks in choices(120).into_iter().chain([Landmarks::All]) {
+            let fit = Nystrom::new(landmarks).fit(Arc::clone(&kernel), &data, 4, &Silent::default()).expect("fits");
+            let repairs = fit.functions.repairs();
+            assert!(
+                repairs.negative == 0 && fit.trace_residual.is_some(),
+                "{formula}, {}: {repairs:?}",
+                landmarks.name()
+            );
+        }
+    }
 }

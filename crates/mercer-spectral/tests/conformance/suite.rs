@@ -37,6 +37,7 @@ fn check(member: &Member, problem: &Problem) {
     let rank = problem.truth.values.len();
     assert!(k == problem.k.min(rank), "{name}: {k} components of {} wanted and {rank} there", problem.k);
     assert_eq!(functions.repairs().dropped, problem.k - k, "{name}: what is missing is reported");
+    assert_eq!(functions.repairs().negative, 0, "{name}: nothing negative is made up");
     assert!(values.iter().zip(values.iter().skip(1)).all(|(a, b)| a >= b), "{name}: {values} descend");
     assert!(values.iter().all(|v| *v > 0.0), "{name}: {values} are positive");
 

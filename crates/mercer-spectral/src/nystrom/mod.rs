@@ -13,20 +13,24 @@
 //! more. With all samples as landmarks both are exact. The reading-group notes lack the factor `1/μ_j` of (8).
 //!
 //! `κ - κ̃` is positive semidefinite, so its trace over the data bounds its norm: `trace_residual` is that trace relative to the
-//! kernel's, zero if the landmarks explain everything.
+//! kernel's, zero if the landmarks explain everything. Of an indefinite kernel that is reported, the positive part is found under
+//! the data's measure, and there is no such bound.
+
+mod core;
 
 use crate::error::Result;
 use crate::exact::{Solver, extend};
 use crate::functions::Eigenfunctions;
 use crate::landmarks::Landmarks;
 use crate::sections::Sections;
-use crate::spectrum::{Repairs, Spectrum};
+use crate::spectrum::Spectrum;
 use crate::{basis, basis::Basis, exact, samples};
+use core::Core;
 use mercer_data::Dataset;
 use mercer_kernel::{Kernel, Real};
 use mercer_linalg::matmul;
 use mercer_net::progress::Progress;
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use std::sync::Arc;
 
 /// Under which points functions are orthonormal.
@@ -53,8 +57,8 @@ pub struct NystromFit<T: Real> {
     pub functions: Eigenfunctions<T>,
     /// The rows that are landmarks.
     pub landmarks: Vec<usize>,
-    /// `tr(K - K̃) / tr(K)` over the data, of the approximation with all its components; none for the landmarks' measure,
-    /// which does not look at the data.
+    /// `tr(K - K̃) / tr(K)` over the data, of the approximation with all its components; none for an indefinite kernel, and for
+    /// the landmarks' measure, which does not look at the data.
     pub trace_residual: Option<f64>,
 }
 
@@ -97,6 +101,7 @@ impl Nystrom {
         let (functions, trace_residual) = fitted;
         let mut repairs = *functions.repairs();
         repairs.landmarks_removed = wanted - rows.len();
+        repairs.all_seen = rows.len() == samples::count(data);
         let functions = functions
             .with_repairs(repairs)
             .note("method", "nystrom")
@@ -120,31 +125,31 @@ fn on_data<T: Real>(
     k: usize,
     progress: &dyn Progress,
 ) -> Result<(Eigenfunctions<T>, Option<f64>)> {
-    let (whitening, found) = whitening(&gram)?;
+    let complete = samples::count(chosen) == samples::count(data);
+    let core = Core::new(&gram, complete)?;
     let landmarks = chosen.iter().map(|set| Ok(set.read::<T>()?)).collect::<Result<Vec<_>>>()?;
     let basis: Arc<dyn Basis<T>> = Arc::new(Sections::new(Arc::clone(&kernel), landmarks)?);
-    let values = basis::eval_data(&*basis, Some(whitening.view()), data, progress)?;
-    let (mut spectrum, rotation) = Spectrum::of_features(values.view(), k, solver(k, values.ncols()))?;
-    spectrum.repairs = Repairs { dropped: spectrum.repairs.dropped, ..found };
-    let weights = matmul(whitening.view(), rotation.view());
-    let explained: f64 = values.iter().map(|v| v.wide() * v.wide()).sum();
-    let trace = exact::trace(&*kernel, data)?;
-    let residual = if trace > 0.0 { ((trace - explained) / trace).max(0.0) } else { 0.0 };
-    Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, Some(residual)))
+    let features = basis::eval_data(&*basis, Some(core.whitening.view()), data, progress)?;
+    let (mut spectrum, rotation) = match core.is_positive() {
+        true => Spectrum::of_features(features.view(), k, solver(k, features.ncols()))?,
+        false => core.decompose(&features, k)?,
+    };
+    let diagonal = exact::diagonal(&*kernel, data)?;
+    let left = &diagonal - &core.explained(&features);
+    let repairs = &mut spectrum.repairs;
+    if let Some(least) = core.least(&features, &left) {
+        repairs.negative = repairs.negative.max(1);
+        repairs.most_negative = repairs.most_negative.min(least / diagonal.len() as f64);
+    }
+    // Without a sign, what is left bounds nothing.
+    let trace = diagonal.sum();
+    let share = if trace > 0.0 { (left.sum() / trace).max(0.0) } else { 0.0 };
+    let residual = (repairs.negative == 0).then_some(share);
+    let weights = matmul(core.whitening.view(), rotation.view());
+    Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, residual))
 }
 
 /// A few of many components come from products; most of them from the whole decomposition.
 fn solver(k: usize, available: usize) -> Solver {
     if 4 * k < available { Solver::Lanczos } else { Solver::Full }
-}
-
-/// `U Λ^{-½}` over the eigenvalues that rounding does not explain, and what was seen of the others.
-fn whitening<T: Real>(gram: &Array2<T>) -> Result<(Array2<T>, Repairs)> {
-    let rows = gram.nrows() as f64;
-    let Spectrum { values, mut functions, repairs } = Spectrum::of_matrix(gram.view(), gram.nrows(), Solver::Full)?;
-    for (mut column, value) in functions.axis_iter_mut(Axis(1)).zip(&values) {
-        let factor = T::of(1.0 / (rows * value.sqrt()));
-        column.mapv_inplace(|v| v * factor);
-    }
-    Ok((functions, repairs))
 }

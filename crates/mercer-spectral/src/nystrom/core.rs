@@ -1,0 +1,99 @@
+//! The landmarks' own matrix: its features, and what they say where it is indefinite.
+//!
+//! With `K_ZZ = U Λ Uᵀ` and the signs `S` of `Λ`, `κ̃(x, x') = φ(x) S φ(x')ᵀ` for `φ(x) = κ(x, Z) U |Λ|^{-½}`. Where all signs are
+//! positive, its eigenfunctions are those of the features. Else, with `Φ = P Σ Vᵀ` over the data,
+//!
+//! ```text
+//! Σ Vᵀ S V Σ = G diag(d) Gᵀ,    μ_j = d_j / N,    ψ_j(x) = √N φ(x)·S V Σ g_j / d_j
+//! ```
+//!
+//! A kernel bounds its entries by its diagonal if it is positive semidefinite; an indefinite one does not, and dividing by a small
+//! eigenvalue of `K_ZZ` can then make anything of `κ̃`. Only the largest two thirds in magnitude are kept (Nakatsukasa and Park,
+//! Randomized low-rank approximation for symmetric indefinite matrices, 2022): with 200 of 400 landmarks of `tanh(x·x'/2)` in
+//! five dimensions the leading eigenvalues are then off by half a per cent, and by half of themselves if all are kept.
+
+use crate::error::{Result, SpectralError};
+use crate::exact::{follow_signs, scale_columns};
+use crate::spectrum::{Spectrum, rounding};
+use mercer_kernel::Real;
+use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
+use ndarray::{Array1, Array2, Axis, s};
+
+/// Of the eigenvalues of an indefinite matrix, those that are kept.
+const KEPT: f64 = 2.0 / 3.0;
+
+/// `K_ZZ⁺`, as far as rounding allows.
+pub(super) struct Core<T> {
+    /// `U |Λ|^{-½}`: a column per eigenvalue.
+    pub(super) whitening: Array2<T>,
+    /// `Λ`.
+    values: Array1<f64>,
+    /// What rounding explains of an eigenvalue.
+    floor: f64,
+}
+
+impl<T: Real> Core<T> {
+    /// Of the landmarks' Gram matrix; `complete` says that they are all samples there are.
+    pub(super) fn new(gram: &Array2<T>, complete: bool) -> Result<Self> {
+        let rows = gram.nrows();
+        let eigen = symmetric_eigen(gram.mapv(|v| v.wide()).view())?;
+        let floor = rounding(eigen.values.view(), rows, T::epsilon().wide());
+        let mut kept: Vec<usize> = (0..rows).filter(|&j| eigen.values[j].abs() > floor).collect();
+        kept.sort_by(|&i, &j| eigen.values[j].abs().total_cmp(&eigen.values[i].abs()));
+        if !complete && kept.iter().any(|&j| eigen.values[j] < 0.0) {
+            kept.truncate((KEPT * rows as f64).ceil() as usize);
+        }
+        if kept.is_empty() {
+            let largest = eigen.values.first().map_or(0.0, |value| value / rows as f64);
+            return Err(SpectralError::NoSpectrum { rows, largest });
+        }
+        let values = Array1::from_iter(kept.iter().map(|&j| eigen.values[j]));
+        let mut whitening = eigen.vectors.select(Axis(1), &kept);
+        scale_columns(&mut whitening, values.mapv(|value| value.abs().sqrt().recip()));
+        Ok(Self { whitening: whitening.mapv(T::of), values, floor })
+    }
+
+    pub(super) fn is_positive(&self) -> bool {
+        self.values.iter().all(|value| *value > 0.0)
+    }
+
+    /// The eigenpairs of `Φ S Φᵀ`, and the weights that give the functions from the features.
+    pub(super) fn decompose(&self, features: &Array2<T>, k: usize) -> Result<(Spectrum<T>, Array2<T>)> {
+        let svd = thin_svd(features.mapv(|v| v.wide()).view())?;
+        let mut right = svd.right;
+        scale_columns(&mut right, svd.values);
+        let signed = &right * &self.values.mapv(f64::signum).insert_axis(Axis(1));
+        let inner = matmul(right.t(), signed.view());
+        let eigen = symmetric_eigen(((&inner + &inner.t()) * 0.5).view())?;
+        let first = eigen.vectors.slice(s![.., ..k.min(eigen.values.len())]);
+        let vectors = matmul(svd.left.view(), first).mapv(T::of);
+        let values = eigen.values.mapv(T::of);
+        let spectrum = Spectrum::from_eigenpairs(values.view(), vectors.clone(), k, false, T::epsilon().wide())?;
+        let root = (features.nrows() as f64).sqrt();
+        let mut weights = matmul(signed.view(), first);
+        scale_columns(&mut weights, eigen.values.mapv(|value| if value > 0.0 { root / value } else { 0.0 }));
+        let weights = follow_signs(weights.mapv(T::of), &vectors, &spectrum);
+        Ok((spectrum, weights))
+    }
+
+    /// What the approximation explains of `κ(x, x)`, for every row of the data.
+    pub(super) fn explained(&self, features: &Array2<T>) -> Array1<f64> {
+        features.map_axis(Axis(1), |row| {
+            row.iter().zip(&self.values).map(|(v, value)| v.wide() * v.wide() * value.signum()).sum()
+        })
+    }
+
+    /// A negative eigenvalue of the kernel's matrix is at most this, if the data prove that there is one: a sample of which more
+    /// is explained than there is.
+    ///
+    /// Beside the landmarks, the vector `(-K_ZZ⁺ κ(Z, x), 1)` has the quadratic form `κ(x, x) - κ̃(x, x)`.
+    pub(super) fn least(&self, features: &Array2<T>, left: &Array1<f64>) -> Option<f64> {
+        let quotient = |(row, left): (ndarray::ArrayView1<'_, T>, &f64)| {
+            let length: f64 = row.iter().zip(&self.values).map(|(v, value)| v.wide() * v.wide() / value.abs()).sum();
+            left / (1.0 + length)
+        };
+        let least = features.outer_iter().zip(left).map(quotient).fold(0.0, f64::min);
+        // Features are products in the kernel's precision, with errors of their own.
+        (least < -4.0 * self.floor).then_some(least)
+    }
+}
