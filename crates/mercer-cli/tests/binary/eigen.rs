@@ -110,9 +110,81 @@ fn learnt_functions_are_compared_with_the_truth() {
     assert!(difference(&folder.read("again/psi.npy"), &folder.read("learnt/psi_data.npy")) < 1e-4);
 }
 
+/// A matrix and the samples of its rows are as good as the kernel, whatever file it is in.
+#[test]
+fn functions_are_learnt_from_a_matrix() {
+    let folder = points();
+    let kernel = "--kernel polynomial(degree=2,bias=1) --data line.npy";
+    folder.succeed(&format!("kernel {kernel} --precision f64 -o gram.npy"));
+    folder.succeed(&format!("kernel {kernel} --precision f64 -o gram.zarr"));
+    let settings = "-k 3 --iterations 60 --batch 60 --learning-rate 5e-3 --precision f64 --seed 1";
+    for method in ["neuralef", "shared", "spin"] {
+        let learn = |source: &str, name: &str| {
+            folder.json(&format!(
+                "eigen {source} --method {method} {settings} --truth --eval line.npy -o {method}-{name}"
+            ))
+        };
+        let direct = learn(kernel, "kernel");
+        for file in ["npy", "zarr"] {
+            let report = learn(&format!("--gram gram.{file} --data line.npy"), file);
+            assert_eq!(report["values"], direct["values"], "{method}, {file}");
+            assert_eq!(report["truth"], direct["truth"], "{method}, {file}");
+            assert_eq!((&report["samples"], &report["evaluated"]), (&direct["samples"], &direct["evaluated"]));
+            let psi = |name: &str| folder.read(&format!("{method}-{name}/psi.npy"));
+            assert_eq!(psi(file), psi("kernel"), "{method}, {file}");
+        }
+        folder.succeed(&format!("eigen --load {method}-npy --eval line.npy -o {method}-again"));
+        let again = difference(
+            &folder.read(&format!("{method}-again/psi.npy")),
+            &folder.read(&format!("{method}-npy/psi.npy")),
+        );
+        assert!(again < 1e-10, "{method}: {again}");
+    }
+    // Samples in other numbers may be learnt from; it is said.
+    folder.write_array("other.npy", folder.read("line.npy").mapv(|x| 2.0 * x).view());
+    let run = folder.run(&format!("eigen --gram gram.zarr --data other.npy --method shared {settings} -o other"));
+    assert!(run.code == Some(0) && run.err.contains("other numbers"), "{}", run.err);
+    // A matrix-valued kernel has a row per sample and output.
+    folder.succeed("kernel --net mlp.onnx --data mlp.x.npy --kind full --precision f64 -o full.zarr");
+    folder.succeed(&format!(
+        "eigen --gram full.zarr --data mlp.x.npy --method shared {} -o full",
+        settings.replace("60", "4")
+    ));
+    let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi_data.npy").shape()[0]);
+    assert!(rows > samples && rows % samples == 0);
+}
+
+/// More functions than are wanted make those that are wanted better; every objective gives functions.
+#[test]
+fn objectives_and_extra_functions() {
+    let folder = points();
+    let line =
+        "eigen --kernel rbf() --data line.npy --batch 120 --learning-rate 5e-3 --iterations 150 -k 3 --truth --seed 1";
+    let worst = |report: &serde_json::Value| {
+        let cosines = report["truth"]["cosines"].as_array().unwrap().iter().map(|c| c.as_f64().unwrap());
+        cosines.fold(1.0, f64::min)
+    };
+    for objective in ["game", "sequential", "joint", "unordered"] {
+        let run = |extra: usize| {
+            let name = format!("{objective}-{extra}");
+            let report =
+                folder.json(&format!("{line} --method shared --objective {objective} --extra {extra} -o {name}"));
+            assert_eq!(report["values"].as_array().unwrap().len(), 3, "{name}");
+            assert_eq!(report["before"]["values"].as_array().unwrap().len(), 3, "{name}");
+            worst(&report)
+        };
+        let (few, more) = (run(0), run(5));
+        assert!(more > 0.99 && more >= few, "{objective}: {few} with three functions, {more} with eight");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let folder = points();
+    folder.write_array("square.npy", ndarray::array![[2.0, 1.0], [1.0, 2.0]].view());
+    folder.write_array("skew.npy", ndarray::array![[2.0, 1.0], [0.0, 2.0]].view());
+    folder.write_array("nan.npy", ndarray::array![[2.0, f64::NAN], [f64::NAN, 2.0]].view());
+    folder.write_array("two.npy", ndarray::array![[0.0], [1.0]].view());
     for (line, words) in [
         ("--method exact -o out", &["neither a kernel nor a matrix"][..]),
         ("--kernel rbf() --method exact -o out", &["no data", "--data"]),
@@ -122,7 +194,18 @@ fn what_makes_no_sense_is_refused() {
         ("--kernel rbf() --data plane.npy --method exact --matrix-free -o out", &["--matrix-free"]),
         ("--kernel rbf() --data plane.npy --method lanczos --matrix-free -o out", &["tangent"]),
         ("--gram plane.npy --method exact -o out", &["no Gram matrix"]),
-        ("--gram plane.npy --method nystrom -o out", &["--gram"]),
+        ("--gram plane.npy --method nystrom -o out", &["--gram", "need a kernel"]),
+        ("--gram square.npy --method exact --data line.npy -o out", &["--data", "the matrix of --gram alone"]),
+        ("--gram square.npy --method lanczos --matrix-free -o out", &["--matrix-free"]),
+        ("--gram square.npy --method exact --eval line.npy -o out", &["--eval", "new samples"]),
+        ("--gram square.npy --method shared -o out", &["shared", "--data"]),
+        ("--gram square.npy --method contrastive --data plane.npy -o out", &["pairs stand for the kernel"]),
+        ("--gram square.npy --method shared --data plane.npy -o out", &["2 samples", "row i"]),
+        ("--gram nan.npy --method shared -k 1 --data two.npy -o out", &["nan.npy", "sample 0 is NaN"]),
+        ("--gram skew.npy --method neuralef -k 1 --data two.npy -o out", &["differ"]),
+        ("--gram square.npy --method spin --objective joint -k 1 --data two.npy -o out", &["SpIN has its own"]),
+        ("--gram square.npy --method shared -k 1 --extra 2 --data two.npy -o out", &["3 functions", "2 rows"]),
+        ("--kernel rbf() --data plane.npy --method exact --extra 2 -o out", &["--extra", "learn"]),
         ("--kernel rbf() --data plane.npy --eval line.npy --method exact -o out", &["--eval", "shape"]),
         ("--kernel linear() --data plane.npy --method rff -o out", &["random Fourier features"]),
         ("--load plane.npy --eval line.npy -o out", &["eigenfunctions.json"]),
@@ -130,5 +213,6 @@ fn what_makes_no_sense_is_refused() {
         let run = folder.run(&format!("eigen {line}"));
         assert_eq!(run.code, Some(2), "{line}: {}{}", run.out, run.err);
         assert!(words.iter().all(|word| run.err.contains(word)), "{line}: {}", run.err);
+        assert!(!folder.path("out").exists(), "{line}: nothing is written");
     }
 }

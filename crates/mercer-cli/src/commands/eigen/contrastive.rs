@@ -1,6 +1,5 @@
 //! `--method contrastive`: functions of pairs of views, without a kernel that could be written down.
 
-use super::learn::Course;
 use super::report::EigenReport;
 use super::results::Given;
 use super::{EigenArguments, learn};
@@ -9,7 +8,7 @@ use crate::failure::Failure;
 use crate::options::Samples;
 use crate::progress::Bar;
 use mercer::kernel::Real;
-use mercer::spectral::learnt::{Augmentation, Method, Nesting, Pairs};
+use mercer::spectral::learnt::{Augmentation, Pairs};
 use std::time::Instant;
 
 /// Where pairs come from.
@@ -76,11 +75,8 @@ impl EigenArguments {
             }
         };
         let [data] = &samples.inputs[..] else { return Err(Failure::new("pairs are views of one input")) };
-        self.folder.create(self.learn.resume())?;
-        let bar = Bar(console.progress(1, ""));
-        let start = Instant::now();
         let seed = self.kernel.seed();
-        let network = self.learn.network(self.method(), self.k, 1, data.sample_shape(), seed)?;
+        let network = self.task(&samples.inputs, 1).network(&self.learn)?;
         let size = self.learn.batch(samples.n_samples);
         let pairs = match &second {
             Some(second) => Pairs::<T>::given(&samples.inputs, &second.inputs, size, seed),
@@ -93,11 +89,10 @@ impl EigenArguments {
                 _ => failure.hint("--pairs FILE gives the other views, --crop 1 only adds noise"),
             }
         })?;
-        // The order of the codes is learnt with them: on MNIST, after the finish, codes of four numbers are right for 59 % of
-        // the images, those of NeuralEF's game for 43 %.
-        let course =
-            Course { method: Method::Nested(Nesting::Joint), decays: true, folder: self.folder.path(), progress: &bar };
-        let found = self.learn.learnt(network, &mut pairs, &course)?;
+        self.folder.create(self.learn.resume())?;
+        let bar = Bar(console.progress(1, ""));
+        let start = Instant::now();
+        let found = self.learn.learnt(network, &mut pairs, &self.course(&bar))?;
         report.seconds = start.elapsed().as_secs_f64();
         report.kernel = Some(match &second {
             Some(second) => format!("pairs with {}", second.places()),

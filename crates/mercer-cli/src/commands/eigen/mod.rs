@@ -4,6 +4,7 @@ mod codes;
 mod contrastive;
 mod figure;
 mod folder;
+mod gram;
 mod learn;
 mod load;
 mod report;
@@ -14,9 +15,11 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::options::{DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions, Samples};
+use crate::progress::Bar;
 use contrastive::PairOptions;
 use folder::Folder;
-use learn::LearnOptions;
+use learn::{Course, LearnOptions, Task};
+use mercer::data::Dataset;
 use mercer::spectral::Description;
 use std::path::PathBuf;
 
@@ -30,6 +33,7 @@ Examples:
   mercer eigen --method contrastive --data train.npz:x --labels train.npz:y --scale 1/255 --layout nhwc -k 64 \
       --eval test.npz:x --eval-labels test.npz:y -o codes
   mercer eigen --gram gram.zarr --method lanczos -k 50 -o spectrum
+  mercer eigen --gram gram.zarr --data train.npz:x --method shared -k 10 --eval test.npz:x -o functions
   mercer eigen --load functions --eval new.npy -o new
 
 With N samples and K u = λ u: μ = λ/N and ψ(x_n) = √N u_n, so that the functions are orthonormal under the data, and
@@ -59,8 +63,8 @@ pub(crate) struct EigenArguments {
     #[arg(short = 'k', value_name = "K", default_value_t = 10)]
     k: usize,
 
-    /// The eigenvectors of this matrix (.npy) or store (.zarr), instead of the functions of a kernel
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "net", "arch", "kernel", "load"])]
+    /// The eigenvectors of this matrix (.npy) or store (.zarr); with --data, methods that learn find its functions
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["net", "arch", "kernel", "load"])]
     gram: Option<PathBuf>,
 
     /// The functions of a folder that this command wrote
@@ -250,6 +254,47 @@ impl EigenArguments {
         }
     }
 
+    /// What is learnt from these samples.
+    fn task<'a>(&self, data: &'a [Dataset], per_sample: usize) -> Task<'a> {
+        Task { method: self.method(), k: self.k, per_sample, data, seed: self.kernel.seed() }
+    }
+
+    /// How it is learnt.
+    fn course<'a>(&'a self, bar: &'a Bar) -> Course<'a> {
+        let method = self.method();
+        Course {
+            k: self.k,
+            method: self.learn.objective(method),
+            decays: method == MethodName::Contrastive,
+            folder: self.folder.path(),
+            progress: bar,
+        }
+    }
+
+    /// What goes with a matrix.
+    fn check_gram(&self) -> Result<(), Failure> {
+        let method = self.method();
+        if matches!(method, MethodName::Nystrom | MethodName::Rff) {
+            return Err(Failure::new("--gram: nystrom and rff need a kernel, not its matrix").hint(
+                "--kernel or --net instead of --gram; or --method exact, lanczos, randomised, neuralef, shared, spin",
+            ));
+        }
+        match (method.is_learnt(), self.data.data.is_empty(), self.eval.is_empty()) {
+            (true, true, _) => Err(Failure::new(format!(
+                "--method {}: networks learn from the samples that the rows of the matrix belong to",
+                method.name()
+            ))
+            .hint("--data FILE[:KEY]")),
+            (false, false, _) => {
+                Err(Failure::new(format!("--data: --method {} looks at the matrix of --gram alone", method.name()))
+                    .hint("--kernel or --net instead of --gram; or --method neuralef, shared or spin"))
+            }
+            (false, _, false) => Err(Failure::new("--eval: a matrix says nothing about new samples")
+                .hint("--kernel or --net instead of --gram, with the data; or --method neuralef, shared or spin")),
+            _ => Ok(()),
+        }
+    }
+
     /// Flags that mean nothing together are refused instead of ignored.
     fn check_flags(&self) -> Result<(), Failure> {
         let method = self.method();
@@ -269,7 +314,7 @@ impl EigenArguments {
                 self.kernel.check()?;
             }
         }
-        if contrastive && (self.kernel.is_given() || self.truth) {
+        if contrastive && (self.kernel.is_given() || self.gram.is_some() || self.truth) {
             let flag = if self.truth { "--truth" } else { "a kernel" };
             return Err(Failure::new(format!(
                 "--method contrastive: pairs stand for the kernel; {flag} means nothing to it"
@@ -280,16 +325,11 @@ impl EigenArguments {
             return Err(Failure::new("--eval-labels: there are no --labels of --data to look them up by"));
         }
         let products = matches!(method, MethodName::Lanczos | MethodName::Randomised);
-        if self.matrix_free && !products {
-            return Err(Failure::new("--matrix-free is for --method lanczos and randomised"));
+        if self.matrix_free && (!products || self.gram.is_some()) {
+            return Err(Failure::new("--matrix-free is for --method lanczos and randomised, with --net"));
         }
-        if self.gram.is_some() && !products && method != MethodName::Exact {
-            return Err(Failure::new("--gram: the eigenvectors of a matrix are found by exact, lanczos or randomised")
-                .hint("--kernel or --net instead of --gram, with the data"));
-        }
-        if self.gram.is_some() && !self.eval.is_empty() {
-            return Err(Failure::new("--eval: a matrix says nothing about new samples")
-                .hint("--kernel or --net instead of --gram, with the data"));
+        if self.gram.is_some() {
+            self.check_gram()?;
         }
         if self.load.is_some() && (self.kernel.is_given() || self.truth) {
             let flag = if self.truth { "--truth" } else { "a kernel" };
@@ -302,6 +342,6 @@ impl EigenArguments {
             return Err(Failure::new("-o: these are the functions that --load reads").hint("name another folder"));
         }
         self.pairs.check(contrastive)?;
-        self.learn.check(method.is_learnt())
+        self.learn.check(method)
     }
 }

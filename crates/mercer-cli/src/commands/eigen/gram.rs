@@ -1,0 +1,161 @@
+//! `--gram`: the eigenvectors of a matrix, or functions that are learnt from it and the samples of its rows.
+
+use super::report::EigenReport;
+use super::results::{Given, compared};
+use super::solve::failure;
+use super::{EigenArguments, check_eval};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::format::bytes;
+use crate::options::Samples;
+use crate::progress::Bar;
+use mercer::data::{Dataset, Source};
+use mercer::kernel::Real;
+use mercer::kernel::gram::default_memory;
+use mercer::kernel::store::Store;
+use mercer::spectral::learnt::Matrices;
+use mercer::spectral::{Solver, Spectrum};
+use ndarray::{Array2, ArrayD};
+use std::path::Path;
+use std::time::Instant;
+
+/// A Gram matrix of a file or a store.
+struct Matrix<T> {
+    /// Square.
+    entries: Array2<T>,
+    /// Rows of a sample.
+    per_sample: usize,
+    /// The fingerprint of the samples it was computed from, if it says so.
+    data: Option<String>,
+}
+
+impl EigenArguments {
+    pub(super) fn of_gram<T: Real>(
+        &self,
+        path: &Path,
+        report: &mut EigenReport,
+        console: &Console,
+    ) -> Result<(), Failure> {
+        let matrix = Matrix::<T>::open(path)?;
+        report.kernel = Some(path.display().to_string());
+        let diagonal = matrix.entries.diag();
+        report.mean_diagonal = Some(diagonal.iter().map(|v| v.wide()).sum::<f64>() / diagonal.len() as f64);
+        if self.method().is_learnt() {
+            return self.learnt_from(path, matrix, report, console);
+        }
+        let gram = matrix.entries.view();
+        let start = Instant::now();
+        let spectrum = Spectrum::of_matrix(gram, self.k, self.solver()).map_err(failure)?;
+        report.seconds = start.elapsed().as_secs_f64();
+        report.samples = gram.nrows();
+        report.values = spectrum.values.to_vec();
+        report.repairs = spectrum.repairs;
+        if self.truth {
+            let truth = Spectrum::of_matrix(gram, self.k, Solver::Full).map_err(failure)?;
+            report.truth = Some(compared(&spectrum.values.to_vec(), &spectrum.functions, &truth)?);
+        }
+        self.folder.create(self.learn.resume())?;
+        self.folder.write("values.npy", &spectrum.values)?;
+        self.folder.write("psi_data.npy", &spectrum.functions)?;
+        self.draw(&[], &spectrum.functions, &report.values, None)
+    }
+
+    /// Networks learn the functions of the samples that the rows of a matrix belong to.
+    fn learnt_from<T: Real>(
+        &self,
+        path: &Path,
+        matrix: Matrix<T>,
+        report: &mut EigenReport,
+        console: &Console,
+    ) -> Result<(), Failure> {
+        let samples = Samples::plain("--data", &self.data.data, &self.data.options())?;
+        let eval = match &self.eval[..] {
+            [] => None,
+            texts => Some(Samples::plain("--eval", texts, &self.data.eval_options())?),
+        };
+        check_eval(eval.as_ref(), &samples)?;
+        matrix.check_samples(path, &samples, console)?;
+        let Matrix { entries, per_sample, .. } = matrix;
+        let task = self.task(&samples.inputs, per_sample);
+        let network = task.network(&self.learn)?;
+        let truth = match self.truth {
+            true => Some(Spectrum::of_matrix(entries.view(), self.k, Solver::Full).map_err(failure)?),
+            false => None,
+        };
+        let mut coupling = Matrices::new(entries, per_sample).map_err(failure)?;
+        self.folder.create(self.learn.resume())?;
+        let bar = Bar(console.progress(1, ""));
+        let start = Instant::now();
+        let found = self.learn.of_coupling(network, &mut coupling, &task, &self.course(&bar))?;
+        report.seconds = start.elapsed().as_secs_f64();
+        self.keep(found, Given { samples: &samples, eval: eval.as_ref(), origin: None, truth }, report, &bar)
+    }
+}
+
+impl<T: Real> Matrix<T> {
+    /// A matrix of a store, the sum of its layers, or of a file.
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let wrong = |shape: &[usize]| {
+            Failure::new(format!("{}: an array of shape {shape:?} is no Gram matrix", path.display()))
+                .hint("a square matrix, of samples with themselves")
+        };
+        let sizes = |shape: &[usize]| match *shape {
+            [n, m] if n == m && n > 0 => Ok((n, 1)),
+            [n, c, m, d] if n == m && c == d && n * c > 0 => Ok((n * c, c)),
+            _ => Err(wrong(shape)),
+        };
+        let (array, data): (ArrayD<T>, _) = if path.join("zarr.json").is_file() {
+            let store = Store::open(path)?;
+            let mut names = store.layout().arrays.clone();
+            // Standard errors are kept beside a kernel, and are no part of it.
+            names.retain(|name| name != "standard error");
+            // The sum, and a layer that is added to it.
+            check_memory::<T>(path, sizes(&store.layout().shape())?.0, names.len().min(2))?;
+            let mut sum: Option<ArrayD<T>> = None;
+            for name in &names {
+                let part = store.read_all::<T>(name)?;
+                sum = Some(match sum {
+                    Some(sum) => sum + part,
+                    None => part,
+                });
+            }
+            let sum = sum.ok_or_else(|| Failure::new(format!("{}: there is no matrix in it", path.display())))?;
+            (sum, store.manifest().facts.get("data").and_then(|data| data.as_str()).map(str::to_owned))
+        } else {
+            let set: Dataset = Source::new(path, None).open()?;
+            check_memory::<T>(path, sizes(set.shape())?.0, 1)?;
+            (set.read()?, None)
+        };
+        let shape = array.shape().to_vec();
+        let (rows, per_sample) = sizes(&shape)?;
+        let entries = array.as_standard_layout().into_owned().into_shape_with_order((rows, rows));
+        Ok(Self { entries: entries.map_err(|_| wrong(&shape))?, per_sample, data })
+    }
+
+    /// A row, or as many as there are outputs, for every sample.
+    fn check_samples(&self, path: &Path, samples: &Samples, console: &Console) -> Result<(), Failure> {
+        let (rows, count) = (self.entries.nrows() / self.per_sample, samples.n_samples);
+        if rows != count {
+            let text = format!("{}: a matrix of {rows} samples, but --data has {count}", path.display());
+            return Err(Failure::new(text).hint("row i of the matrix belongs to row i of the data"));
+        }
+        if self.data.as_ref().is_some_and(|data| samples.fingerprint().is_ok_and(|own| own != *data)) {
+            console.note(&format!(
+                "note: {} was computed from other numbers than those of --data; its rows must belong to the same samples",
+                path.display()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a matrix that does not fit before it is read.
+fn check_memory<T>(path: &Path, rows: usize, copies: usize) -> Result<(), Failure> {
+    let (needed, free) = (rows.saturating_mul(rows).saturating_mul(copies * size_of::<T>()), default_memory());
+    if needed <= free {
+        return Ok(());
+    }
+    let text =
+        format!("{}: {rows} × {rows} numbers need {}, but {} are free", path.display(), bytes(needed), bytes(free));
+    Err(Failure::new(text).hint("--precision f32 halves it; --kernel or --net with --method nystrom needs no matrix"))
+}
