@@ -97,6 +97,11 @@ fn too_little_memory_is_refused_with_what_would_do() {
     let Err(KernelError::Memory { needed, .. }) = gram.memory(1 << 20).plan(&[0]) else { panic!("not refused") };
     // What the process holds may have grown between the two.
     assert!(gram.memory(needed + (256 << 20)).to_arrays(&Silent::default()).is_ok());
+    // The matrix itself counts: 80 GB here.
+    let many = [vectors(100_000, WIDTH)];
+    let found = Gram::new(&kernel, &many).memory(16 << 30).to_arrays(&Silent::default());
+    let Err(KernelError::Memory { needed, .. }) = found else { panic!("not refused") };
+    assert!(needed > 80_000_000_000);
 }
 
 #[test]

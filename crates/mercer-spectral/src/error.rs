@@ -59,6 +59,20 @@ pub enum SpectralError {
         /// The lowest entry, relative to the largest one.
         least: f64,
     },
+    /// A decomposition that does not fit into memory.
+    #[error("{what} of {rows} × {columns} numbers need some {needed} bytes, but {allowed} may be used")]
+    Memory {
+        /// What is taken apart.
+        what: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+        /// Bytes at the highest.
+        needed: usize,
+        /// Three quarters of what is free.
+        allowed: usize,
+    },
     /// A folder of eigenfunctions that cannot be read.
     #[error("{place}: not a folder of eigenfunctions that can be read: {reason}")]
     Folder {

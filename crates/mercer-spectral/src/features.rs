@@ -5,6 +5,7 @@ use crate::error::{Result, SpectralError};
 use crate::exact::Solver;
 use crate::functions::Eigenfunctions;
 use crate::spectrum::Spectrum;
+use crate::{memory, samples};
 use mercer_data::{Dataset, Existing};
 use mercer_kernel::{FeatureMap, Real};
 use mercer_net::progress::Progress;
@@ -73,6 +74,8 @@ pub fn of_features<T: Real>(
     solver: Solver,
     progress: &dyn Progress,
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
+    let rows = samples::count(data) * basis.per_sample();
+    memory::check("features", rows, basis.n_functions(), memory::FEATURES)?;
     let values = basis::on_data(&*basis, data, progress)?;
     let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver)?;
     Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, spectrum))

@@ -28,6 +28,7 @@ mod fourier;
 mod functions;
 mod landmarks;
 pub mod learnt;
+mod memory;
 mod nystrom;
 mod origin;
 pub mod retrieval;

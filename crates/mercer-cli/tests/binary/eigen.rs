@@ -184,6 +184,7 @@ fn what_makes_no_sense_is_refused() {
     folder.write_array("square.npy", ndarray::array![[2.0, 1.0], [1.0, 2.0]].view());
     folder.write_array("skew.npy", ndarray::array![[2.0, 1.0], [0.0, 2.0]].view());
     folder.write_array("nan.npy", ndarray::array![[2.0, f64::NAN], [f64::NAN, 2.0]].view());
+    folder.write_array("many.npy", ndarray::Array2::<f32>::zeros((200_000, 1)).view());
     folder.write_array("two.npy", ndarray::array![[0.0], [1.0]].view());
     for (line, words) in [
         ("--method exact -o out", &["neither a kernel nor a matrix"][..]),
@@ -209,6 +210,15 @@ fn what_makes_no_sense_is_refused() {
         ("--kernel rbf() --data plane.npy --eval line.npy --method exact -o out", &["--eval", "shape"]),
         ("--kernel linear() --data plane.npy --method rff -o out", &["random Fourier features"]),
         ("--load plane.npy --eval line.npy -o out", &["eigenfunctions.json"]),
+        (
+            "--kernel rbf() --data many.npy --method exact -o large",
+            &["200000 × 200000", "may be used", "--method lanczos"],
+        ),
+        ("--kernel rbf() --data many.npy --method lanczos -o large", &["memory"]),
+        (
+            "--kernel rbf() --data many.npy --method nystrom --n-landmarks 150000 -o large",
+            &["landmarks", "may be used"],
+        ),
     ] {
         let run = folder.run(&format!("eigen {line}"));
         assert_eq!(run.code, Some(2), "{line}: {}{}", run.out, run.err);

@@ -154,12 +154,21 @@ impl<'a, T: Real> Gram<'a, T> {
         })
     }
 
-    /// The whole matrix in memory: one array per part of the kernel.
+    /// The whole matrix in memory: one array per part of the kernel. An error if it does not fit.
     pub fn to_arrays(&self, progress: &dyn Progress) -> Result<Vec<ArrayD<T>>> {
         let layout = self.layout();
+        let numbers = layout.shape().iter().fold(layout.arrays.len(), |all, &size| all.saturating_mul(size));
+        let (held, memory) = (numbers.saturating_mul(size_of::<T>()), self.memory.unwrap_or_else(default_memory));
+        let own = self.memory(memory.saturating_sub(held));
         let tiles: Vec<usize> = (0..layout.n_tiles()).collect();
+        own.plan(&tiles).map_err(|error| match error {
+            KernelError::Memory { needed, .. } => {
+                KernelError::Memory { allowed: memory, needed: needed.saturating_add(held) }
+            }
+            other => other,
+        })?;
         let sink = InMemory::new(layout);
-        self.run(&tiles, &sink, progress)?;
+        own.run(&tiles, &sink, progress)?;
         Ok(sink.into_arrays())
     }
 }

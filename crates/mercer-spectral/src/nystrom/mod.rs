@@ -24,7 +24,7 @@ use crate::functions::Eigenfunctions;
 use crate::landmarks::Landmarks;
 use crate::sections::Sections;
 use crate::spectrum::Spectrum;
-use crate::{basis, basis::Basis, exact, samples};
+use crate::{basis, basis::Basis, exact, memory, samples};
 use core::Core;
 use mercer_data::Dataset;
 use mercer_kernel::{Kernel, Real};
@@ -86,8 +86,14 @@ impl Nystrom {
         k: usize,
         progress: &dyn Progress,
     ) -> Result<NystromFit<T>> {
+        let (samples, wanted, outputs) =
+            (samples::count(data), self.landmarks.count(samples::count(data)), kernel.per_sample());
+        memory::check("landmarks' eigenvectors", wanted * outputs, wanted * outputs, memory::WHOLE)?;
+        if self.measure == Measure::Data {
+            let copies = if solver(k, wanted * outputs) == Solver::Full { memory::WHOLE } else { memory::FEATURES };
+            memory::check("landmarks' features", samples * outputs, wanted * outputs, copies)?;
+        }
         let rows = self.landmarks.choose(&*kernel, data, self.seed, progress)?;
-        let wanted = self.landmarks.count(samples::count(data));
         let chosen = data.iter().map(|set| Ok(Dataset::from_array(set.name(), set.select::<T>(&rows)?.view())?));
         let chosen = chosen.collect::<Result<Vec<_>>>()?;
         let gram = exact::gram_matrix(&*kernel, &chosen, progress)?;
@@ -101,7 +107,7 @@ impl Nystrom {
         let (functions, trace_residual) = fitted;
         let mut repairs = *functions.repairs();
         repairs.landmarks_removed = wanted - rows.len();
-        repairs.all_seen = rows.len() == samples::count(data);
+        repairs.all_seen = rows.len() == samples;
         let functions = functions
             .with_repairs(repairs)
             .note("method", "nystrom")

@@ -5,6 +5,7 @@ use super::results::{Found, Given};
 use super::{EigenArguments, LandmarksName, MethodName, check_eval};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::format::bytes;
 use crate::options::{Samples, Source};
 use crate::progress::Bar;
 use mercer::data;
@@ -27,6 +28,15 @@ pub(super) fn failure(error: SpectralError) -> Failure {
         SpectralError::Cancelled => Failure::interrupted("interrupted"),
         SpectralError::NoSpectrum { .. } => {
             Failure::new(error.to_string()).hint("is the kernel zero on these data, or the matrix negative?")
+        }
+        SpectralError::Memory { what, rows, columns, needed, allowed } => Failure::new(format!(
+            "{what} of {rows} × {columns} numbers need some {}, but {} may be used",
+            bytes(needed),
+            bytes(allowed)
+        ))
+        .hint("--method lanczos, nystrom with fewer --n-landmarks, or rff with fewer --n-features"),
+        SpectralError::Indefinite { .. } => {
+            Failure::new(error.to_string()).hint("--landmarks uniform, k-means++ or all; --method exact counts them")
         }
         SpectralError::OtherKernel { .. } => {
             Failure::new(error.to_string()).hint("find the functions again with `mercer eigen`")
