@@ -211,7 +211,8 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
     }
 
     fn product(&mut self, kernel: usize, v: &[T], width: usize, out: &mut [T]) -> Result<()> {
-        self.coupling.product(kernel, &self.batch, &self.batch, v, width, out)
+        self.coupling.between(kernel, &self.batch, &self.batch)?.product(v, width, out);
+        Ok(())
     }
 
     fn mean_diagonal(&mut self, kernel: usize) -> Result<f64> {
@@ -240,7 +241,8 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
                 for (left, mut sum) in samples.chunks(BLOCK).zip(image.axis_chunks_iter_mut(Axis(0), BLOCK * each)) {
                     out.resize(sum.len(), 0.0);
                     for (right, v) in samples.chunks(BLOCK).zip(all.axis_chunks_iter(Axis(0), BLOCK * each)) {
-                        self.coupling.product_wide(kernel, left, right, v.as_slice().unwrap_or(&[]), k, &mut out)?;
+                        let between = self.coupling.between(kernel, left, right)?;
+                        between.product_wide(v.as_slice().unwrap_or(&[]), k, &mut out);
                         sum.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x);
                     }
                 }

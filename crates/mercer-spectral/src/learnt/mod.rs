@@ -32,7 +32,7 @@ mod state;
 mod tangent;
 
 pub use augment::Augmentation;
-pub use coupling::{Coupling, FeatureRows, Matrices, PerBatch};
+pub use coupling::{Between, Coupling, FeatureRows, Form, Matrices, PerBatch};
 pub use draws::{Batches, Draws, Eval, FINISH, Moments};
 pub use join::side_by_side;
 pub use learn::{Learn, Learnt};
