@@ -1,6 +1,7 @@
 //! Inner products between the rows of two matrices, the work that all kernels end in.
 
-use mercer_linalg::{Scalar, gemm_rows};
+use mercer_linalg::{Scalar, gemm_rows, mirror_lower};
+use ndarray::ArrayViewMut2;
 
 /// Rows per strip of a symmetric product: half a strip is wasted, and the products are still large.
 const STRIP: usize = 64;
@@ -47,16 +48,8 @@ pub(crate) fn upper_strips(n: usize, mut each: impl FnMut(std::ops::Range<usize>
 
 /// Copies the upper triangle of a square onto the lower one, in pieces that stay in the first-level cache.
 pub(crate) fn mirror<T: Copy>(tile: &mut [T], n: usize) {
-    const PIECE: usize = 32;
-    for row_piece in (0..n).step_by(PIECE) {
-        for column_piece in (0..=row_piece).step_by(PIECE) {
-            for row in row_piece..(row_piece + PIECE).min(n) {
-                for column in column_piece..(column_piece + PIECE).min(row) {
-                    tile[row * n + column] = tile[column * n + row];
-                }
-            }
-        }
-    }
+    let tile = ArrayViewMut2::from_shape((n, n), &mut tile[..n * n]).expect("a square tile");
+    mirror_lower(tile.reversed_axes());
 }
 
 /// The squared length of every row of `rows` equal rows.

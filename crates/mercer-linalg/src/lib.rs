@@ -47,4 +47,4 @@ pub use pivoted::{LowRankInverse, PivotedCholesky};
 pub use qr::{Qr, thin_qr};
 pub use scalar::Scalar;
 pub use svd::{Svd, thin_svd};
-pub use syrk::{syrk, syrk_into};
+pub use syrk::{mirror_lower, syrk, syrk_into};

@@ -40,8 +40,8 @@ pub fn syrk_into<T: Scalar>(alpha: T, a: ArrayView2<'_, T>, add: bool, mut c: Ar
     mirror_lower(c);
 }
 
-/// Copies the lower triangle onto the upper one.
-fn mirror_lower<T: Scalar>(mut c: ArrayViewMut2<'_, T>) {
+/// Copies the lower triangle of a square matrix onto the upper one.
+pub fn mirror_lower<T: Copy>(mut c: ArrayViewMut2<'_, T>) {
     let n = c.nrows();
     for row_tile in (0..n).step_by(TILE) {
         for column_tile in (0..=row_tile).step_by(TILE) {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// Rows of a strip: the wasted half of its diagonal block is small, the product still large.
 const STRIP: usize = 256;
 
-/// `h += rowsᵀ·rows`, the lower triangle only (see [`mirror`]); strips run in parallel and do not depend on each other.
+/// `h += rowsᵀ·rows`, the lower triangle only (see [`mirror_lower`](mercer_linalg::mirror_lower)); strips run in parallel and do not depend on each other.
 pub(super) fn add_gram(h: &mut Array2<f64>, rows: ArrayView2<'_, f64>) {
     let width = rows.ncols();
     assert_eq!(h.dim(), (width, width), "shape of a sum of squares");
@@ -20,21 +20,6 @@ pub(super) fn add_gram(h: &mut Array2<f64>, rows: ArrayView2<'_, f64>) {
         let left = rows.slice(s![.., first..end]);
         matmul_into(1.0, left.t(), rows.slice(s![.., ..end]), true, own.slice_mut(s![.., ..end]));
     });
-}
-
-/// Copies the lower triangle onto the upper one.
-pub(super) fn mirror(h: &mut Array2<f64>) {
-    const TILE: usize = 32;
-    let n = h.nrows();
-    for row_tile in (0..n).step_by(TILE) {
-        for column_tile in (0..=row_tile).step_by(TILE) {
-            for row in row_tile..(row_tile + TILE).min(n) {
-                for column in column_tile..(column_tile + TILE).min(row) {
-                    h[(column, row)] = h[(row, column)];
-                }
-            }
-        }
-    }
 }
 
 /// `Sᵀ·R` for every sample: rows `[samples, outputs, width]` weighted with roots of the curvature, so that their sum of

@@ -16,11 +16,11 @@
 //! position counts as a sample, `A = Σ_n Σ_p aaᵀ/(NP)`. There the gradient is formed and turned into the bases. Parameters that
 //! are neither (scales, embeddings) have a block of their own if they are small, a diagonal if they are not.
 
-use super::algebra::{add_gram, mirror, weighted};
+use super::algebra::{add_gram, weighted};
 use super::source::{Batch, Chosen, Head, Source};
 use crate::error::Result;
 use mercer_kernel::Real;
-use mercer_linalg::{Eigen, gemm, matmul, symmetric_eigen};
+use mercer_linalg::{Eigen, gemm, matmul, mirror_lower, symmetric_eigen};
 use mercer_net::run::{Factor, Factors};
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
 use rayon::prelude::*;
@@ -142,7 +142,7 @@ impl<T: Real> Blocks<T> {
         let mut known: Vec<(Array2<f64>, Eigen<f64>)> = Vec::new();
         for block in &mut self.blocks {
             let Some(mut sums) = block.sums.take() else { continue };
-            mirror(&mut sums.right);
+            mirror_lower(sums.right.view_mut());
             // A bias has the same factor as its weight: it is taken apart once.
             let right = match known.iter().find(|(matrix, _)| *matrix == sums.right) {
                 Some((_, eigen)) => eigen.clone(),
@@ -155,7 +155,7 @@ impl<T: Real> Blocks<T> {
             let left = match sums.left {
                 None => None,
                 Some(mut left) => {
-                    mirror(&mut left);
+                    mirror_lower(left.view_mut());
                     let positions = block.own.shape.map_or(1, |shape| shape.positions);
                     left /= (self.samples * positions) as f64;
                     Some(symmetric_eigen(left.view())?)

@@ -20,14 +20,15 @@
 //! say about the missing part is not heard. A sketch misses nothing on average, `E ΨΨᵀ = κ`: there the difference is noise
 //! of both signs, whose negative part is cut off and counted, and the correction makes things worse (`cargo xtask posteriors`).
 
-use super::algebra::{add_gram, mirror, weighted, wide};
+use super::algebra::{add_gram, weighted, wide};
 use super::blocks::Blocks;
+use super::kept::Kept;
 use super::source::Batch;
 use crate::error::Result;
 use mercer_kernel::{FeatureMap, Real};
-use mercer_linalg::{Cholesky, cholesky, matmul, symmetric_eigen};
+use mercer_linalg::{Cholesky, matmul, mirror_lower, symmetric_eigen};
 use ndarray::{Array1, Array2, Array3, Axis, s};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Features of every output, and the curvature of their weights.
 #[derive(Debug)]
@@ -38,14 +39,14 @@ pub(super) struct Dense<T> {
     pub(super) curvature: Array2<f64>,
     /// The tangent kernel, if what the features miss is to be given back.
     residual: Option<Blocks<T>>,
-    factor: Mutex<Option<(f64, Arc<Cholesky<f64>>)>>,
+    factor: Kept<Cholesky<f64>>,
 }
 
 impl<T: Real> Dense<T> {
     /// No data yet. The map has the features of one output after those of another.
     pub(super) fn new(map: Arc<dyn FeatureMap<T>>, n_outputs: usize, residual: Option<Blocks<T>>) -> Self {
         let width = map.n_features() / n_outputs.max(1);
-        Self { map, n_outputs, curvature: Array2::zeros((width, width)), residual, factor: Mutex::default() }
+        Self { map, n_outputs, curvature: Array2::zeros((width, width)), residual, factor: Kept::default() }
     }
 
     /// Bytes of a sample's features while they are worked on: as they are, and in `f64`.
@@ -66,29 +67,17 @@ impl<T: Real> Dense<T> {
     }
 
     pub(super) fn finish(&mut self) {
-        mirror(&mut self.curvature);
+        mirror_lower(self.curvature.view_mut());
     }
 
     /// Multiplies the curvature.
     pub(super) fn scale(&mut self, factor: f64) {
         self.curvature *= factor;
-        self.factor = Mutex::default();
+        self.factor = Kept::default();
     }
 
     pub(super) fn factor(&self, precision: f64) -> Result<Arc<Cholesky<f64>>> {
-        let mut kept = self.factor.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((own, factor)) = &*kept
-            && *own == precision
-        {
-            return Ok(Arc::clone(factor));
-        }
-        // The old factor is let go before the new one is made.
-        *kept = None;
-        let mut shifted = self.curvature.clone();
-        shifted.diag_mut().mapv_inplace(|x| x + precision);
-        let factor = Arc::new(cholesky(shifted.view())?);
-        *kept = Some((precision, Arc::clone(&factor)));
-        Ok(factor)
+        self.factor.get(&self.curvature, precision, Ok)
     }
 
     pub(super) fn log_det_ratio(&self, precision: f64) -> Result<f64> {

@@ -10,16 +10,16 @@
 //!
 //! takes `C²F²/2` multiplications for a sample, and `L⁻¹` is made once, `(CF)³/3`.
 
-use super::algebra::mirror;
+use super::kept::Kept;
 use super::source::{Batch, Head};
 use crate::error::Result;
 use crate::repair::{self, Repair};
 use mercer_kernel::Real;
 use mercer_linalg::simd::dispatch;
-use mercer_linalg::{Cholesky, Triangle, cholesky, matmul, matmul_into, memory, solve_triangular};
+use mercer_linalg::{Cholesky, Triangle, matmul, matmul_into, memory, mirror_lower, solve_triangular};
 use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The curvature of all weights and biases of the last layer.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct LastFull<T> {
     head: Head<T>,
     /// `H`, output by output; while it is being summed, its lower triangle.
     pub(super) curvature: Array2<f64>,
-    factor: Mutex<Option<(f64, Arc<Factor>)>>,
+    factor: Kept<Factor>,
 }
 
 /// `L` and its inverse.
@@ -41,7 +41,7 @@ struct Factor {
 impl<T: Real> LastFull<T> {
     pub(super) fn new(head: Head<T>) -> Self {
         let side = head.n_outputs * Self::width(&head);
-        Self { head, curvature: Array2::zeros((side, side)), factor: Mutex::default() }
+        Self { head, curvature: Array2::zeros((side, side)), factor: Kept::default() }
     }
 
     /// Features with the ones of the biases.
@@ -94,41 +94,29 @@ impl<T: Real> LastFull<T> {
     }
 
     pub(super) fn finish(&mut self) {
-        mirror(&mut self.curvature);
+        mirror_lower(self.curvature.view_mut());
     }
 
     /// Multiplies the curvature.
     pub(super) fn scale(&mut self, factor: f64) {
         self.curvature *= factor;
-        self.factor = Mutex::default();
+        self.factor = Kept::default();
     }
 
     fn factor(&self, precision: f64) -> Result<Arc<Factor>> {
-        let mut kept = self.factor.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((own, factor)) = &*kept
-            && *own == precision
-        {
-            return Ok(Arc::clone(factor));
-        }
-        // The old factor is let go before the new one is made.
-        *kept = None;
-        let mut shifted = self.curvature.clone();
-        shifted.diag_mut().mapv_inplace(|x| x + precision);
-        let cholesky = cholesky(shifted.view())?;
-        drop(shifted);
         let width = Self::width(&self.head);
-        let columns: Result<Vec<Array2<f64>>> = (0..self.head.n_outputs)
-            .into_par_iter()
-            .map(|c| {
-                let below = cholesky.lower.slice(s![c * width.., c * width..]);
-                let mut unit = Array2::zeros((below.nrows(), width));
-                unit.diag_mut().fill(1.0);
-                Ok(solve_triangular(Triangle::Lower, below, unit.view())?)
-            })
-            .collect();
-        let factor = Arc::new(Factor { cholesky, columns: columns? });
-        *kept = Some((precision, Arc::clone(&factor)));
-        Ok(factor)
+        self.factor.get(&self.curvature, precision, |cholesky| {
+            let columns: Result<Vec<Array2<f64>>> = (0..self.head.n_outputs)
+                .into_par_iter()
+                .map(|c| {
+                    let below = cholesky.lower.slice(s![c * width.., c * width..]);
+                    let mut unit = Array2::zeros((below.nrows(), width));
+                    unit.diag_mut().fill(1.0);
+                    Ok(solve_triangular(Triangle::Lower, below, unit.view())?)
+                })
+                .collect();
+            Ok(Factor { columns: columns?, cholesky })
+        })
     }
 
     /// The jitter that the factor needed.

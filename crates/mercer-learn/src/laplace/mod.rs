@@ -31,6 +31,7 @@ mod algebra;
 mod blocks;
 mod dense;
 mod jacobian;
+mod kept;
 mod last_layer;
 mod likelihood;
 mod machine;
