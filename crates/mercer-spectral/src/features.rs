@@ -75,7 +75,7 @@ pub fn of_features<T: Real>(
     progress: &dyn Progress,
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * basis.per_sample();
-    memory::check("features", rows, basis.n_functions(), memory::FEATURES)?;
+    memory::check_features("features", rows, basis.n_functions())?;
     let values = basis::on_data(&*basis, data, progress)?;
     let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver)?;
     Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, spectrum))

@@ -22,8 +22,8 @@ const FIRST: usize = 20;
 /// Takes `--data-dir` (the four IDX files), `--samples`, `--test`, `--steps`, `--pairs`.
 pub(crate) fn curves(options: &Options) -> Outcome {
     let folder = PathBuf::from(options.value("--data-dir").ok_or("--data-dir: a folder of IDX files")?);
-    let train = Images::idx(&folder, "train", options.number("--samples", 5000)?)?;
-    let test = Images::idx(&folder, "t10k", options.number("--test", 1000)?)?;
+    let train = Images::idx(&folder, "train", 0..options.number("--samples", 5000)?)?;
+    let test = Images::idx(&folder, "t10k", 0..options.number("--test", 1000)?)?;
     let (steps, pairs) = (options.number("--steps", 600)?, options.number("--pairs", 256)?);
     println!("{} training and {} test images, {steps} steps of {pairs} pairs", train.samples(), test.samples());
     let width = LENGTHS[LENGTHS.len() - 1];

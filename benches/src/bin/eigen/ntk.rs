@@ -32,7 +32,7 @@ fn architecture() -> Cnn {
 pub(crate) fn clusters(options: &Options) -> Outcome {
     let folder = PathBuf::from(options.value("--data-dir").ok_or("--data-dir: the folder of the npz file")?);
     let path = folder.join("cifar10_airplane_automobile_train1000_test500.npz");
-    let (train, test) = (Images::npz(&path, "train", usize::MAX)?, Images::npz(&path, "test", usize::MAX)?);
+    let (train, test) = (Images::npz(&path, "train")?, Images::npz(&path, "test")?);
     let start = Instant::now();
     let network = classifier(&train, &test, options)?;
     println!("training the classifier took {:.0} s", start.elapsed().as_secs_f64());

@@ -6,9 +6,14 @@ use mercer_learn::classification::Glm;
 use mercer_learn::{Classify, Fit, Samples};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
+use std::ops::Range;
 use std::path::Path;
 
 pub(crate) type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Of MNIST's training pixels, from 0 to 1.
+const MEAN: f32 = 0.1307;
+const DEVIATION: f32 = 0.3081;
 
 /// Labelled images `[channels, height, width]`, numbers from 0 to 1.
 pub(crate) struct Images {
@@ -17,28 +22,33 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    fn new(images: Dataset, labels: &Dataset, count: usize, preprocess: Preprocess) -> Fallible<Self> {
-        let count = count.min(images.n_samples());
+    fn new(images: Dataset, labels: &Dataset, rows: Range<usize>, preprocess: Preprocess) -> Fallible<Self> {
+        let rows = rows.start.min(images.n_samples())..rows.end.min(images.n_samples());
         let data = images.with_preprocess(preprocess)?;
-        let rows = data.rows::<f32>(0..count)?;
-        let classes = labels.rows::<f32>(0..count)?.iter().map(|&label| label as usize).collect();
-        Ok(Self { data: [Dataset::from_array("images", rows.view())?], classes })
+        let classes = labels.rows::<f32>(rows.clone())?.iter().map(|&label| label as usize).collect();
+        Ok(Self { data: [Dataset::from_array("images", data.rows::<f32>(rows)?.view())?], classes })
     }
 
-    /// The training or the test images of a folder with the four IDX files of MNIST.
-    pub(crate) fn idx(folder: &Path, part: &str, count: usize) -> Fallible<Self> {
+    /// Some of the training or the test images of a folder with the four IDX files of MNIST.
+    pub(crate) fn idx(folder: &Path, part: &str, rows: Range<usize>) -> Fallible<Self> {
         let open = |kind: &str| Source::new(folder.join(format!("{part}-{kind}-ubyte")), None).open();
         let preprocess = Preprocess::new().scale(1.0 / 255.0).add_channel();
-        Self::new(open("images-idx3")?, &open("labels-idx1")?, count, preprocess)
+        Self::new(open("images-idx3")?, &open("labels-idx1")?, rows, preprocess)
     }
 
     /// The training or the test images of an npz file with `x_train`, `y_train`, `x_test`, `y_test`, channels last.
-    pub(crate) fn npz(path: &Path, part: &str, count: usize) -> Fallible<Self> {
+    pub(crate) fn npz(path: &Path, part: &str) -> Fallible<Self> {
         let open = |kind: &str| Source::new(path, Some(&format!("{kind}_{part}"))).open();
         let images = open("x")?;
         let preprocess = Preprocess::new().scale(1.0 / 255.0);
         let preprocess = if images.shape().len() == 3 { preprocess.add_channel() } else { preprocess.channels_first() };
-        Self::new(images, &open("y")?, count, preprocess)
+        Self::new(images, &open("y")?, 0..usize::MAX, preprocess)
+    }
+
+    /// The same images with numbers of mean 0 and deviation 1, by the mean and the deviation of all training pixels.
+    pub(crate) fn standardised(&self) -> Fallible<Self> {
+        let numbers = self.data[0].read::<f32>()?.mapv(|x| (x - MEAN) / DEVIATION);
+        Ok(Self { data: [Dataset::from_array("images", numbers.view())?], classes: self.classes.clone() })
     }
 
     pub(crate) fn samples(&self) -> usize {

@@ -86,13 +86,9 @@ impl Nystrom {
         k: usize,
         progress: &dyn Progress,
     ) -> Result<NystromFit<T>> {
-        let (samples, wanted, outputs) =
-            (samples::count(data), self.landmarks.count(samples::count(data)), kernel.per_sample());
-        memory::check("landmarks' eigenvectors", wanted * outputs, wanted * outputs, memory::WHOLE)?;
-        if self.measure == Measure::Data {
-            let copies = if solver(k, wanted * outputs) == Solver::Full { memory::WHOLE } else { memory::FEATURES };
-            memory::check("landmarks' features", samples * outputs, wanted * outputs, copies)?;
-        }
+        let samples = samples::count(data);
+        let wanted = self.landmarks.count(samples);
+        self.check_memory(samples * kernel.per_sample(), wanted * kernel.per_sample(), k)?;
         let rows = self.landmarks.choose(&*kernel, data, self.seed, progress)?;
         let chosen = data.iter().map(|set| Ok(Dataset::from_array(set.name(), set.select::<T>(&rows)?.view())?));
         let chosen = chosen.collect::<Result<Vec<_>>>()?;
@@ -119,6 +115,16 @@ impl Nystrom {
             None => functions,
         };
         Ok(NystromFit { functions, landmarks: rows, trace_residual })
+    }
+
+    /// For a matrix of `rows` of the data and `columns` of the landmarks.
+    fn check_memory(&self, rows: usize, columns: usize, k: usize) -> Result<()> {
+        memory::check_whole("landmarks' eigenvectors", columns, columns)?;
+        match (self.measure, solver(k, columns)) {
+            (Measure::Landmarks, _) => Ok(()),
+            (Measure::Data, Solver::Full) => memory::check_whole("landmarks' features", rows, columns),
+            (Measure::Data, _) => memory::check_features("landmarks' features", rows, columns),
+        }
     }
 }
 
