@@ -194,6 +194,8 @@ fn what_makes_no_sense_is_refused() {
         ("--kernel rbf() --data plane.npy --method exact --iterations 5 -o out", &["--iterations", "learn"]),
         ("--kernel rbf() --data plane.npy --method exact --matrix-free -o out", &["--matrix-free"]),
         ("--kernel rbf() --data plane.npy --method lanczos --matrix-free -o out", &["tangent"]),
+        ("--kernel rbf() --data plane.npy --method exact --n-landmarks 5 -o out", &["--n-landmarks", "nystrom"]),
+        ("--kernel rbf() --data plane.npy --method nystrom --orthogonal -o out", &["--orthogonal", "rff"]),
         ("--gram plane.npy --method exact -o out", &["no Gram matrix"]),
         ("--gram plane.npy --method nystrom -o out", &["--gram", "need a kernel"]),
         ("--gram square.npy --method exact --data line.npy -o out", &["--data", "the matrix of --gram alone"]),

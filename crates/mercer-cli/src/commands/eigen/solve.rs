@@ -162,12 +162,12 @@ impl EigenArguments {
                 Ok(Found::plain(exact(kernel, data, self.k, self.solver(), bar).map_err(failure)?.0))
             }
             MethodName::Nystrom => {
-                let m = self.n_landmarks;
+                let m = self.n_landmarks.unwrap_or(500);
                 let landmarks = match self.landmarks {
-                    LandmarksName::All => Landmarks::All,
-                    LandmarksName::Uniform => Landmarks::Uniform(m),
-                    LandmarksName::KMeansPlusPlus => Landmarks::KMeansPlusPlus(m),
-                    LandmarksName::Rpcholesky => Landmarks::PivotedCholesky(m),
+                    Some(LandmarksName::All) => Landmarks::All,
+                    Some(LandmarksName::Uniform) | None => Landmarks::Uniform(m),
+                    Some(LandmarksName::KMeansPlusPlus) => Landmarks::KMeansPlusPlus(m),
+                    Some(LandmarksName::Rpcholesky) => Landmarks::PivotedCholesky(m),
                 };
                 let method = Nystrom::new(landmarks).seed(self.kernel.seed());
                 let fit = method.fit(kernel, data, self.k, bar).map_err(failure)?;
@@ -211,7 +211,7 @@ impl EigenArguments {
         match (&problem.recipe, &problem.built.map) {
             (Recipe::Classic(formula), _) => {
                 let kernel: Expression = formula.parse().map_err(|error| Failure::new(format!("--kernel, {error}")))?;
-                let spec = FourierSpec::of_classic(&kernel, self.n_features).map_err(failure)?;
+                let spec = FourierSpec::of_classic(&kernel, self.n_features.unwrap_or(2000)).map_err(failure)?;
                 let spec = FourierSpec { orthogonal: self.orthogonal, seed: self.kernel.seed(), ..spec };
                 Ok(Arc::new(Fourier::<T>::new(&spec, &shapes[0]).map_err(failure)?))
             }
