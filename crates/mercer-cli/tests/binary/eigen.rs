@@ -92,6 +92,10 @@ fn a_matrix_has_a_spectrum_with_repairs() {
     assert_eq!((&report["repairs"]["negative"], &report["repairs"]["dropped"]), (&1.into(), &4.into()));
     assert_eq!(report["repairs"]["most_negative"], -0.5);
     assert_eq!(values(&folder, "indefinite"), [1.5]);
+    // What is left of an indefinite matrix is no share of its trace.
+    let share = |line: &str| folder.succeed(line).contains('%');
+    assert!(!share("eigen --gram indefinite.npy --method lanczos -k 1 -o lanczos"));
+    assert!(share("eigen --gram gram.npy --method lanczos -k 1 -o share"));
 }
 
 #[test]
@@ -152,6 +156,16 @@ fn functions_are_learnt_from_a_matrix() {
     ));
     let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi_data.npy").shape()[0]);
     assert!(rows > samples && rows % samples == 0);
+}
+
+#[test]
+fn functions_that_a_batch_cannot_tell_apart_are_pointed_out() {
+    let folder = points();
+    let line = "eigen --kernel rbf() --data line.npy --iterations 2 --batch 20 --method shared";
+    let says = |rest: &str| folder.run(&format!("{line} {rest}")).err.contains("cannot tell 21 functions apart");
+    assert!(says("-k 21 -o many"));
+    assert!(!says("-k 20 -o few"));
+    assert!(!says("-k 21 --objective joint -o joint"));
 }
 
 /// More functions than are wanted make those that are wanted better; every objective gives functions.

@@ -76,7 +76,9 @@ impl EigenArguments {
         };
         let [data] = &samples.inputs[..] else { return Err(Failure::new("pairs are views of one input")) };
         let seed = self.kernel.seed();
-        let network = self.task(&samples.inputs, 1).network(&self.learn)?;
+        let task = self.task(&samples.inputs, 1);
+        let network = task.network(&self.learn)?;
+        task.advise(&self.learn, console)?;
         let size = self.learn.batch(samples.n_samples);
         let pairs = match &second {
             Some(second) => Pairs::<T>::given(&samples.inputs, &second.inputs, size, seed),

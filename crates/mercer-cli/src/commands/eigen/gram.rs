@@ -78,6 +78,7 @@ impl EigenArguments {
         let Matrix { entries, per_sample, .. } = matrix;
         let task = self.task(&samples.inputs, per_sample);
         let network = task.network(&self.learn)?;
+        task.advise(&self.learn, console)?;
         let truth = match self.truth {
             true => Some(Spectrum::of_matrix(entries.view(), self.k, Solver::Full).map_err(failure)?),
             false => None,

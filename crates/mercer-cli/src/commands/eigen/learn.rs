@@ -2,6 +2,7 @@
 
 use super::MethodName;
 use super::results::Found;
+use crate::console::Console;
 use crate::failure::{Failure, cannot_open};
 use crate::options::{ParameterOptions, open_network};
 use mercer::data::Dataset;
@@ -96,6 +97,18 @@ impl Task<'_> {
             return Err(Failure::new(text).hint("a smaller -k or --extra"));
         }
         options.network(self.method, functions, self.per_sample, samples.sample_shape(), self.seed)
+    }
+
+    /// NeuralEF's functions are to be orthogonal on every batch, which no more of them can be than it has rows.
+    pub(super) fn advise(&self, options: &LearnOptions, console: &Console) -> Result<(), Failure> {
+        let rows = options.batch(self.samples()?.n_samples()) * self.per_sample;
+        let functions = self.k.saturating_add(options.extra());
+        if options.objective(self.method) == Method::NeuralEf && functions > rows {
+            console.note(&format!(
+                "note: batches of {rows} rows cannot tell {functions} functions apart; a larger --batch, or --objective joint"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -86,7 +86,9 @@ impl EigenReport {
 
     pub(super) fn text(&self) -> String {
         let mut head = vec!["".to_owned(), "μ".to_owned()];
-        if self.mean_diagonal.is_some() {
+        // Where some eigenvalues are negative, the others sum to more than the diagonal.
+        let diagonal = self.mean_diagonal.filter(|_| self.repairs.negative == 0);
+        if diagonal.is_some() {
             head.push("sum".to_owned());
         }
         let cosines = |comparison: &Comparison, j: usize| match comparison.cosines.get(j) {
@@ -107,7 +109,7 @@ impl EigenReport {
         for (j, value) in self.values.iter().enumerate() {
             sum += value;
             let mut row = vec![(j + 1).to_string(), format!("{value:.6e}")];
-            if let Some(diagonal) = self.mean_diagonal {
+            if let Some(diagonal) = diagonal {
                 row.push(format!("{:.2} %", 100.0 * sum / diagonal));
             }
             if let Some(Truth { values, comparison }) = &self.truth {

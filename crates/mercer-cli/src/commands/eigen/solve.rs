@@ -88,7 +88,7 @@ impl EigenArguments {
             texts => Some(source.samples("--eval", texts, &self.data.eval_options())?),
         };
         check_eval(eval.as_ref(), &problem.samples)?;
-        self.check_problem(&source, &problem)?;
+        self.check_problem(&source, &problem, console)?;
         self.folder.create(self.learn.resume())?;
         let (data, kernel) = (&problem.samples.inputs, &*problem.built.kernel);
         let bar = Bar(console.progress(1, ""));
@@ -136,9 +136,11 @@ impl EigenArguments {
     }
 
     /// A method that does not suit the kernel, and networks that cannot be, are refused before anything is written.
-    fn check_problem<T: Real>(&self, source: &Source, problem: &Problem<T>) -> Result<(), Failure> {
+    fn check_problem<T: Real>(&self, source: &Source, problem: &Problem<T>, console: &Console) -> Result<(), Failure> {
         if self.method().is_learnt() {
-            self.task(&problem.samples.inputs, problem.built.kernel.per_sample()).network(&self.learn)?;
+            let task = self.task(&problem.samples.inputs, problem.built.kernel.per_sample());
+            task.network(&self.learn)?;
+            task.advise(&self.learn, console)?;
         }
         let tangent = matches!(problem.recipe, Recipe::Tangent { .. }) && source.network().is_some();
         if self.matrix_free && !tangent {
