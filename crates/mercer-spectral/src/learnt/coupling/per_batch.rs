@@ -21,7 +21,7 @@ impl<'a, T: Real> PerBatch<'a, T> {
     /// A kernel on data, one set per input.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if there are no samples, or not as many in every input.
+    /// [`SpectralError::Setting`](crate::SpectralError::Setting) if there are no samples, or not as many in every input.
     pub fn new(kernel: Arc<dyn Kernel<T>>, data: &'a [Dataset]) -> Result<Self> {
         let n_samples = same_samples(data)?;
         Ok(Self { kernel, data, n_samples, tile: Vec::new() })
