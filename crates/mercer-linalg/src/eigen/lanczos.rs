@@ -31,8 +31,8 @@ pub struct TopEigen<T> {
     pub vectors: Array2<T>,
     /// `‖A·u - λ·u‖` of each pair, from products made for the purpose.
     pub residuals: Array1<T>,
-    /// The other Ritz values of the space in which the pairs were found, descending. The last of `j` of them is never below the
-    /// `j`-th smallest eigenvalue, so that negative ones prove as many negative eigenvalues, which reach at least as far down.
+    /// The other Ritz values of the space in which the pairs were found, descending. The `j`-th from the end is never below
+    /// the `j`-th smallest eigenvalue, so that negative ones prove as many negative eigenvalues, which reach at least as far down.
     pub others: Array1<T>,
     /// How often the operator was applied.
     pub n_applications: usize,

@@ -248,10 +248,10 @@ impl LearnOptions {
     pub(super) fn of_kernel<T: Real>(
         &self,
         kernel: Arc<dyn Kernel<T>>,
+        network: Network,
         task: &Task<'_>,
         course: &Course<'_>,
     ) -> Result<Found<T>, Failure> {
-        let network = task.network(self)?;
         // A matrix that fits is made once; else the kernel of every batch is.
         let coupling = || -> Result<Box<dyn Coupling<T>>, SpectralError> {
             Ok(if task.data[0].n_samples() * task.per_sample <= LARGEST_MATRIX {

@@ -10,7 +10,9 @@ use crate::options::{Samples, Source};
 use crate::progress::Bar;
 use mercer::data;
 use mercer::kernel::classic::Expression;
+use mercer::kernel::empirical::{Kind, Selection};
 use mercer::kernel::{Built, NtkOperator, Real, Recipe};
+use mercer::net::Network;
 use mercer::spectral::{
     Basis, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError, Spectrum, exact, extend,
     gram_matrix, of_features, trace,
@@ -53,6 +55,20 @@ struct Problem<T: Real> {
     samples: Samples,
 }
 
+/// A method, with what it needs beside the kernel and the data.
+enum Way<'a, T: Real> {
+    Matrix,
+    /// Products with the tangent kernel of a network, without its matrix.
+    Products {
+        network: &'a Network,
+        kind: Kind,
+        selection: &'a Selection,
+    },
+    Landmarks,
+    Features(Arc<dyn Basis<T>>),
+    Networks(Network),
+}
+
 impl EigenArguments {
     pub(super) fn solver(&self) -> Solver {
         match self.method() {
@@ -88,12 +104,12 @@ impl EigenArguments {
             texts => Some(source.samples("--eval", texts, &self.data.eval_options())?),
         };
         check_eval(eval.as_ref(), &problem.samples)?;
-        self.check_problem(&source, &problem, console)?;
+        let way = self.way(&source, &problem, console)?;
         self.folder.create(self.learn.resume())?;
         let (data, kernel) = (&problem.samples.inputs, &*problem.built.kernel);
         let bar = Bar(console.progress(1, ""));
         let start = Instant::now();
-        let found = self.find(&source, &problem, &bar)?;
+        let found = self.find(way, &problem, &bar)?;
         report.seconds = start.elapsed().as_secs_f64();
         report.kernel = Some(self.kernel.name());
         let rows = problem.samples.n_samples * kernel.per_sample();
@@ -136,34 +152,48 @@ impl EigenArguments {
     }
 
     /// A method that does not suit the kernel, and networks that cannot be, are refused before anything is written.
-    fn check_problem<T: Real>(&self, source: &Source, problem: &Problem<T>, console: &Console) -> Result<(), Failure> {
-        if self.method().is_learnt() {
-            let task = self.task(&problem.samples.inputs, problem.built.kernel.per_sample());
-            task.network(&self.learn)?;
-            task.advise(&self.learn, console)?;
+    fn way<'a, T: Real>(
+        &self,
+        source: &'a Source,
+        problem: &'a Problem<T>,
+        console: &Console,
+    ) -> Result<Way<'a, T>, Failure> {
+        match self.method() {
+            MethodName::Exact | MethodName::Lanczos | MethodName::Randomised if self.matrix_free => {
+                match (&problem.recipe, source.network()) {
+                    (Recipe::Tangent { kind, selection, .. }, Some(network)) => {
+                        Ok(Way::Products { network, kind: *kind, selection })
+                    }
+                    _ => Err(Failure::new("--matrix-free is for tangent kernels")
+                        .hint("--kind trace, pseudo, full or logit:I")),
+                }
+            }
+            MethodName::Exact | MethodName::Lanczos | MethodName::Randomised => Ok(Way::Matrix),
+            MethodName::Nystrom => Ok(Way::Landmarks),
+            MethodName::Rff => Ok(Way::Features(self.features(problem)?)),
+            MethodName::Spin | MethodName::Neuralef | MethodName::Shared | MethodName::Contrastive => {
+                let task = self.task(&problem.samples.inputs, problem.built.kernel.per_sample());
+                task.advise(&self.learn, console)?;
+                Ok(Way::Networks(task.network(&self.learn)?))
+            }
         }
-        let tangent = matches!(problem.recipe, Recipe::Tangent { .. }) && source.network().is_some();
-        if self.matrix_free && !tangent {
-            return Err(
-                Failure::new("--matrix-free is for tangent kernels").hint("--kind trace, pseudo, full or logit:I")
-            );
-        }
-        if self.method() == MethodName::Rff {
-            self.features(problem)?;
-        }
-        Ok(())
     }
 
-    fn find<T: Real>(&self, source: &Source, problem: &Problem<T>, bar: &Bar) -> Result<Found<T>, Failure> {
+    fn find<T: Real>(&self, way: Way<'_, T>, problem: &Problem<T>, bar: &Bar) -> Result<Found<T>, Failure> {
         let (kernel, data) = (Arc::clone(&problem.built.kernel), &problem.samples.inputs[..]);
-        match self.method() {
-            MethodName::Exact | MethodName::Lanczos | MethodName::Randomised => {
-                if self.matrix_free {
-                    return self.matrix_free(source, problem);
-                }
-                Ok(Found::plain(exact(kernel, data, self.k, self.solver(), bar).map_err(failure)?.0))
+        match way {
+            Way::Matrix => Ok(Found::plain(exact(kernel, data, self.k, self.solver(), bar).map_err(failure)?.0)),
+            Way::Products { network, kind, selection } => {
+                let operator = NtkOperator::<T>::new(network, data, kind, selection)
+                    .map_err(|error| self.kernel.failure(error))?;
+                let spectrum = Spectrum::of_operator(&operator, self.k, self.solver());
+                let spectrum = spectrum.map_err(|error| match operator.failure() {
+                    Some(error) => self.kernel.failure(error),
+                    None => failure(error),
+                })?;
+                Ok(Found::plain(extend(&spectrum, kernel, data).map_err(failure)?))
             }
-            MethodName::Nystrom => {
+            Way::Landmarks => {
                 let m = self.n_landmarks.unwrap_or(500);
                 let landmarks = match self.landmarks {
                     Some(LandmarksName::All) => Landmarks::All,
@@ -179,32 +209,14 @@ impl EigenArguments {
                     ..Found::plain(fit.functions)
                 })
             }
-            MethodName::Rff => {
-                let basis = self.features(problem)?;
+            Way::Features(basis) => {
                 Ok(Found::plain(of_features(basis, data, self.k, Solver::Lanczos, bar).map_err(failure)?.0))
             }
-            _ => {
+            Way::Networks(network) => {
                 let task = self.task(data, kernel.per_sample());
-                self.learn.of_kernel(kernel, &task, &self.course(bar))
+                self.learn.of_kernel(kernel, network, &task, &self.course(bar))
             }
         }
-    }
-
-    /// Products with the tangent kernel, without its matrix.
-    fn matrix_free<T: Real>(&self, source: &Source, problem: &Problem<T>) -> Result<Found<T>, Failure> {
-        let (Recipe::Tangent { kind, selection, .. }, Some(network)) = (&problem.recipe, source.network()) else {
-            return Err(Failure::new("--matrix-free is for tangent kernels"));
-        };
-        let data = &problem.samples.inputs;
-        let operator =
-            NtkOperator::<T>::new(network, data, *kind, selection).map_err(|error| self.kernel.failure(error))?;
-        let spectrum = Spectrum::of_operator(&operator, self.k, self.solver());
-        let spectrum = spectrum.map_err(|error| match operator.failure() {
-            Some(error) => self.kernel.failure(error),
-            None => failure(error),
-        })?;
-        let functions = extend(&spectrum, Arc::clone(&problem.built.kernel), data).map_err(failure)?;
-        Ok(Found::plain(functions))
     }
 
     /// Random Fourier features of a classic kernel, or the features that a kernel has.
