@@ -2,11 +2,13 @@
 
 mod file;
 mod input;
+mod logits;
 mod parameter;
 mod predict;
 
 pub use crate::onnx::Kind;
 pub use input::{Batching, Input};
+pub use logits::{Ending, Logits, Squash, default_logits};
 pub use parameter::{Parameter, Values};
 pub use predict::{Prediction, Shards, check_inputs, find, largest};
 
