@@ -6,9 +6,10 @@ use std::sync::Arc;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use crate::bytes::Bytes;
+use crate::columns::Chosen;
 use crate::element::{ByteOrder, DType, Element, Storable};
 use crate::error::{Error, Result};
-use crate::format::{self, Format};
+use crate::format::{self, Format, Opened, table};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
 use crate::stored::{Layout, Stored, checked_count, unravel};
@@ -36,6 +37,7 @@ pub struct Dataset {
     stored: Arc<Stored>,
     is_integer: bool,
     columns: Vec<String>,
+    named: bool,
     class_names: Option<Vec<String>>,
     preprocess: Preprocess,
     /// After preprocessing, the samples first.
@@ -45,8 +47,16 @@ pub struct Dataset {
 impl Dataset {
     /// Opens what a source names. Also to be had as [`Source::open`].
     pub fn open(source: &Source) -> Result<Self> {
-        let opened = format::open(source)?;
-        Ok(Self {
+        Ok(Self::from_opened(source, format::open(source)?))
+    }
+
+    /// Opens chosen columns of a table.
+    pub(crate) fn open_table(source: &Source, chosen: &Chosen, gzipped: bool) -> Result<Self> {
+        Ok(Self::from_opened(source, table::open_columns(source.path(), chosen, gzipped)?))
+    }
+
+    fn from_opened(source: &Source, opened: Opened) -> Self {
+        Self {
             name: source.name(),
             place: source.place(),
             format: opened.format,
@@ -54,9 +64,10 @@ impl Dataset {
             stored: Arc::new(opened.stored),
             is_integer: opened.is_integer,
             columns: opened.columns,
+            named: opened.named,
             class_names: opened.class_names,
             preprocess: Preprocess::new(),
-        })
+        }
     }
 
     /// A data set from an array in memory, so that generated data go the same way as files.
@@ -77,6 +88,7 @@ impl Dataset {
             shape: stored.shape().to_vec(),
             stored: Arc::new(stored),
             columns: Vec::new(),
+            named: false,
             class_names: None,
             preprocess: Preprocess::new(),
         }
@@ -145,6 +157,11 @@ impl Dataset {
     /// The names of the columns, if this is a CSV file.
     pub fn columns(&self) -> &[String] {
         &self.columns
+    }
+
+    /// Whether the names of the columns are from a header, and not their numbers.
+    pub fn has_header(&self) -> bool {
+        self.named
     }
 
     /// The texts behind the codes, if this is a column of text in a CSV file. Such a column can only be labels.

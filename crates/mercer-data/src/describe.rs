@@ -90,7 +90,7 @@ pub fn describe(source: &Source) -> Result<Description> {
             let layouts = npz::Archive::open(source.path())?.layouts();
             description.arrays = layouts.into_iter().map(|(key, layout)| Entry::new(key, layout.ok())).collect();
         }
-        Format::Csv => description.columns = table::columns(source.path(), gzipped)?,
+        Format::Csv => description.columns = table::header(source.path(), gzipped)?.names,
         _ => {}
     }
     match source.open() {

@@ -197,6 +197,54 @@ pub enum Error {
         reason: String,
     },
 
+    /// A column that is asked for as an input and used as something else.
+    #[error(
+        "{place}: the column `{column}` is used as {role}, so it cannot be an input too; leave it out of the list, or write the {role}s to a file of their own if this is meant"
+    )]
+    UsedColumn {
+        /// The file, with the columns asked for.
+        place: String,
+        /// The column.
+        column: String,
+        /// What it is used as.
+        role: String,
+    },
+
+    /// The columns of a table are not those of another one.
+    #[error("{place}: its columns do not match: {reason}; the columns needed are {}", listed(.expected))]
+    Columns {
+        /// The file.
+        place: String,
+        /// What is missing, and what is there instead.
+        reason: String,
+        /// The columns that are needed.
+        expected: Vec<String>,
+    },
+
+    /// Two inputs of different length.
+    #[error(
+        "{first} has {n_first} samples but {other} has {n_other}; every input needs one row per sample, in the same order"
+    )]
+    Samples {
+        /// The first input.
+        first: String,
+        /// Its number of samples.
+        n_first: usize,
+        /// Another one.
+        other: String,
+        /// Its number of samples.
+        n_other: usize,
+    },
+
+    /// Names of classes that cannot be matched to outputs.
+    #[error("{place}: {reason}")]
+    ClassNames {
+        /// Where the names are from.
+        place: String,
+        /// Why they cannot be matched.
+        reason: String,
+    },
+
     /// A label that is not a class.
     #[error("{place}: label {row} is {value}, {reason}")]
     Label {
@@ -208,6 +256,19 @@ pub enum Error {
         value: String,
         /// Why it cannot be used.
         reason: &'static str,
+    },
+
+    /// A label that is none of the classes that are known.
+    #[error("{place}: label {row} is {value}, which is none of the known classes: {}", listed(.known))]
+    UnknownClass {
+        /// The file, with the key inside it.
+        place: String,
+        /// The sample, counted from 0.
+        row: usize,
+        /// The label.
+        value: String,
+        /// The classes that are known.
+        known: Vec<String>,
     },
 
     /// Data and labels of different length.
@@ -249,7 +310,7 @@ fn first(keys: &[String]) -> &str {
 }
 
 /// `a`, `b` and `c`, cut short when there are very many.
-fn listed(keys: &[String]) -> String {
+pub(crate) fn listed(keys: &[String]) -> String {
     const SHOWN: usize = 20;
     if keys.is_empty() {
         return "no arrays".to_owned();

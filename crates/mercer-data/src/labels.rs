@@ -1,12 +1,12 @@
 //! Labels: classes or regression targets.
 
-use std::collections::HashMap;
-
 use ndarray::{Array2, Ix2};
 
+use crate::classes::ClassOrder;
 use crate::dataset::Dataset;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::inputs::{Role, Used, open_inputs};
 use crate::source::Source;
 
 /// Integer labels below this are taken as they are; others are numbered in sorted order.
@@ -65,6 +65,14 @@ impl Labels {
         }
     }
 
+    /// The same labels in an order of classes; see [`Classes::ordered`]. Regression targets have none.
+    pub fn ordered(&self, place: &str, order: &ClassOrder) -> Result<Self> {
+        match self {
+            Self::Classes(classes) => classes.ordered(place, order).map(Self::Classes),
+            Self::Targets(_) => Ok(self.clone()),
+        }
+    }
+
     /// The labels of some samples, in the order given.
     pub fn select(&self, indices: &[usize]) -> Result<Self> {
         let n_samples = self.n_samples();
@@ -72,9 +80,9 @@ impl Labels {
             return Err(Error::Row { place: "labels".to_owned(), row, n_samples });
         }
         Ok(match self {
-            Self::Classes(Classes { indices: all, names }) => {
-                let chosen = indices.iter().map(|&row| all[row]).collect();
-                Self::Classes(Classes { indices: chosen, names: names.clone() })
+            Self::Classes(classes) => {
+                let chosen = indices.iter().map(|&row| classes.indices[row]).collect();
+                Self::Classes(Classes { indices: chosen, ..classes.clone() })
             }
             Self::Targets(targets) => Self::Targets(targets.select(ndarray::Axis(0), indices)),
         })
@@ -119,15 +127,41 @@ fn targets(dataset: &Dataset) -> Result<Array2<f64>> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
-    indices: Vec<usize>,
-    names: Vec<String>,
+    pub(crate) indices: Vec<usize>,
+    pub(crate) names: Vec<String>,
+    pub(crate) naming: Naming,
+}
+
+/// What the names of classes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// The numbers of the classes, from 0 on.
+    Own,
+    /// Other whole numbers.
+    Numbers,
+    /// Texts.
+    Texts,
+}
+
+impl Naming {
+    pub(crate) fn of(names: &[String]) -> Self {
+        if names.iter().enumerate().all(|(index, name)| *name == index.to_string()) {
+            Self::Own
+        } else if names.iter().all(|name| name.parse::<i64>().is_ok()) {
+            Self::Numbers
+        } else {
+            Self::Texts
+        }
+    }
 }
 
 impl Classes {
     /// Reads classes from a column of texts, integers or whole floats.
     ///
-    /// Texts become classes in sorted order. Whole numbers from 0 to 65 535 are their own index, so that a set that
-    /// happens to lack a class still agrees with the others; any other whole numbers become classes in sorted order.
+    /// Whole numbers from 0 to 65 535 are their own index, so that a set that happens to lack a class still agrees with
+    /// the others. Texts and any other whole numbers become classes in sorted order: that of a training set, unless it is
+    /// told. Whoever holds labels against something that was trained brings them into its order with
+    /// [`ordered`](Self::ordered).
     pub fn read(dataset: &Dataset) -> Result<Self> {
         let place = dataset.place();
         if !is_column(dataset.shape()) {
@@ -137,7 +171,8 @@ impl Classes {
         if let Some(texts) = dataset.class_names() {
             let all = 0..dataset.n_samples();
             let codes: Vec<f64> = dataset.stored_values(&[all])?;
-            return Ok(Self::sorted(codes.iter().map(|&code| texts[code as usize].clone()), |name| name.clone()));
+            let texts = codes.iter().map(|&code| texts[code as usize].clone());
+            return Ok(Self::sorted(texts, |name| name.clone(), Naming::Texts));
         }
         let values = dataset.read::<f64>()?;
         if let Some((row, value)) = values.iter().enumerate().find(|(_, value)| !is_class(**value)) {
@@ -149,7 +184,8 @@ impl Classes {
             let n_classes = indices.iter().max().map_or(0, |last| last + 1);
             return Self::new(indices, n_classes);
         }
-        let classes = Self::sorted(values.iter().map(|&value| value as i64), |value| value.to_string());
+        let numbers = values.iter().map(|&value| value as i64);
+        let classes = Self::sorted(numbers, |value| value.to_string(), Naming::Numbers);
         if let Some(row) = classes.indices.iter().position(|&index| index >= MOST_CLASSES) {
             let value = classes.names[classes.indices[row]].clone();
             let reason = "one of more than 65536 different values; are these regression targets?";
@@ -164,16 +200,17 @@ impl Classes {
             let (place, value) = ("labels".to_owned(), index.to_string());
             return Err(Error::Label { place, row, value, reason: "which is beyond the number of classes" });
         }
-        Ok(Self { indices, names: (0..n_classes).map(|class| class.to_string()).collect() })
+        let names = (0..n_classes).map(|class| class.to_string()).collect();
+        Ok(Self { indices, names, naming: Naming::Own })
     }
 
-    fn sorted<V: Ord + Clone>(values: impl Iterator<Item = V>, name: impl Fn(&V) -> String) -> Self {
+    fn sorted<V: Ord + Clone>(values: impl Iterator<Item = V>, name: impl Fn(&V) -> String, naming: Naming) -> Self {
         let values: Vec<V> = values.collect();
         let mut distinct = values.clone();
         distinct.sort_unstable();
         distinct.dedup();
         let index = |value: &V| distinct.partition_point(|other| other < value);
-        Self { indices: values.iter().map(index).collect(), names: distinct.iter().map(name).collect() }
+        Self { indices: values.iter().map(index).collect(), names: distinct.iter().map(name).collect(), naming }
     }
 
     /// The class of each sample.
@@ -198,20 +235,14 @@ impl Classes {
         counts
     }
 
+    /// Whether the names are no more than the numbers of the classes.
+    pub fn are_numbered(&self) -> bool {
+        self.naming == Naming::Own
+    }
+
     /// The same labels, numbered by another list of names: that of the training set, usually.
     pub fn with_names(&self, names: &[String]) -> Result<Self> {
-        let by_name: HashMap<&String, usize> = names.iter().enumerate().map(|(index, name)| (name, index)).collect();
-        let renumber = |(row, &index): (usize, &usize)| {
-            let name = &self.names[index];
-            by_name.get(name).copied().ok_or_else(|| Error::Label {
-                place: "labels".to_owned(),
-                row,
-                value: name.clone(),
-                reason: "which is none of the known classes",
-            })
-        };
-        let indices = self.indices.iter().enumerate().map(renumber).collect::<Result<_>>()?;
-        Ok(Self { indices, names: names.to_vec() })
+        self.ordered("labels", &ClassOrder::Names(names.to_vec()))
     }
 
     /// A row per sample, with a 1 in the column of its class.
@@ -230,24 +261,25 @@ impl Classes {
 
 /// Opens data and the labels that go with them, and checks that there are equally many.
 ///
-/// When both are in the same CSV file and no columns are chosen for the data, they are all columns but the labels'.
+/// The columns of the labels are no inputs; see [`open_inputs`], which also tells what it has left out.
 pub fn open_labelled(data: &Source, labels: &Source) -> Result<(Dataset, Labels)> {
-    let canonical = |source: &Source| std::fs::canonicalize(source.path()).ok();
-    let labels_set = labels.open()?;
-    let dataset = match (data.key(), labels.key(), labels_set.columns()) {
-        (None, Some(key), [_, ..]) if canonical(data) == canonical(labels) => {
-            data.clone().with_key(&format!("-{key}")).open()?
-        }
-        _ => data.open()?,
-    };
-    let labels = Labels::read(&labels_set)?;
-    if dataset.n_samples() != labels.n_samples() {
+    let used = Used { role: Role::Label, source: labels.clone() };
+    let mut inputs = open_inputs(std::slice::from_ref(data), &[used], &[])?;
+    let dataset = inputs.sets.remove(0);
+    let labels = Labels::read(&open_labels(labels, &dataset)?)?;
+    Ok((dataset, labels))
+}
+
+/// Opens the labels of samples, and checks that there are equally many.
+pub fn open_labels(labels: &Source, samples: &Dataset) -> Result<Dataset> {
+    let set = labels.open()?;
+    if set.n_samples() != samples.n_samples() {
         return Err(Error::Count {
-            data: dataset.place().to_owned(),
-            n_data: dataset.n_samples(),
-            labels: labels_set.place().to_owned(),
-            n_labels: labels.n_samples(),
+            data: samples.place().to_owned(),
+            n_data: samples.n_samples(),
+            labels: set.place().to_owned(),
+            n_labels: set.n_samples(),
         });
     }
-    Ok((dataset, labels))
+    Ok(set)
 }

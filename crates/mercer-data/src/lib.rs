@@ -2,13 +2,16 @@
 //!
 //! A user names data as `[name=]FILE[:KEY]`, a [`Source`]. Opened, it is a [`Dataset`], which hands out rows as
 //! arrays of `f32` or `f64` without ever loading the whole file; a [`Preprocess`] says what happens to them on the
-//! way. What a label file holds becomes [`Labels`].
+//! way. What a label file holds becomes [`Labels`], numbered in the [`ClassOrder`] of what they are held against.
+//! [`open_inputs`] says which columns of a table are inputs.
 //!
 //! Files are not trusted. Sizes are checked against the file before anything is allocated, pickles are refused, and
 //! a value that is not finite is an error that says where it is.
 
 mod batches;
 mod bytes;
+mod classes;
+mod columns;
 mod dataset;
 mod describe;
 pub mod digits;
@@ -17,6 +20,7 @@ mod error;
 
 mod fingerprint;
 mod format;
+mod inputs;
 mod labels;
 mod preprocess;
 pub mod random;
@@ -26,13 +30,16 @@ pub mod synthetic;
 mod write;
 
 pub use batches::{Batch, Batches, shuffled};
+pub use classes::{ClassOrder, parse_classes};
+pub use columns::Columns;
 pub use dataset::Dataset;
 pub use describe::{Description, Entry, Summary, describe, summarise};
 pub use element::{DType, Element, Storable};
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
-pub use labels::{Classes, Labels, open_labelled};
+pub use inputs::{Inputs, Role, Used, open_inputs};
+pub use labels::{Classes, Labels, open_labelled, open_labels};
 pub use preprocess::{Preprocess, Step};
 pub use source::Source;
 pub use write::{Existing, NpyGrid, NpyWriter, write_atomic, write_npy};

@@ -54,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) stored: Stored,
     /// The names of the columns of a CSV file.
     pub(crate) columns: Vec<String>,
+    /// Whether a header names them.
+    pub(crate) named: bool,
     /// The names behind the codes of a column of text.
     pub(crate) class_names: Option<Vec<String>>,
     /// Whether all numbers are whole, although they may be stored as floats.
@@ -63,7 +65,7 @@ pub(crate) struct Opened {
 impl Opened {
     fn plain(format: Format, stored: Stored) -> Self {
         let is_integer = stored.dtype().is_integer();
-        Self { format, stored, columns: Vec::new(), class_names: None, is_integer }
+        Self { format, stored, columns: Vec::new(), named: false, class_names: None, is_integer }
     }
 }
 

@@ -191,10 +191,10 @@ fn cut(text: &str) -> String {
 }
 
 /// Reads part of a file without moving its cursor, so that one open file serves many entries.
-struct OffsetReader<'a> {
-    file: &'a File,
-    offset: u64,
-    left: u64,
+pub(super) struct OffsetReader<'a> {
+    pub(super) file: &'a File,
+    pub(super) offset: u64,
+    pub(super) left: u64,
 }
 
 impl Read for OffsetReader<'_> {

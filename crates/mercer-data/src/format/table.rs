@@ -7,7 +7,6 @@
 //! `-species` is all but that one. A column is named by the header or by its number, counted from 0.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::{Format, Opened};
 use crate::bytes::{self, Spool};
+use crate::columns::Chosen;
 use crate::element::{ByteOrder, DType};
 use crate::error::{Error, Result, io_error};
 use crate::format::records::Records;
@@ -26,30 +26,50 @@ const MOST_CLASSES: usize = 65_536;
 
 const NOT_A_NUMBER: &str = "is not a number; if this column holds labels, leave it out of the data with FILE:-COLUMN and use FILE:COLUMN as labels";
 
-/// Opens the file and parses the chosen columns.
+/// Opens the file and parses the columns of a key.
 pub(crate) fn open(path: &Path, key: Option<&str>, gzipped: bool) -> Result<Opened> {
     let place = path.display().to_string();
-    let (file, _) = bytes::open(path)?;
-    if gzipped { read(&place, MultiGzDecoder::new(BufReader::new(file)), key) } else { read::<File>(&place, file, key) }
+    reading(path, gzipped, |reader| read(&place, reader, |names| choose(&place, key, names)))
 }
 
-/// The names of the columns.
-pub(crate) fn columns(path: &Path, gzipped: bool) -> Result<Vec<String>> {
+/// Opens the file and parses columns that were chosen before.
+pub(crate) fn open_columns(path: &Path, chosen: &Chosen, gzipped: bool) -> Result<Opened> {
     let place = path.display().to_string();
-    let (file, _) = bytes::open(path)?;
-    let reader: Box<dyn Read> =
-        if gzipped { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) };
-    Head::read(&mut Records::new(&place, reader)?).map(|head| head.columns)
+    reading(path, gzipped, |reader| {
+        read(&place, reader, |names| match chosen.places.iter().all(|&column| column < names.len()) {
+            true => Ok(chosen.clone()),
+            false => Err(Error::Malformed {
+                place: place.clone(),
+                format: "CSV",
+                reason: "its columns have changed while it was read".to_owned(),
+            }),
+        })
+    })
 }
 
-fn read<R: Read>(place: &str, reader: R, key: Option<&str>) -> Result<Opened> {
+/// The names of the columns, and whether they are from a header.
+pub(crate) struct Header {
+    pub(crate) names: Vec<String>,
+    pub(crate) named: bool,
+}
+
+/// Reads no more than the first lines.
+pub(crate) fn header(path: &Path, gzipped: bool) -> Result<Header> {
+    let place = path.display().to_string();
+    reading(path, gzipped, |reader| Head::read(&mut Records::new(&place, reader)?).map(|head| head.header))
+}
+
+fn reading<T>(path: &Path, gzipped: bool, read: impl FnOnce(Box<dyn Read>) -> Result<T>) -> Result<T> {
+    let (file, _) = bytes::open(path)?;
+    read(if gzipped { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) })
+}
+
+fn read(place: &str, reader: Box<dyn Read>, choose: impl FnOnce(&[String]) -> Result<Chosen>) -> Result<Opened> {
     let mut records = Records::new(place, reader)?;
     let head = Head::read(&mut records)?;
-    let (chosen, alone) = match key {
-        None => ((0..head.columns.len()).collect(), false),
-        Some(key) => choose(place, key, &head.columns)?,
-    };
-    let mut sink = Sink { place, columns: &head.columns, spool: Spool::default(), is_integer: true, codes: None };
+    let Header { names, named } = &head.header;
+    let Chosen { places: chosen, alone, .. } = choose(names)?;
+    let mut sink = Sink { place, columns: names, spool: Spool::default(), is_integer: true, codes: None };
     let is_text = alone && head.rows.first().is_some_and(|(_, row)| row[chosen[0]].parse::<f64>().is_err());
     if is_text {
         sink.codes = Some(HashMap::new());
@@ -61,18 +81,18 @@ fn read<R: Read>(place: &str, reader: R, key: Option<&str>) -> Result<Opened> {
     }
     let mut record = StringRecord::new();
     while let Some(line) = records.next(&mut record)? {
-        records.check_width(line, record.len(), head.columns.len())?;
+        records.check_width(line, record.len(), names.len())?;
         sink.push(line, &record, &chosen)?;
         n_rows += 1;
     }
     let shape = if alone { vec![n_rows] } else { vec![n_rows, chosen.len()] };
-    let columns = chosen.iter().map(|&column| head.columns[column].clone()).collect();
-    sink.finish(shape, columns)
+    let columns = chosen.iter().map(|&column| names[column].clone()).collect();
+    Ok(Opened { named: *named, ..sink.finish(shape, columns)? })
 }
 
 /// The names of the columns, and the rows that had to be read to find them.
 struct Head {
-    columns: Vec<String>,
+    header: Header,
     rows: Vec<(u64, StringRecord)>,
 }
 
@@ -91,12 +111,13 @@ impl Head {
         for (line, row) in &rows {
             records.check_width(*line, row.len(), n_columns)?;
         }
-        let columns = if is_header(first, rows.get(1).map(|(_, row)| row)) {
+        let named = is_header(first, rows.get(1).map(|(_, row)| row));
+        let names = if named {
             rows.remove(0).1.iter().map(str::to_owned).collect()
         } else {
             (0..n_columns).map(|column| column.to_string()).collect()
         };
-        Ok(Self { columns, rows })
+        Ok(Self { header: Header { names, named }, rows })
     }
 }
 
@@ -107,14 +128,17 @@ fn is_header(first: &StringRecord, second: Option<&StringRecord>) -> bool {
     first.iter().all(|cell| !is_number(cell)) || second.is_some_and(above_number)
 }
 
-/// The columns that a key chooses, and whether it is a single one by name.
-fn choose(place: &str, key: &str, columns: &[String]) -> Result<(Vec<usize>, bool)> {
+/// The columns that a key chooses: all of them without one.
+pub(crate) fn choose(place: &str, key: Option<&str>, columns: &[String]) -> Result<Chosen> {
+    let Some(key) = key else {
+        return Ok(Chosen { places: (0..columns.len()).collect(), alone: false, explicit: false });
+    };
     let find = |name: &str| {
         let by_number = || name.parse().ok().filter(|&column| column < columns.len());
         columns.iter().position(|column| column == name).or_else(by_number)
     };
     if let Some(column) = find(key) {
-        return Ok((vec![column], true));
+        return Ok(Chosen { places: vec![column], alone: true, explicit: true });
     }
     let (list, exclude) = match key.strip_prefix('-') {
         Some(list) => (list, true),
@@ -137,7 +161,7 @@ fn choose(place: &str, key: &str, columns: &[String]) -> Result<(Vec<usize>, boo
         let (shape, reason) = (vec![columns.len()], "no column is left".to_owned());
         return Err(Error::Shape { place: format!("{place}:{key}"), shape, reason });
     }
-    Ok((chosen, false))
+    Ok(Chosen { places: chosen, alone: false, explicit: !exclude })
 }
 
 /// Collects the cells as numbers, or as codes of text.
@@ -192,6 +216,6 @@ impl Sink<'_> {
             codes.into_iter().for_each(|(name, code)| names[code] = name);
             names
         });
-        Ok(Opened { format: Format::Csv, stored, columns, class_names, is_integer })
+        Ok(Opened { format: Format::Csv, stored, columns, named: false, class_names, is_integer })
     }
 }

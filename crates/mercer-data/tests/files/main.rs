@@ -3,6 +3,7 @@
 mod broken;
 mod csv;
 mod idx;
+mod inputs;
 mod labels;
 mod npy;
 mod npz;

@@ -93,3 +93,60 @@ fn described_with_all_its_arrays() {
     let pickled = describe(&Source::new(fixture("pickled.npz"), None)).unwrap();
     assert!(pickled.to_string().contains("x: type not supported"));
 }
+
+/// What opening an array gives: its shape, type and numbers.
+fn content(path: &std::path::Path, key: Option<&str>) -> Option<(Vec<usize>, DType, Vec<f64>)> {
+    let dataset = open(path, key).ok()?;
+    let values = dataset.read::<f64>().ok()?.into_iter().collect();
+    Some((dataset.shape().to_vec(), dataset.dtype(), values))
+}
+
+/// Every byte of an archive, in data, headers and directory, with one bit flipped or all: an error, or the same numbers.
+#[test]
+fn a_damaged_byte_never_gives_other_numbers() {
+    let (folder, path) = file("damaged.npz", &[]);
+    for name in ["stored.npz", "deflated.npz", "single.npz"] {
+        let whole = std::fs::read(fixture(name)).unwrap();
+        std::fs::write(&path, &whole).unwrap();
+        let keys = if name == "single.npz" { vec![None] } else { vec![Some("x"), Some("y")] };
+        let truth: Vec<_> = keys.iter().map(|&key| content(&path, key).unwrap()).collect();
+        let mut refused = 0;
+        for (at, flip) in (0..whole.len()).flat_map(|at| [(at, 1_u8 << (at % 8)), (at, 0xff)]) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= flip;
+            std::fs::write(&path, &damaged).unwrap();
+            for (&key, truth) in keys.iter().zip(&truth) {
+                match content(&path, key) {
+                    None => refused += 1,
+                    Some(found) => assert_eq!(found, *truth, "{name}:{key:?}, byte {at} by {flip:#x}"),
+                }
+            }
+        }
+        // Data and header of the array are more than a third of the file.
+        assert!(refused > 2 * whole.len() / 3, "{name}: {refused} of {} refused", 2 * whole.len());
+    }
+    drop(folder);
+}
+
+#[test]
+fn the_checksum_of_stored_data_is_compared() {
+    let mut damaged = std::fs::read(fixture("stored.npz")).unwrap();
+    // 7.0, the eighth number of x, becomes 7.000004.
+    let at = damaged.windows(4).position(|bytes| bytes == 7.0_f32.to_le_bytes()).unwrap();
+    damaged[at] ^= 8;
+    let (_folder, path) = file("damaged.npz", &damaged);
+    fails(open(&path, Some("x")), &["damaged.npz:x", "checksum"]);
+    assert!(open(&path, Some("y")).is_ok());
+}
+
+/// A directory that leads to another array of the archive.
+#[test]
+fn swapped_names_are_refused() {
+    let whole = std::fs::read(fixture("stored.npz")).unwrap();
+    let places: Vec<usize> = (0..whole.len() - 5).filter(|&at| whole[at + 1..].starts_with(b".npy")).collect();
+    let [.., x, y] = places[..] else { panic!("two entries in the directory") };
+    let mut swapped = whole.clone();
+    swapped.swap(x, y);
+    let (_folder, path) = file("swapped.npz", &swapped);
+    fails(open(&path, Some("x")), &["another name"]);
+}

@@ -1,0 +1,209 @@
+//! Opening samples: what of the files that a user names is an input, and what is not.
+//!
+//! One rule for all: **a column that is used as label, id or group is no input.** It is left out of data that name no
+//! columns, or name only what to leave out, and a note says so. Data that ask for it by name are refused, since that is
+//! either a slip or a leak; whoever means it writes the labels to a file of their own. The rule holds whatever the path
+//! looks like, and for a copy of the table: a column of the same name with the same cells is the same column.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::columns::{Chosen, Columns};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result, listed};
+use crate::format::{self, Format, table};
+use crate::source::Source;
+
+/// What a column is used as, if not as an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// What is to be predicted.
+    Label,
+    /// The name of a sample.
+    Id,
+    /// What samples have in common.
+    Group,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Label => "label",
+            Self::Id => "id",
+            Self::Group => "group",
+        })
+    }
+}
+
+/// A source that is used as something else than an input.
+#[derive(Clone, Debug)]
+pub struct Used {
+    /// As what.
+    pub role: Role,
+    /// The file and the column or columns in it.
+    pub source: Source,
+}
+
+/// Open samples, with what is worth keeping and saying about them.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// A set per source, in their order, all of the same samples.
+    pub sets: Vec<Dataset>,
+    /// The columns of each set that comes from a table.
+    pub columns: Vec<Option<Columns>>,
+    /// What was done that the user may not expect.
+    pub notes: Vec<String>,
+}
+
+/// Opens samples from one source per input.
+///
+/// Columns that are `used` are left out. Tables are matched to the columns of `like`, which has an entry per input, or none
+/// if nothing is known: by name if both have headers. Then what is missing or left over is an error, but for the columns
+/// that `like` had used, which are left out.
+///
+/// ```
+/// use mercer_data::{Role, Source, Used, open_inputs};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("t.csv");
+/// std::fs::write(&path, "a,y,b\n1,0,2\n3,1,4\n")?;
+/// let labels = Used { role: Role::Label, source: Source::new(&path, Some("y")) };
+/// let inputs = open_inputs(&[Source::new(&path, None)], &[labels], &[])?;
+/// assert_eq!(inputs.sets[0].columns(), ["a", "b"]);
+/// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is no input"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<Inputs> {
+    let mut inputs = Inputs::default();
+    for (at, source) in data.iter().enumerate() {
+        let expected = like.get(at).and_then(Option::as_ref);
+        let (set, columns) = open_one(source, used, expected, &mut inputs.notes)?;
+        if let Some(first) = inputs.sets.first()
+            && first.n_samples() != set.n_samples()
+        {
+            return Err(Error::Samples {
+                first: first.place().to_owned(),
+                n_first: first.n_samples(),
+                other: set.place().to_owned(),
+                n_other: set.n_samples(),
+            });
+        }
+        inputs.sets.push(set);
+        inputs.columns.push(columns);
+    }
+    Ok(inputs)
+}
+
+fn open_one(
+    source: &Source,
+    used: &[Used],
+    expected: Option<&Columns>,
+    notes: &mut Vec<String>,
+) -> Result<(Dataset, Option<Columns>)> {
+    let (format, gzipped) = format::detect(source.path())?;
+    if format != Format::Csv {
+        return Ok((source.open()?, None));
+    }
+    let table::Header { names, named } = table::header(source.path(), gzipped)?;
+    let place = source.path().display().to_string();
+    let mut chosen = table::choose(&place, source.key(), &names)?;
+    let mut left_out = Vec::new();
+    for one in used {
+        for column in used_columns(source, &names, one)? {
+            if !chosen.places.contains(&column) {
+                continue;
+            }
+            let name = names[column].clone();
+            if chosen.explicit {
+                return Err(Error::UsedColumn { place: source.place(), column: name, role: one.role.to_string() });
+            }
+            notes.push(format!("{place}: the column `{name}` is used as {}, so it is no input", one.role));
+            chosen.places.retain(|&other| other != column);
+            left_out.push(name);
+        }
+    }
+    if let Some(expected) = expected {
+        // What was a label when the others were found is none of them now, whether or not anybody reads it.
+        let known = |column: &usize| {
+            named
+                && expected.named
+                && expected.used.contains(&names[*column])
+                && !expected.inputs.contains(&names[*column])
+        };
+        let dropped: Vec<usize> = chosen.places.iter().copied().filter(known).collect();
+        if !dropped.is_empty() && !chosen.explicit {
+            let dropped: Vec<String> = dropped.iter().map(|&column| names[column].clone()).collect();
+            notes.push(format!("{place}: {} was used otherwise before, so it is no input", listed(&dropped)));
+            chosen.places.retain(|column| !known(column));
+        }
+        let (matched, note) = Columns::matched(expected, &place, (&names, named), chosen)?;
+        notes.extend(note);
+        chosen = matched;
+    }
+    if chosen.places.is_empty() {
+        let reason = "no column is left for the inputs".to_owned();
+        return Err(Error::Shape { place: source.place(), shape: vec![names.len()], reason });
+    }
+    let set = Dataset::open_table(source, &chosen, gzipped)?;
+    let before = expected.map(|expected| expected.used.clone()).unwrap_or_default();
+    let mut all_used = before;
+    all_used.extend(left_out.into_iter().filter(|name| !expected.is_some_and(|expected| expected.used.contains(name))));
+    let inputs = chosen.places.iter().map(|&column| names[column].clone()).collect();
+    let single = chosen.alone;
+    Ok((set, Some(Columns { inputs, used: all_used, named, single })))
+}
+
+/// The places of the columns of this table that are used otherwise.
+fn used_columns(data: &Source, names: &[String], used: &Used) -> Result<Vec<usize>> {
+    let place = used.source.path().display().to_string();
+    if same_file(data.path(), used.source.path()) {
+        return Ok(table::choose(&place, used.source.key(), names)?.places);
+    }
+    // A copy of the table holds the same column. Whatever is wrong with that file is told by whoever reads it.
+    let Ok((Format::Csv, gzipped)) = format::detect(used.source.path()) else { return Ok(Vec::new()) };
+    let Ok(other) = table::header(used.source.path(), gzipped) else { return Ok(Vec::new()) };
+    let Ok(Chosen { places, .. }) = table::choose(&place, used.source.key(), &other.names) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for column in places.into_iter().filter(|_| other.named) {
+        let own = names.iter().position(|name| *name == other.names[column]);
+        if let Some(own) = own
+            && same_cells((data, own), (&used.source, column))
+        {
+            found.push(own);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether two paths lead to the same file: by another spelling, or by a link of either kind.
+fn same_file(left: &Path, right: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if let (Ok(left), Ok(right)) = (left.metadata(), right.metadata()) {
+            return (left.dev(), left.ino()) == (right.dev(), right.ino());
+        }
+    }
+    matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+}
+
+fn same_cells(left: (&Source, usize), right: (&Source, usize)) -> bool {
+    let open = |(source, column): (&Source, usize)| {
+        let (_, gzipped) = format::detect(source.path())?;
+        Dataset::open_table(source, &Chosen { places: vec![column], alone: true, explicit: true }, gzipped)
+    };
+    let cells = |set: &Dataset| {
+        let all = 0..set.n_samples();
+        set.stored_values::<f64>(&[all]).ok()
+    };
+    let (Ok(left), Ok(right)) = (open(left), open(right)) else { return false };
+    match (left.class_names(), right.class_names()) {
+        // Codes are numbered as they come, so equal texts have equal codes.
+        (Some(own), Some(other)) => own == other && cells(&left) == cells(&right),
+        (None, None) => cells(&left) == cells(&right),
+        _ => false,
+    }
+}
