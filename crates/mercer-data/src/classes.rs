@@ -31,10 +31,15 @@ impl ClassOrder {
     /// The order of a network or machine with `stored` names and so many outputs, where the user has `given` names.
     ///
     /// # Errors
-    /// If the user's names are not the stored ones, or are not as many as there are outputs. Without any names and outputs
-    /// there is no order, and labels are numbered by themselves.
+    /// If the user's names are not the stored ones, or are not as many as there are outputs. Stored names that are no more than
+    /// the numbers of the classes say how many there are. Without any names and outputs there is no order, and labels are
+    /// numbered by themselves.
     pub fn of(given: Option<&[String]>, stored: Option<&[String]>, outputs: Option<usize>) -> Result<Option<Self>> {
         let refused = |place: &str, reason: String| Err(Error::ClassNames { place: place.to_owned(), reason });
+        let (stored, outputs) = match stored {
+            Some(stored) if given.is_some() && Naming::of(stored) == Naming::Own => (None, Some(stored.len())),
+            _ => (stored, outputs),
+        };
         if let (Some(given), Some(stored)) = (given, stored)
             && given != stored
         {

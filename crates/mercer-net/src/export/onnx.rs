@@ -31,6 +31,10 @@ const OPSET: i64 = 17;
 /// # Ok::<(), mercer_net::NetError>(())
 /// ```
 pub fn onnx<T: Element>(graph: &Graph, weights: &Weights<T>) -> Result<Vec<u8>> {
+    with_metadata(graph, weights, &[])
+}
+
+fn with_metadata<T: Element>(graph: &Graph, weights: &Weights<T>, metadata: &[(&str, String)]) -> Result<Vec<u8>> {
     let mut writer = Writer::new(graph);
     writer.initialisers(weights);
     for node in graph.nodes() {
@@ -49,14 +53,15 @@ pub fn onnx<T: Element>(graph: &Graph, weights: &Weights<T>) -> Result<Vec<u8>> 
         }
         outputs.push(writer.info(&name, *id)?);
     }
-    Ok(proto::model(IR_VERSION, OPSET, &writer.nodes, &writer.tensors, [&inputs, &outputs]))
+    Ok(proto::model(IR_VERSION, OPSET, &writer.nodes, &writer.tensors, [&inputs, &outputs], metadata))
 }
 
 impl Network {
-    /// The network as the bytes of an ONNX file; see [`export::onnx`](crate::export::onnx).
+    /// The network as the bytes of an ONNX file; see [`export::onnx`](crate::export::onnx). What it was trained on is in
+    /// its metadata.
     pub fn to_onnx_bytes(&self) -> Result<Vec<u8>> {
         let graph = self.declared_graph()?;
-        onnx(&graph, &self.weights::<f32>(&graph))
+        with_metadata(&graph, &self.weights::<f32>(&graph), &self.trained_on().entries()?)
     }
 
     /// Writes the network as an ONNX file, atomically; one that is there is replaced.

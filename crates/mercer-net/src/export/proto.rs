@@ -114,19 +114,22 @@ pub(super) fn node(op: &str, name: &str, inputs: &[String], output: &str, attrib
     node
 }
 
-/// A `ModelProto` of this IR version and opset around a graph.
+/// A `ModelProto` of this IR version and opset around a graph, with notes about it.
 pub(super) fn model(
     ir_version: i64,
     opset: i64,
     nodes: &[Message],
     tensors: &[Message],
     ends: [&[Message]; 2],
+    metadata: &[(&str, String)],
 ) -> Vec<u8> {
     let graph = Message::default().messages(1, nodes).text(2, "mercer").messages(5, tensors);
     let graph = graph.messages(11, ends[0]).messages(12, ends[1]);
     let imported = Message::default().text(1, "").int(2, opset);
     let model = Message::default().int(1, ir_version).text(2, "mercer").text(3, env!("CARGO_PKG_VERSION"));
-    model.message(7, &graph).message(8, &imported).finish()
+    let entry = |(key, value): &(&str, String)| Message::default().text(1, key).text(2, value);
+    let entries: Vec<Message> = metadata.iter().map(entry).collect();
+    model.message(7, &graph).message(8, &imported).messages(14, &entries).finish()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A network that comes from an ONNX file.
 
-use super::{Batching, Input, Parameter, Values};
+use super::{Batching, Input, Parameter, TrainedOn, Values};
 use crate::error::{NetError, Result};
 use crate::graph::{Graph, count};
 use crate::names;
@@ -79,6 +79,11 @@ impl File {
 
     pub(super) fn origin(&self) -> (String, i64) {
         (self.model.producer.clone(), self.model.opset)
+    }
+
+    /// What its metadata say of training.
+    pub(super) fn trained_on(&self) -> Result<TrainedOn> {
+        TrainedOn::read(&self.model.metadata, self.inputs.len())
     }
 
     pub(super) fn select(&mut self, include: &[String], exclude: &[String]) -> Result<()> {

@@ -1,16 +1,19 @@
 //! A network: where it comes from, its parameters, and its graph for samples of a given shape.
 
 mod file;
+mod hint;
 mod input;
 mod logits;
 mod parameter;
 mod predict;
+mod trained;
 
 pub use crate::onnx::Kind;
 pub use input::{Batching, Input};
 pub use logits::{Ending, Logits, Squash, default_logits};
 pub use parameter::{Parameter, Values};
 pub use predict::{Prediction, Shards, check_inputs, find, largest};
+pub use trained::TrainedOn;
 
 use crate::element::Element;
 use crate::error::{NetError, Result};
@@ -27,6 +30,7 @@ pub struct Network {
     source: Source,
     parameters: Vec<Parameter>,
     inputs: Vec<Input>,
+    trained_on: TrainedOn,
     /// The graphs for the sample shapes seen so far.
     graphs: Mutex<HashMap<Vec<Vec<usize>>, Arc<Graph>>>,
 }
@@ -54,8 +58,8 @@ impl Network {
     }
 
     fn from_file(file: File) -> Result<Self> {
-        let (parameters, inputs) = (file.parameters(), file.inputs.clone());
-        Ok(Self { source: Source::File(Box::new(file)), parameters, inputs, graphs: Mutex::default() })
+        let (parameters, inputs, trained_on) = (file.parameters(), file.inputs.clone(), file.trained_on()?);
+        Ok(Self { source: Source::File(Box::new(file)), parameters, inputs, trained_on, graphs: Mutex::default() })
     }
 
     /// A network built in code, with its parameters in the graph's order.
@@ -73,7 +77,8 @@ impl Network {
             })
             .collect::<Result<_>>()?;
         let inputs = graph.inputs.iter().map(|&id| Input::of_value(graph.value(id))).collect();
-        Ok(Self { source: Source::Built(Arc::new(graph)), parameters, inputs, graphs: Mutex::default() })
+        let (source, trained_on) = (Source::Built(Arc::new(graph)), TrainedOn::default());
+        Ok(Self { source, parameters, inputs, trained_on, graphs: Mutex::default() })
     }
 
     /// The inputs, in order.

@@ -16,6 +16,8 @@ pub(crate) struct Model {
     pub(crate) opset: i64,
     pub(crate) graph: GraphDef,
     pub(crate) functions: Vec<FunctionDef>,
+    /// `metadata_props`: what writers note about the model, as keys and values.
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 /// A graph of the model, or of an attribute of a node.
@@ -100,6 +102,7 @@ impl Model {
                         model.opset = version;
                     }
                 }
+                14 => model.metadata.push(entry(payload.bytes()?)?),
                 25 => model.functions.push(FunctionDef::decode(payload.bytes()?, folder)?),
                 _ => {}
             }
@@ -122,6 +125,20 @@ fn opset(message: &[u8]) -> Result<(String, i64)> {
         }
     }
     Ok((domain, version))
+}
+
+/// A key and its value.
+fn entry(message: &[u8]) -> Result<(String, String)> {
+    let (mut key, mut value) = (String::new(), String::new());
+    let mut fields = Fields::new(message);
+    while let Some((number, payload)) = fields.next()? {
+        match number {
+            1 => key = payload.text()?,
+            2 => value = payload.text()?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
 }
 
 impl GraphDef {

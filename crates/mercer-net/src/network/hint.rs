@@ -1,0 +1,81 @@
+//! A hint for images that go into a network as they lie in their file.
+//!
+//! Nearly every network for images is trained on pixels from 0 to 1 or standardised ones, and nearly every file of images has
+//! bytes from 0 to 255. A network that is fed bytes gives numbers all the same, which is why this is said. What is not known
+//! is left alone: the hint is given only where the first layer takes the bytes as they are.
+
+use super::Network;
+use crate::graph::{Graph, ValueId};
+use mercer_data::{DType, Dataset, Preprocess, Result, Step};
+
+/// So many samples are looked at for a pixel above 1.
+const LOOKED_AT: usize = 64;
+
+/// Operators that hand numbers on as they are.
+const MOVES: [&str; 7] = ["Reshape", "Transpose", "Slice", "Concat", "Pad", "Expand", "Gather"];
+
+/// Layers whose results are as large as their inputs make them.
+const LAYERS: [&str; 3] = ["Conv", "MatMul", "Pool"];
+
+impl Network {
+    /// A hint where bytes of images go into the network unscaled, although it does not scale them itself and nothing
+    /// says that it was trained like that.
+    ///
+    /// Samples of two axes or more count as images.
+    pub fn scale_hint(&self, inputs: &[Dataset]) -> Result<Option<String>> {
+        let shapes: Vec<Vec<usize>> = inputs.iter().map(|input| input.sample_shape().to_vec()).collect();
+        // Whatever is wrong with the shapes is told where they are needed.
+        let Ok(graph) = self.graph(&shapes) else { return Ok(None) };
+        for (at, (input, declared)) in inputs.iter().zip(self.inputs()).enumerate() {
+            let is_image = input.dtype() == DType::U8 && input.stored_shape().len() > 2;
+            if !is_image || declared.is_integer() || scales(input.preprocess()) || !is_raw(&graph, graph.inputs()[at]) {
+                continue;
+            }
+            let trained = self.trained_on().preprocess.as_ref().and_then(|steps| steps.get(at));
+            if trained.is_some_and(|steps| !scales(steps)) || !has_large(input)? {
+                continue;
+            }
+            let place = input.place();
+            return Ok(Some(match trained {
+                Some(_) => format!(
+                    "{place} holds bytes from 0 to 255, which go into the network as they are; it was trained on scaled ones (give the --scale, --mean and --std of its training)"
+                ),
+                None => format!(
+                    "{place} holds bytes from 0 to 255, which go into the network as they are; most networks are trained on pixels from 0 to 1 (--scale 1/255) or standardised ones (--mean, --std)"
+                ),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+fn scales(steps: &Preprocess) -> bool {
+    steps.steps.iter().any(|step| matches!(step, Step::Scale(_) | Step::Normalise { .. }))
+}
+
+/// Whether the input reaches a layer before anything is done to its numbers.
+fn is_raw(graph: &Graph, input: ValueId) -> bool {
+    let mut moved = vec![false; graph.values().len()];
+    moved[input.index()] = true;
+    let mut reached = false;
+    for node in graph.nodes().iter().filter(|node| !node.inputs.is_empty()) {
+        if !node.inputs.iter().any(|id| moved[id.index()]) {
+            continue;
+        }
+        let name = node.op.name();
+        if MOVES.contains(&name) {
+            moved[node.output.index()] = true;
+        } else if LAYERS.contains(&name) {
+            reached = true;
+        } else {
+            return false;
+        }
+    }
+    reached
+}
+
+/// Whether one of the first samples has a number above 1; a mask of zeros and ones needs no scale.
+fn has_large(input: &Dataset) -> Result<bool> {
+    let rows = input.n_samples().min(LOOKED_AT);
+    Ok(input.rows::<f32>(0..rows)?.iter().any(|&pixel| pixel > 1.0))
+}
