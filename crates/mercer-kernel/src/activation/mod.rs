@@ -26,6 +26,8 @@ pub struct Activations<T> {
     graph: Arc<Graph>,
     weights: Weights<T>,
     values: Vec<ValueId>,
+    /// The fingerprint of the network's own numbers, where they are rounded here.
+    fingerprint: Option<String>,
     shards: Shards<Workspace<T>>,
 }
 
@@ -47,8 +49,8 @@ impl<T: Real> Activations<T> {
             return Err(KernelError::Setting(format!("{name:?} does not depend on the input: it has no kernel")));
         }
         let weights = network.weights(&graph);
-        let shards = Shards::of(&graph);
-        Ok(Self { graph, weights, values, shards })
+        let (shards, fingerprint) = (Shards::of(&graph), network.wide_fingerprint::<T>(&graph));
+        Ok(Self { graph, weights, values, fingerprint, shards })
     }
 
     fn width(&self) -> usize {
@@ -113,8 +115,7 @@ impl<T: Real> FeatureMap<T> for Activations<T> {
     fn identity(&self) -> serde_json::Value {
         let indices: Vec<usize> = self.values.iter().map(|id| id.index()).collect();
         let names: Vec<&str> = self.values.iter().map(|&id| self.graph.value(id).name.as_str()).collect();
-        serde_json::json!({
-            "kernel": "embedding", "network": self.weights.fingerprint(&self.graph), "values": indices, "nodes": names,
-        })
+        let network = self.fingerprint.clone().unwrap_or_else(|| self.weights.fingerprint(&self.graph));
+        serde_json::json!({"kernel": "embedding", "network": network, "values": indices, "nodes": names})
     }
 }
