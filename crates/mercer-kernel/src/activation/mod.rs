@@ -2,9 +2,10 @@
 
 mod conjugate;
 mod last;
+mod tail;
 
 pub use conjugate::Conjugate;
-pub use last::LastLayer;
+pub use last::{Bias, LastLayer, Positions};
 
 use crate::error::{KernelError, Result};
 use crate::feature::{Effort, FeatureMap};
@@ -61,8 +62,16 @@ impl<T: Real> Activations<T> {
         Workspace::new(Arc::clone(&self.graph), &Keep::Only(self.values.clone()))
     }
 
-    /// Writes the features at the beginning of rows that are `stride` long.
-    fn write(&self, inputs: &[&[T]], samples: usize, stride: usize, out: &mut [T]) -> Result<()> {
+    /// Hands the values of every sample and its row of `out`, which is `stride` long, to `put`, with the place where each would
+    /// begin if they were put one after the other.
+    fn write(
+        &self,
+        inputs: &[&[T]],
+        samples: usize,
+        stride: usize,
+        out: &mut [T],
+        put: impl Fn(&[T], usize, &mut [T]) + Sync,
+    ) -> Result<()> {
         let places = out.chunks_mut((self.shards.grain() * stride).max(1));
         let sweep = (&*self.graph, inputs, samples);
         self.shards.sweep(
@@ -78,7 +87,7 @@ impl<T: Real> Activations<T> {
                         return Err(self.not_finite(id, value, size));
                     }
                     for (row, value) in out.chunks_exact_mut(stride.max(1)).zip(value.chunks_exact(size.max(1))) {
-                        row[offset..offset + size].copy_from_slice(value);
+                        put(value, offset, row);
                     }
                     offset += size;
                 }
@@ -104,7 +113,8 @@ impl<T: Real> FeatureMap<T> for Activations<T> {
     }
 
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
-        self.write(inputs, samples, self.width(), out)
+        let copy = |value: &[T], offset: usize, row: &mut [T]| row[offset..offset + value.len()].copy_from_slice(value);
+        self.write(inputs, samples, self.width(), out, copy)
     }
 
     fn effort(&self) -> Effort {
