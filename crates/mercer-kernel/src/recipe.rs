@@ -38,7 +38,7 @@ pub enum Recipe {
     Conjugate {
         /// Before this output; the first if there is none.
         output: Option<String>,
-        /// With a feature that is one.
+        /// With the feature of the last layer's bias, if it has one.
         bias: bool,
     },
     /// The features at these nodes.

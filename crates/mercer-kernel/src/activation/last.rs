@@ -1,33 +1,62 @@
 //! The last layer of a network: the last product with a parameter on the way to an output, and what follows it.
+//!
+//! `f = s · Σ_p W z_p + Σ_b s_b · b`, with one position `p` where the product is of a single vector, and all of them where a
+//! pool or a mean follows, which commutes with it. Constants between product and output are in `s`, those between a
+//! parameter and its use as weight or bias too, so that `s z` and `s_b` are the derivatives by the parameters themselves.
 
+use super::tail::Tail;
 use mercer_net::NetError;
 use mercer_net::graph::{Graph, Node, Origin, ValueId};
-use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Softmax, Transpose, Unary};
+use mercer_net::op::{
+    Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reduce, Reduction, Softmax, Transpose, Unary,
+};
 
-/// The last product with a parameter: `f = scale · W z + Σ_b scale_b · b`, if nothing but biases and constant factors
-/// follows it.
+/// The last product with a parameter, `f = scale · Σ_p W z_p + Σ_b scale_b · b`, if nothing but biases, constant factors and
+/// sums over positions follow it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastLayer {
-    /// The features `z` that enter the product, one vector per sample.
+    /// The features `z` that enter the product, one vector per sample and position.
     pub features: ValueId,
+    /// How the positions lie in the features; `None` if there is one.
+    pub positions: Option<Positions>,
     /// The parameter that is the product's weight; `None` if it is computed from parameters.
     pub weight: Option<usize>,
-    /// What the product is multiplied with on the way to the output.
+    /// What the product is multiplied with on the way to the output: the root of the mean square over the outputs, where
+    /// they have different factors.
     pub scale: f64,
-    /// The parameters that are added to the product, and what each is multiplied with.
-    pub biases: Vec<(usize, f64)>,
-    /// The first node after the product that is not linear, or adds something that is neither a parameter nor a constant.
+    /// What is added to the product.
+    pub biases: Vec<Bias>,
+    /// A node after the product that is not linear, or does not treat all outputs alike. Scales and biases are then those of
+    /// the value before the last function that is not linear: of the logits of a softmax.
     pub obstacle: Option<String>,
+}
+
+/// Where the positions of the features are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Positions {
+    /// How many there are.
+    pub count: usize,
+    /// Whether a feature's positions follow each other, as in an image, or a position's features, as in a sequence.
+    pub innermost: bool,
+}
+
+/// A bias of the last layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bias {
+    /// The parameter; `None` if it is computed from parameters.
+    pub parameter: Option<usize>,
+    /// The derivative of an output by its element, over the outputs as [`LastLayer::scale`].
+    pub scale: f64,
 }
 
 impl LastLayer {
     /// Walks back from an output (or any other value) to the last product with a parameter.
     ///
-    /// Biases, constant factors, softmax and functions of single numbers may follow the product. An error names the node
-    /// where the last layer is not a product of one feature vector per sample.
+    /// Biases, constant factors, sums and means over positions, softmax and functions of single numbers may follow the product.
+    /// An error names the node where the last layer is not a product of feature vectors.
     pub fn of(graph: &Graph, output: ValueId) -> Result<Self, NetError> {
         let parametrised = parametrised(graph);
-        let (mut at, mut scale, mut biases, mut obstacle) = (output, 1.0, Vec::new(), None);
+        let (mut at, mut tail) = (output, Tail::default());
         loop {
             let Origin::Node(index) = graph.value(at).origin else {
                 let name = &graph.value(at).name;
@@ -42,67 +71,135 @@ impl LastLayer {
                 return Err(refused(node, "joins several values"));
             };
             let other = node.inputs.iter().copied().find(|&id| id != x);
-            let any = node.op.as_any();
-            if any.is::<MatMul>() {
-                let inner = graph.value(node.inputs[0]).meta.shape.last().copied().unwrap_or(1);
-                return match other.filter(|id| parametrised[id.index()]) {
-                    None => Err(refused(node, "is a product without a parameter")),
-                    Some(_) if graph.value(x).meta.numel() != inner => {
-                        Err(refused(node, "multiplies several positions of a sample"))
-                    }
-                    Some(weight) => Ok(Self { features: x, weight: parameter(graph, weight), scale, biases, obstacle }),
+            if node.op.as_any().is::<MatMul>() || node.op.as_any().is::<Conv>() {
+                let Some(weight) = other.filter(|id| parametrised[id.index()]) else {
+                    return Err(refused(node, "is a product without a parameter"));
                 };
-            }
-            if any.is::<Conv>() {
-                return Err(refused(node, "is a convolution"));
-            }
-            let mut linear = node.op.is_view() || any.is::<Transpose>();
-            if let Some(Unary(Function::Affine { scale: factor, .. })) = any.downcast_ref() {
-                scale *= factor;
-                linear = true;
-            }
-            match (any.downcast_ref::<Binary>().map(|binary| binary.0), other) {
-                (Some(Combine::Add | Combine::Sub), Some(id)) => {
-                    let bias = parameter(graph, id);
-                    biases.extend(bias.map(|bias| (bias, scale)));
-                    linear = bias.is_some() || !parametrised[id.index()];
+                if let Some(&bias) = node.inputs.get(2).filter(|id| parametrised[id.index()]) {
+                    tail.add(linear(graph, bias), 1.0);
                 }
-                (Some(operation @ (Combine::Mul | Combine::Div)), Some(id))
-                    if number(graph, id).is_some() && (operation == Combine::Mul || node.inputs[0] == x) =>
-                {
-                    let factor = number(graph, id).unwrap_or(1.0);
-                    scale = if operation == Combine::Div { scale / factor } else { scale * factor };
-                    linear = true;
-                }
-                _ if any.is::<Softmax>() || any.is::<Unary>() || linear => {}
-                _ => {
-                    return Err(refused(
-                        node,
-                        "is no product, bias, constant factor, softmax or function of single numbers",
-                    ));
-                }
+                let positions = tail.positions(graph, node, x).map_err(|what| refused(node, what))?;
+                let (weight, factor) = linear(graph, weight).map_or((None, 1.0), |(at, factor)| (Some(at), factor));
+                let scale = factor * tail.scale();
+                return Ok(Self {
+                    features: x,
+                    positions,
+                    weight,
+                    scale,
+                    biases: tail.biases,
+                    obstacle: tail.obstacle,
+                });
             }
-            if !linear && obstacle.is_none() {
-                obstacle = Some(node.label());
-            }
+            step(graph, node, (x, other), &parametrised, &mut tail).map_err(|what| refused(node, what))?;
             at = x;
         }
     }
+
+    /// The length of a position's feature vector.
+    pub fn width(&self, graph: &Graph) -> usize {
+        graph.value(self.features).meta.numel() / self.positions.map_or(1, |positions| positions.count.max(1))
+    }
 }
 
-/// The parameter that a value is, or is under another shape.
-fn parameter(graph: &Graph, mut id: ValueId) -> Option<usize> {
-    loop {
-        match graph.value(id).origin {
-            Origin::Parameter(index) => return Some(index),
-            Origin::Node(index) => {
-                let node = &graph.nodes()[index];
-                if !node.op.is_view() && !node.op.as_any().is::<Transpose>() {
-                    return None;
-                }
-                id = node.inputs[0];
+/// One node back: what it does to everything that comes before it.
+fn step(
+    graph: &Graph,
+    node: &Node,
+    (x, other): (ValueId, Option<ValueId>),
+    parametrised: &[bool],
+    tail: &mut Tail,
+) -> Result<(), &'static str> {
+    let any = node.op.as_any();
+    let (from, to) = (&graph.value(x).meta, &graph.value(node.output).meta);
+    if let Some(Transpose { perm }) = any.downcast_ref() {
+        return tail.transpose(perm, &from.shape);
+    }
+    if node.op.is_view() {
+        return tail.reshape(&to.shape, &from.shape);
+    }
+    if let Some(Reduce { kind: kind @ (Reduction::Sum | Reduction::Mean), axes, keep }) = any.downcast_ref() {
+        return tail.sum(axes, *keep, *kind == Reduction::Mean, &from.shape);
+    }
+    if let Some(pool) = any.downcast_ref::<Pool>() {
+        let whole = pool.kernel[..] == from.shape[2..] && padding(&pool.window) == 0;
+        if whole && matches!(pool.kind, Pooling::Average { .. }) {
+            let space: Vec<usize> = (2..from.rank()).collect();
+            return tail.sum(&space, true, true, &from.shape);
+        }
+    }
+    if let Some(factor) = any.downcast_ref().and_then(derivative) {
+        tail.scaled(factor);
+        return Ok(());
+    }
+    if any.is::<Softmax>() || any.is::<Unary>() {
+        return tail.function(node);
+    }
+    let (Some(&Binary(operation)), Some(other)) = (any.downcast_ref(), other) else {
+        return Err("is no product, bias, constant factor, mean over positions, softmax or function of single numbers");
+    };
+    if from.numel() != to.numel() {
+        return Err("repeats its operand");
+    }
+    let first = node.inputs[0] == x;
+    match operation {
+        Combine::Add | Combine::Sub => {
+            let sign = if operation == Combine::Sub && first { -1.0 } else { 1.0 };
+            if parametrised[other.index()] {
+                tail.add_along(linear(graph, other), sign, &graph.value(other).meta.shape, from.rank())?;
             }
+            if operation == Combine::Sub && !first {
+                tail.scaled(-1.0);
+            }
+            Ok(())
+        }
+        Combine::Mul | Combine::Div if operation == Combine::Mul || first => {
+            let constants = graph.constant(other).ok_or("multiplies with something that is not constant")?;
+            let factor = |&constant: &f64| if operation == Combine::Div { 1.0 / constant } else { constant };
+            tail.multiplied(node, constants.iter().map(factor).collect(), to.numel())
+        }
+        _ => Err("is no product, bias or constant factor"),
+    }
+}
+
+/// The padding of a window on all sides together.
+pub(super) fn padding(window: &mercer_net::op::Window) -> usize {
+    window.before.iter().chain(&window.after).sum()
+}
+
+/// The factor of a function of single numbers that is linear.
+fn derivative(unary: &Unary) -> Option<f64> {
+    match unary.0 {
+        Function::Affine { scale, .. } => Some(scale),
+        Function::Neg => Some(-1.0),
+        _ => None,
+    }
+}
+
+/// The parameter that a value is a constant multiple of, maybe under another shape, and the factor.
+fn linear(graph: &Graph, mut id: ValueId) -> Option<(usize, f64)> {
+    let mut factor = 1.0;
+    loop {
+        let index = match graph.value(id).origin {
+            Origin::Parameter(parameter) => return Some((parameter, factor)),
+            Origin::Node(index) => index,
             _ => return None,
+        };
+        let node = &graph.nodes()[index];
+        let any = node.op.as_any();
+        id = node.inputs[0];
+        if let Some(own) = any.downcast_ref().and_then(derivative) {
+            factor *= own;
+        } else if let Some(&Binary(operation @ (Combine::Mul | Combine::Div))) = any.downcast_ref() {
+            let number =
+                |id: ValueId| graph.constant(id).filter(|numbers| numbers.len() == 1).map(|numbers| numbers[0]);
+            match (number(node.inputs[0]), number(node.inputs[1]), operation) {
+                (_, Some(own), Combine::Mul) => factor *= own,
+                (_, Some(own), _) => factor /= own,
+                (Some(own), _, Combine::Mul) => (factor, id) = (factor * own, node.inputs[1]),
+                _ => return None,
+            }
+        } else if !node.op.is_view() && !any.is::<Transpose>() {
+            return None;
         }
     }
 }
@@ -115,11 +212,6 @@ fn parametrised(graph: &Graph) -> Vec<bool> {
         found[node.output.index()] = node.inputs.iter().any(|id| found[id.index()]);
     }
     found
-}
-
-/// The number that a value is, if it is a single constant.
-fn number(graph: &Graph, id: ValueId) -> Option<f64> {
-    graph.constant(id).filter(|numbers| numbers.len() == 1).map(|numbers| numbers[0])
 }
 
 fn refused(node: &Node, what: &str) -> NetError {

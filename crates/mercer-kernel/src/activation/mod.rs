@@ -2,9 +2,10 @@
 
 mod conjugate;
 mod last;
+mod tail;
 
 pub use conjugate::Conjugate;
-pub use last::LastLayer;
+pub use last::{Bias, LastLayer, Positions};
 
 use crate::error::{KernelError, Result};
 use crate::feature::{Effort, FeatureMap};
@@ -26,6 +27,8 @@ pub struct Activations<T> {
     graph: Arc<Graph>,
     weights: Weights<T>,
     values: Vec<ValueId>,
+    /// The fingerprint of the network's own numbers, where they are rounded here.
+    fingerprint: Option<String>,
     shards: Shards<Workspace<T>>,
 }
 
@@ -47,8 +50,8 @@ impl<T: Real> Activations<T> {
             return Err(KernelError::Setting(format!("{name:?} does not depend on the input: it has no kernel")));
         }
         let weights = network.weights(&graph);
-        let shards = Shards::of(&graph);
-        Ok(Self { graph, weights, values, shards })
+        let (shards, fingerprint) = (Shards::of(&graph), network.wide_fingerprint::<T>(&graph));
+        Ok(Self { graph, weights, values, fingerprint, shards })
     }
 
     fn width(&self) -> usize {
@@ -59,8 +62,16 @@ impl<T: Real> Activations<T> {
         Workspace::new(Arc::clone(&self.graph), &Keep::Only(self.values.clone()))
     }
 
-    /// Writes the features at the beginning of rows that are `stride` long.
-    fn write(&self, inputs: &[&[T]], samples: usize, stride: usize, out: &mut [T]) -> Result<()> {
+    /// Hands the values of every sample and its row of `out`, which is `stride` long, to `put`, with the place where each would
+    /// begin if they were put one after the other.
+    fn write(
+        &self,
+        inputs: &[&[T]],
+        samples: usize,
+        stride: usize,
+        out: &mut [T],
+        put: impl Fn(&[T], usize, &mut [T]) + Sync,
+    ) -> Result<()> {
         let places = out.chunks_mut((self.shards.grain() * stride).max(1));
         let sweep = (&*self.graph, inputs, samples);
         self.shards.sweep(
@@ -76,7 +87,7 @@ impl<T: Real> Activations<T> {
                         return Err(self.not_finite(id, value, size));
                     }
                     for (row, value) in out.chunks_exact_mut(stride.max(1)).zip(value.chunks_exact(size.max(1))) {
-                        row[offset..offset + size].copy_from_slice(value);
+                        put(value, offset, row);
                     }
                     offset += size;
                 }
@@ -102,7 +113,8 @@ impl<T: Real> FeatureMap<T> for Activations<T> {
     }
 
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
-        self.write(inputs, samples, self.width(), out)
+        let copy = |value: &[T], offset: usize, row: &mut [T]| row[offset..offset + value.len()].copy_from_slice(value);
+        self.write(inputs, samples, self.width(), out, copy)
     }
 
     fn effort(&self) -> Effort {
@@ -113,8 +125,7 @@ impl<T: Real> FeatureMap<T> for Activations<T> {
     fn identity(&self) -> serde_json::Value {
         let indices: Vec<usize> = self.values.iter().map(|id| id.index()).collect();
         let names: Vec<&str> = self.values.iter().map(|&id| self.graph.value(id).name.as_str()).collect();
-        serde_json::json!({
-            "kernel": "embedding", "network": self.weights.fingerprint(&self.graph), "values": indices, "nodes": names,
-        })
+        let network = self.fingerprint.clone().unwrap_or_else(|| self.weights.fingerprint(&self.graph));
+        serde_json::json!({"kernel": "embedding", "network": network, "values": indices, "nodes": names})
     }
 }

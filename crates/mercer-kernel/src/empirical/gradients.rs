@@ -25,6 +25,8 @@ pub struct Gradients<T> {
     chosen: Vec<bool>,
     selection: Selection,
     grain: usize,
+    /// The fingerprint of the network's own numbers, where they are rounded here.
+    fingerprint: Option<String>,
     /// The memory of passes that are not running now.
     idle: Mutex<Vec<Passes<T>>>,
 }
@@ -42,8 +44,8 @@ impl<T: Real> Gradients<T> {
     /// The gradients that a kernel of this kind needs, for samples of these shapes (one per input).
     pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
         let graph = network.graph(samples)?;
-        let weights = network.weights(&graph);
-        Self::at(graph, weights, kind, selection)
+        let (weights, fingerprint) = (network.weights(&graph), network.wide_fingerprint::<T>(&graph));
+        Ok(Self { fingerprint, ..Self::at(graph, weights, kind, selection)? })
     }
 
     /// The same for a graph with weights of its own.
@@ -56,7 +58,8 @@ impl<T: Real> Gradients<T> {
         // Seeds multiply the rows of every product, so fewer samples fill a shard.
         let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
         let selection = selection.clone();
-        Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, idle: Mutex::default() })
+        let (fingerprint, idle) = (None, Mutex::default());
+        Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, fingerprint, idle })
     }
 
     /// Makes the gradients of these parameters and no others.
@@ -153,7 +156,7 @@ impl<T: Real> Gradients<T> {
         let chosen: Vec<&str> = names.zip(&self.chosen).filter(|(_, chosen)| **chosen).map(|(name, _)| name).collect();
         let all = self.selection.parameters.is_empty();
         serde_json::json!({
-            "network": self.weights.fingerprint(&self.graph),
+            "network": self.fingerprint.clone().unwrap_or_else(|| self.weights.fingerprint(&self.graph)),
             "output": self.graph.value(self.output).name,
             "components": self.selection.components,
             "combine": self.selection.combine,

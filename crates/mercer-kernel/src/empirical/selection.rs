@@ -62,66 +62,35 @@ impl Selection {
 
     /// The cotangents that a kind asks for, `[seeds, size of the value]`.
     pub(crate) fn seeds<T: Element>(&self, kind: Kind, size: usize) -> Result<Vec<T>> {
-        let rows = self.outputs(size)?;
+        let outputs = Outputs::of(self, size)?;
+        let count = outputs.len();
         let chosen = match kind {
-            Kind::Full | Kind::Trace => rows,
+            Kind::Full | Kind::Trace if count.saturating_mul(size) > LARGEST_SEEDS => {
+                return Err(setting(&format!(
+                    "the output has {count} components; choose some, combine them, or take the pseudo kernel"
+                )));
+            }
+            Kind::Full | Kind::Trace => {
+                let mut seeds = vec![0.0; count * size];
+                seeds.chunks_exact_mut(size).enumerate().for_each(|(at, row)| outputs.add(at, row));
+                seeds
+            }
             Kind::Pseudo => {
-                let scale = 1.0 / (rows.len() as f64).sqrt();
-                vec![(0..size).map(|at| scale * rows.iter().map(|row| row[at]).sum::<f64>()).collect()]
+                let (mut sum, scale) = (vec![0.0; size], 1.0 / (count as f64).sqrt());
+                (0..count).for_each(|at| outputs.add(at, &mut sum));
+                sum.iter_mut().for_each(|x| *x *= scale);
+                sum
+            }
+            Kind::Logit(index) if index < count => {
+                let mut row = vec![0.0; size];
+                outputs.add(index, &mut row);
+                row
             }
             Kind::Logit(index) => {
-                let count = rows.len();
-                let row = rows.into_iter().nth(index);
-                vec![
-                    row.ok_or_else(|| setting(&format!("there is no output {index}: outputs are 0 to {}", count - 1)))?,
-                ]
+                return Err(setting(&format!("there is no output {index}: outputs are 0 to {}", count - 1)));
             }
         };
-        Ok(chosen.into_iter().flatten().map(T::of).collect())
-    }
-
-    /// The outputs as rows of weights of the value's elements.
-    fn outputs(&self, size: usize) -> Result<Vec<Vec<f64>>> {
-        if size == 0 {
-            return Err(setting("the output is empty"));
-        }
-        let components = match &self.components {
-            Some(chosen) if chosen.is_empty() => return Err(setting("no component of the output is chosen")),
-            Some(chosen) => chosen.clone(),
-            None => (0..size).collect(),
-        };
-        if let Some(bad) = components.iter().find(|&&component| component >= size) {
-            return Err(setting(&format!("the output has no component {bad}: components are 0 to {}", size - 1)));
-        }
-        match &self.combine {
-            None if components.len().saturating_mul(size) > LARGEST_SEEDS => Err(setting(&format!(
-                "the output has {} components; choose some, combine them, or take the pseudo kernel",
-                components.len()
-            ))),
-            None => Ok(components
-                .iter()
-                .map(|&component| {
-                    let mut row = vec![0.0; size];
-                    row[component] = 1.0;
-                    row
-                })
-                .collect()),
-            Some(coefficients) if coefficients.len() != components.len() => Err(setting(&format!(
-                "{} coefficients for {} outputs: give one for each",
-                coefficients.len(),
-                components.len()
-            ))),
-            Some(coefficients) if coefficients.iter().any(|x| !x.is_finite()) => {
-                Err(setting("a coefficient of the combination is not finite"))
-            }
-            Some(coefficients) => {
-                let mut row = vec![0.0; size];
-                for (&component, coefficient) in components.iter().zip(coefficients) {
-                    row[component] += coefficient;
-                }
-                Ok(vec![row])
-            }
-        }
+        Ok(chosen.into_iter().map(T::of).collect())
     }
 
     /// For each parameter whether it is chosen.
@@ -151,9 +120,86 @@ impl Selection {
     }
 }
 
+/// The outputs that a selection makes of a value: components of it, or one combination of them. A pseudo kernel needs only their
+/// sum, so they are never a matrix here.
+struct Outputs<'a> {
+    components: std::borrow::Cow<'a, [usize]>,
+    combine: Option<&'a [f64]>,
+}
+
+impl<'a> Outputs<'a> {
+    fn of(selection: &'a Selection, size: usize) -> Result<Self> {
+        if size == 0 {
+            return Err(setting("the output is empty"));
+        }
+        let components: std::borrow::Cow<'a, [usize]> = match &selection.components {
+            Some(chosen) if chosen.is_empty() => return Err(setting("no component of the output is chosen")),
+            Some(chosen) => chosen.into(),
+            None => (0..size).collect(),
+        };
+        if let Some(bad) = components.iter().find(|&&component| component >= size) {
+            return Err(setting(&format!("the output has no component {bad}: components are 0 to {}", size - 1)));
+        }
+        match &selection.combine {
+            Some(coefficients) if coefficients.len() != components.len() => Err(setting(&format!(
+                "{} coefficients for {} outputs: give one for each",
+                coefficients.len(),
+                components.len()
+            ))),
+            Some(coefficients) if coefficients.iter().any(|x| !x.is_finite()) => {
+                Err(setting("a coefficient of the combination is not finite"))
+            }
+            combine => Ok(Self { components, combine: combine.as_deref() }),
+        }
+    }
+
+    fn len(&self) -> usize {
+        if self.combine.is_some() { 1 } else { self.components.len() }
+    }
+
+    /// Adds an output, as weights of the value's elements.
+    fn add(&self, index: usize, row: &mut [f64]) {
+        match self.combine {
+            None => row[self.components[index]] += 1.0,
+            Some(coefficients) => {
+                for (&component, coefficient) in self.components.iter().zip(coefficients) {
+                    row[component] += coefficient;
+                }
+            }
+        }
+    }
+}
+
 /// Seeds are a dense matrix; more numbers than this are a mistake rather than a wish.
 const LARGEST_SEEDS: usize = 1 << 26;
 
 fn setting(text: &str) -> KernelError {
     KernelError::Setting(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The single seed of a pseudo or logit kernel needs no matrix of all components.
+    #[test]
+    fn a_single_seed_of_many_components() {
+        let (whole, size) = (Selection::default(), 100_000);
+        let pseudo: Vec<f64> = whole.seeds(Kind::Pseudo, size).unwrap();
+        assert_eq!(pseudo, vec![1.0 / (size as f64).sqrt(); size]);
+        let logit: Vec<f64> = whole.seeds(Kind::Logit(7), size).unwrap();
+        assert!(logit.iter().enumerate().all(|(at, &x)| x == if at == 7 { 1.0 } else { 0.0 }));
+        assert!(whole.seeds::<f64>(Kind::Logit(size), size).unwrap_err().to_string().contains("0 to 99999"));
+        // All of them at once are refused, with advice that works.
+        for kind in [Kind::Trace, Kind::Full] {
+            assert!(whole.seeds::<f64>(kind, size).unwrap_err().to_string().contains("pseudo"));
+        }
+        let some = Selection { components: Some(vec![5, 5, 1]), ..Selection::default() };
+        let third = 1.0 / 3.0_f64.sqrt();
+        assert_eq!(some.seeds::<f64>(Kind::Pseudo, 6).unwrap(), [0.0, third, 0.0, 0.0, 0.0, 2.0 * third]);
+        let combined = Selection { combine: Some(vec![1.0, -1.0, 3.0]), ..some };
+        for kind in [Kind::Pseudo, Kind::Trace, Kind::Logit(0)] {
+            assert_eq!(combined.seeds::<f64>(kind, 6).unwrap(), [0.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
+        }
+    }
 }

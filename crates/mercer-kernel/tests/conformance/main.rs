@@ -4,6 +4,7 @@
 mod activations;
 mod algebra;
 mod directions;
+mod endings;
 mod jacobian;
 mod members;
 mod networks;

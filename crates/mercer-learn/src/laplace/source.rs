@@ -112,12 +112,23 @@ const LAST_GRAIN: usize = 128;
 #[derive(Debug)]
 pub(super) struct Head<T> {
     activations: Activations<T>,
-    pub(super) layer: LastLayer,
+    pub(super) layer: Layer,
     weight: String,
     biases: Vec<String>,
     /// The length of `z`.
     pub(super) width: usize,
     pub(super) n_outputs: usize,
+}
+
+/// A last layer that is linear in parameters of its own.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// The parameter that is the weight.
+    weight: usize,
+    /// What the product is multiplied with.
+    pub(super) scale: f64,
+    /// The parameters that are added, and what each is multiplied with.
+    pub(super) biases: Vec<(usize, f64)>,
 }
 
 impl<T: Real> Head<T> {
@@ -132,21 +143,29 @@ impl<T: Real> Head<T> {
         let name = |parameter: usize| graph.value(graph.parameters()[parameter]).name.clone();
         let numel = |parameter: usize| graph.value(graph.parameters()[parameter]).meta.numel();
         let label = graph.value(output).name.clone();
-        let Some(weight) = layer.weight else {
-            return Err(refused(label, "comes from a layer whose weight is computed from parameters").into());
+        let owned: Option<Vec<(usize, f64)>> =
+            layer.biases.iter().map(|bias| bias.parameter.map(|at| (at, bias.scale))).collect();
+        let (Some(weight), Some(biases)) = (layer.weight, owned) else {
+            return Err(refused(label, "comes from a layer whose weight or bias is computed from parameters").into());
         };
+        if layer.positions.is_some() {
+            return Err(
+                refused(label, "is a mean over positions of a layer, which is not a single linear layer").into()
+            );
+        }
         let (width, n_outputs) = (graph.value(layer.features).meta.numel(), graph.value(output).meta.numel());
-        if numel(weight) != width * n_outputs || layer.biases.iter().any(|&(bias, _)| numel(bias) != n_outputs) {
+        if numel(weight) != width * n_outputs || biases.iter().any(|&(bias, _)| numel(bias) != n_outputs) {
             return Err(refused(label, "has another number of elements than its last layer's weight and bias").into());
         }
         let activations = Activations::of_values(network, Arc::clone(graph), vec![layer.features, output])?;
-        let biases = layer.biases.iter().map(|&(bias, _)| name(bias)).collect();
-        Ok(Self { activations, weight: name(weight), biases, layer, width, n_outputs })
+        let names = biases.iter().map(|&(bias, _)| name(bias)).collect();
+        let layer = Layer { weight, scale: layer.scale, biases };
+        Ok(Self { activations, weight: name(weight), biases: names, layer, width, n_outputs })
     }
 
     /// The parameters of the layer, by their place in the graph.
     pub(super) fn chosen(&self) -> Vec<usize> {
-        self.layer.weight.into_iter().chain(self.layer.biases.iter().map(|&(bias, _)| bias)).collect()
+        std::iter::once(self.layer.weight).chain(self.layer.biases.iter().map(|&(bias, _)| bias)).collect()
     }
 
     fn shape(&self) -> OuterShape {

@@ -273,3 +273,34 @@ fn single_precision_is_close() {
         assert!(distance(&single, &covariance(&case, structure)) < 1e-4, "{name}");
     }
 }
+
+/// `2(b − Wz)`: the layer has its signs and factors, as the passes over all parameters find them.
+#[test]
+fn the_last_layer_behind_a_difference_and_a_factor() {
+    use mercer_net::graph::{Batch, GraphBuilder};
+    use mercer_net::network::Values;
+    use mercer_net::op::{Binary, Combine, Function, MatMul, Unary};
+    let mut builder = GraphBuilder::new();
+    let x = builder.input("x", vec![1, 3], Batch::Untracked);
+    let hidden = builder.parameter("hidden.weight", vec![3, 4]);
+    let (weight, bias) = (builder.parameter("last.weight", vec![2, 4]), builder.parameter("last.bias", vec![2]));
+    let z = builder.node("", MatMul { transposed: false }, &[x, hidden]).expect("a node");
+    let z = builder.node("", Unary(Function::Tanh), &[z]).expect("a node");
+    let product = builder.node("", MatMul { transposed: true }, &[z, weight]).expect("a node");
+    let difference = builder.node("", Binary(Combine::Sub), &[bias, product]).expect("a node");
+    let y = builder.node("", Unary(Function::Affine { scale: 2.0, shift: 0.0 }), &[difference]).expect("a node");
+    builder.output("y", y);
+    let numbers = |count: usize| (0..count).map(|at| (1.7 * at as f64 + 0.3).sin()).collect::<Vec<_>>();
+    let values = [12, 8, 2].map(|count| Values::from_slice(&numbers(count))).to_vec();
+    let network = Network::from_graph(builder.finish(), values).expect("a network");
+    let data = [dataset("x", Array2::from_shape_vec((6, 3), numbers(18)).expect("six rows").into_dyn())];
+    let targets = Labels::Targets(Array2::from_shape_vec((6, 2), numbers(12)).expect("six rows"));
+    let covariance = |structure, parameters: &[&str]| {
+        let mut settings = Settings::new(structure, Likelihood::Gaussian { noise: 0.5 });
+        settings.parameters = parameters.iter().map(|&name| name.to_owned()).collect();
+        let machine = Laplace::<f64>::fit(&network, &data, &targets, &settings, &Silent::default()).expect("fits");
+        machine.predict(&data, &Silent::default()).expect("predicts").covariance
+    };
+    let expected = covariance(Structure::Full, &["last.*"]);
+    assert!(distance(&covariance(Structure::LastLayerFull, &[]), &expected) < 1e-10);
+}
