@@ -82,6 +82,12 @@ impl From<data::Error> for Failure {
             }
             Error::MissingKey { place, .. } => Some(format!("`mercer info {place}` shows what it holds")),
             Error::Count { .. } => Some("data and labels must be of the same samples, in the same order".to_owned()),
+            Error::ClassNames { .. } | Error::UnknownClass { .. } => {
+                Some("--classes FILE or --classes a,b,c names all classes, in the order of the outputs".to_owned())
+            }
+            Error::Columns { .. } => {
+                Some("FILE:-COLUMN leaves a column out; others must have the names they had before".to_owned())
+            }
             Error::Inexact { .. } => Some("--precision f64 holds whole numbers up to 2^53".to_owned()),
             _ => None,
         };

@@ -11,7 +11,7 @@ use crate::process::{Binary, Latent, Multinomial, Process, ProcessClassifier};
 use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Predict};
-use mercer_data::Existing;
+use mercer_data::{Columns, Existing};
 use mercer_linalg::Cholesky;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ use std::path::Path;
 const FORMAT: &str = "mercer machine";
 const VERSION: u32 = 1;
 const FILE: &str = "machine.json";
+
+/// What the content says beside the machine itself.
+const COLUMNS: &str = "columns";
 
 /// A fitted machine of any kind.
 #[derive(Clone, Debug)]
@@ -100,6 +103,11 @@ impl Machine {
 
     /// Writes the machine into a folder.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
+        self.save_with(folder, existing, &[])
+    }
+
+    /// Writes the machine into a folder, with the columns of the table that each of its inputs came from.
+    pub fn save_with(&self, folder: &Path, existing: Existing, columns: &[Option<Columns>]) -> Result<()> {
         let writer = FolderWriter::create(folder, FILE, existing)?;
         let (basis, repairs) = (self.basis(), self.repairs().to_vec());
         let content = match self {
@@ -154,11 +162,25 @@ impl Machine {
                 Content::Centres { basis, repairs, classes: machine.classes.clone() }
             }
         };
-        let content = serde_json::to_value(content).map_err(|error| crate::LearnError::Malformed {
+        let malformed = |error: serde_json::Error| crate::LearnError::Malformed {
             place: folder.display().to_string(),
             reason: error.to_string(),
-        })?;
+        };
+        let mut content = serde_json::to_value(content).map_err(malformed)?;
+        if columns.iter().any(Option::is_some) {
+            content[COLUMNS] = serde_json::to_value(columns).map_err(malformed)?;
+        }
         writer.finish(FORMAT, VERSION, content)
+    }
+
+    /// The columns that the inputs of a saved machine came from; none where they came from arrays.
+    pub fn columns(folder: &Path) -> Result<Vec<Option<Columns>>> {
+        #[derive(Deserialize)]
+        struct Beside {
+            #[serde(default)]
+            columns: Vec<Option<Columns>>,
+        }
+        Ok(FolderReader::open(folder, FILE, FORMAT, VERSION)?.content::<Beside>()?.columns)
     }
 
     /// Reads a machine from a folder.

@@ -13,4 +13,4 @@ pub(crate) use memory::parse_bytes;
 pub(crate) use network::{ParameterOptions, open_architecture, open_network};
 pub(crate) use precision::{Precision, Real};
 pub(crate) use preprocess::PreprocessOptions;
-pub(crate) use samples::{DataOptions, Samples};
+pub(crate) use samples::{ClassOptions, DataOptions, Samples};

@@ -13,5 +13,6 @@ mod machines;
 mod predict;
 mod refusals;
 mod store;
+mod tables;
 mod train;
 mod uncertainty;

@@ -190,7 +190,7 @@ fn labels_that_do_not_fit() {
     folder.write_array("short.npy", Array1::<i64>::zeros(9).view());
     folder.refuse(&format!("{line} short.npy"), &["mlp.x.npy", "10 samples", "short.npy", "9 labels"]);
     folder.write_array("many.npy", Array1::from_iter(0_i64..10).view());
-    folder.refuse(&format!("{line} many.npy"), &["--labels", "10 classes", "3 outputs"]);
+    folder.refuse(&format!("{line} many.npy"), &["--labels many.npy", "label 3 is 3", "`0`, `1`, `2`"]);
     folder.write_array("numbers.npy", Array1::from_elem(10, 0.5_f32).view());
     folder.refuse(&format!("{line} numbers.npy"), &["--labels", "class"]);
     folder.refuse(&format!("{line} missing.npy"), &["missing.npy"]);

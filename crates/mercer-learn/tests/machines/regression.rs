@@ -1,6 +1,7 @@
 use crate::sets::{rbf, rows, targets};
+use mercer_data::{Columns, Existing};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
-use mercer_learn::{Fit, Predict, Samples};
+use mercer_learn::{Fit, Machine, Predict, Samples};
 use ndarray::{Array1, Array2, Axis, array, s};
 
 fn worst(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
@@ -154,4 +155,21 @@ fn iterations_end_where_the_factorisation_is() {
     assert_eq!((plain.rank, pivoted.rank), (0, 30));
     let hasty = method.max_iterations(2).fit(&samples, &y);
     assert!(hasty.unwrap_err().to_string().contains("relative residual"));
+}
+
+/// The columns of the training table are kept beside the machine; a folder without them has none.
+#[test]
+fn a_machine_keeps_its_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let x = rows(12, 2, "columns");
+    let machine = Ridge::new(0.1).unwrap().fit(&Samples::Features(x.view()), &targets(x.view())).unwrap();
+    let machine = Machine::from(machine);
+    machine.save(folder.path(), Existing::Refuse).unwrap();
+    assert!(Machine::columns(folder.path()).unwrap().is_empty());
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let columns = Columns { inputs: names(&["b", "a"]), used: names(&["y"]), named: true, single: false };
+    machine.save_with(folder.path(), Existing::Replace, &[Some(columns.clone())]).unwrap();
+    assert_eq!(Machine::columns(folder.path()).unwrap(), [Some(columns)]);
+    let rows = Samples::Features(x.view());
+    assert_eq!(Machine::load(folder.path()).unwrap().predict(&rows).unwrap(), machine.predict(&rows).unwrap());
 }

@@ -19,7 +19,7 @@ const COLUMNS: &str = "mercer.columns";
 const PREPROCESS: &str = "mercer.preprocess";
 
 /// What is known of the data that a network was trained on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TrainedOn {
     /// The names of the classes in the order of the outputs; nothing where they are numbers anyway.
     pub classes: Option<Vec<String>>,

@@ -59,17 +59,18 @@ impl PairOptions {
 
 impl EigenArguments {
     pub(super) fn of_pairs<T: Real>(&self, report: &mut EigenReport, console: &Console) -> Result<(), Failure> {
-        let samples = Samples::plain("--data", &self.data.data, &self.data.options())?;
+        let samples = Samples::plain("--data", &self.data.data, &self.data.options(), &[], console)?;
         let eval = match &self.eval[..] {
             [] => None,
-            texts => Some(Samples::plain("--eval", texts, &self.data.eval_options())?),
+            texts => Some(Samples::plain("--eval", texts, &self.data.eval_options(), &samples.columns, console)?),
         };
         super::check_eval(eval.as_ref(), &samples)?;
         let second = match &self.pairs.pairs {
             None => None,
             Some(text) => {
                 let options = self.data.unlabelled();
-                let second = Samples::plain("--pairs", std::slice::from_ref(text), &options)?;
+                let texts = std::slice::from_ref(text);
+                let second = Samples::plain("--pairs", texts, &options, &samples.columns, console)?;
                 check_pairs(&second, &samples)?;
                 Some(second)
             }

@@ -68,10 +68,10 @@ impl EigenArguments {
         report: &mut EigenReport,
         console: &Console,
     ) -> Result<(), Failure> {
-        let samples = Samples::plain("--data", &self.data.data, &self.data.options())?;
+        let samples = Samples::plain("--data", &self.data.data, &self.data.options(), &[], console)?;
         let eval = match &self.eval[..] {
             [] => None,
-            texts => Some(Samples::plain("--eval", texts, &self.data.eval_options())?),
+            texts => Some(Samples::plain("--eval", texts, &self.data.eval_options(), &samples.columns, console)?),
         };
         check_eval(eval.as_ref(), &samples)?;
         matrix.check_samples(path, &samples, console)?;

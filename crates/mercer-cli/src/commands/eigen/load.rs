@@ -33,12 +33,15 @@ impl EigenArguments {
             None => None,
         };
         let stored = functions.notes().get("preprocess");
+        let columns = Samples::columns_of_note(functions.notes().get("columns"))?;
         let open = |flag: &str, texts: &[String], options: &DataOptions| {
             let samples = match &network {
-                Some(network) => Samples::given(flag, texts, options, network)?,
-                None => Samples::plain(flag, texts, options)?,
+                Some(network) => Samples::given(flag, texts, options, network, &columns, console)?,
+                None => Samples::plain(flag, texts, options, &columns, console)?,
             };
-            samples.preprocessed_as(&options.preprocess, stored, console)
+            let samples = samples.preprocessed_as(&options.preprocess, stored, console)?;
+            samples.hint(network.as_ref(), console)?;
+            Ok::<_, Failure>(samples)
         };
         let samples = open("--eval", &self.eval, &self.data.eval_options())?;
         let known = match &self.data.data[..] {

@@ -15,7 +15,9 @@ mod solve;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions, Samples};
+use crate::options::{
+    ClassOptions, DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions, Samples,
+};
 use crate::progress::Bar;
 use contrastive::PairOptions;
 use folder::Folder;
@@ -140,6 +142,9 @@ struct EigenData {
     eval_labels: Option<String>,
 
     #[command(flatten)]
+    classes: ClassOptions,
+
+    #[command(flatten)]
     preprocess: PreprocessOptions,
 }
 
@@ -156,7 +161,8 @@ impl EigenData {
 
     /// For samples without labels.
     fn unlabelled(&self) -> DataOptions {
-        DataOptions { data: self.data.clone(), labels: None, preprocess: self.preprocess.clone() }
+        let (data, classes, preprocess) = (self.data.clone(), self.classes.clone(), self.preprocess.clone());
+        DataOptions { data, classes, preprocess, ..DataOptions::default() }
     }
 }
 

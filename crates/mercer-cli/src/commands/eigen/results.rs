@@ -8,6 +8,7 @@ use crate::options::Samples;
 use crate::progress::Bar;
 use mercer::data::{Dataset, Labels, write_atomic};
 use mercer::kernel::Real;
+use mercer::net::network::TrainedOn;
 use mercer::spectral::{Comparison, Eigenfunctions, Origin, Spectrum};
 use ndarray::{Array1, Array2};
 use serde_json::json;
@@ -47,7 +48,12 @@ impl EigenArguments {
             "fingerprint": samples.fingerprint()?,
         });
         let method = self.method.map_or("", MethodName::name);
-        Ok(functions.note("method", method).note("data", data).note("preprocess", samples.preprocess_note()?))
+        let functions = functions.note("method", method).note("data", data);
+        let functions = functions.note("preprocess", samples.preprocess_note()?);
+        Ok(match samples.columns_note()? {
+            Some(columns) => functions.note("columns", columns),
+            None => functions,
+        })
     }
 
     /// Evaluates, compares and writes.
@@ -79,7 +85,8 @@ impl EigenArguments {
             before.save(&folder.join("before"), existing).map_err(failure)?;
         }
         if functions.basis().network().is_some() {
-            let network = functions.to_network().map_err(failure)?;
+            let mut network = functions.to_network().map_err(failure)?;
+            network.set_trained_on(TrainedOn { classes: None, ..samples.trained_on() })?;
             let bytes = network.to_onnx_bytes().map_err(|error| Failure::of_network(&folder.join(NETWORK), error))?;
             write_atomic(&folder.join(NETWORK), existing, |writer| writer.write_all(&bytes))?;
         }

@@ -98,10 +98,13 @@ impl EigenArguments {
 
     fn of_kernel<T: Real>(&self, report: &mut EigenReport, console: &Console) -> Result<(), Failure> {
         let source = self.kernel.open(&self.parameters)?;
-        let problem = self.open::<T>(&source)?;
+        let problem = self.open::<T>(&source, console)?;
         let eval = match &self.eval[..] {
             [] => None,
-            texts => Some(source.samples("--eval", texts, &self.data.eval_options())?),
+            texts => {
+                let like = &problem.samples.columns;
+                Some(source.samples("--eval", texts, &self.data.eval_options(), like, console)?)
+            }
         };
         check_eval(eval.as_ref(), &problem.samples)?;
         let way = self.way(&source, &problem, console)?;
@@ -125,8 +128,9 @@ impl EigenArguments {
         self.keep(found, Given { samples: &problem.samples, eval: eval.as_ref(), origin, truth }, report, &bar)
     }
 
-    fn open<T: Real>(&self, source: &Source) -> Result<Problem<T>, Failure> {
-        let samples = source.samples("--data", &self.data.data, &self.data.options())?;
+    fn open<T: Real>(&self, source: &Source, console: &Console) -> Result<Problem<T>, Failure> {
+        let samples = source.samples("--data", &self.data.data, &self.data.options(), &[], console)?;
+        samples.hint(source.network(), console)?;
         let shapes = samples.shapes();
         source.check_shapes(&shapes, self.kernel.path())?;
         let recipe = match self.kernel.recipe(source, false)? {

@@ -4,14 +4,14 @@ mod origin;
 mod report;
 mod settings;
 
-pub(crate) use origin::{Origin, read_matrix};
+pub(crate) use origin::{Origin, read_rows};
 
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
+use crate::options::{ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
 use crate::progress::Bar;
-use mercer::data::{self, Classes, Dataset, Existing, Labels, Source};
+use mercer::data::{self, Classes, Columns, Dataset, Existing, Labels, Source};
 use mercer::kernel::Recipe;
 use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::kernel::gram::Gram;
@@ -65,9 +65,12 @@ pub(crate) struct FitArguments {
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", help_heading = "Samples")]
     data: Vec<String>,
 
-    /// What is known of them: a class each, or numbers for a regression
+    /// What is known of them: a class each, or numbers for a regression. A column of the samples that is given here is no input
     #[arg(long, value_name = "FILE[:KEY]", help_heading = "Samples", required = true)]
     labels: String,
+
+    #[command(flatten)]
+    classes: ClassOptions,
 
     #[command(flatten)]
     preprocess: PreprocessOptions,
@@ -93,6 +96,7 @@ struct Training {
     is_gram: bool,
     /// How rows are made, if not by the user.
     origin: Option<(Origin, Vec<Dataset>)>,
+    columns: Vec<Option<Columns>>,
     place: String,
     tuned: Option<Tuning>,
 }
@@ -130,7 +134,7 @@ impl FitArguments {
         let report = FitReport::new(self.machine, &fitted, &samples, &known, &training.place, &self.out, seconds)?;
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
         Origin::forget(&self.out)?;
-        fitted.machine.save(&self.out, existing)?;
+        fitted.machine.save_with(&self.out, existing, &training.columns)?;
         if let Some((origin, inputs)) = &training.origin {
             origin.save(&self.out, inputs, existing)?;
         }
@@ -158,13 +162,14 @@ impl FitArguments {
                     return Err(Failure::new(format!("{flag}: a kernel is computed for --data, not for matrices")));
                 }
                 let place = self.gram.as_ref().or(self.features.as_ref()).cloned().unwrap_or_default();
-                let matrix = read_matrix(flag, &place)?;
+                let options = DataOptions { used: vec![self.labels.clone()], ..DataOptions::default() };
+                let (matrix, columns) = read_rows(flag, &place, &options, &[], console)?;
                 if self.gram.is_some() && matrix.nrows() != matrix.ncols() {
                     let (rows, columns) = matrix.dim();
                     return Err(Failure::new(format!("--gram {place}: {rows} rows but {columns} columns"))
                         .hint("a machine is fitted on the kernel of the training samples with themselves"));
                 }
-                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, place, tuned: None })
+                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, columns, place, tuned: None })
             }
         }
     }
@@ -177,8 +182,10 @@ impl FitArguments {
         }
         self.kernel.check()?;
         let source = self.kernel.open(&self.parameters)?;
-        let options = DataOptions { data: self.data.clone(), labels: None, preprocess: self.preprocess.clone() };
-        let samples = source.samples("--data", &self.data, &options)?;
+        let (used, preprocess) = (vec![self.labels.clone()], self.preprocess.clone());
+        let options = DataOptions { used, preprocess, ..DataOptions::default() };
+        let samples = source.samples("--data", &self.data, &options, &[], console)?;
+        samples.hint(source.network(), console)?;
         let shapes = samples.shapes();
         source.check_shapes(&shapes, self.kernel.path())?;
         let mut recipe = self.kernel.recipe(&source, false)?;
@@ -202,8 +209,8 @@ impl FitArguments {
         let matrix = origin::flat("the kernel", matrix)?;
         let (identity, preprocess) = (built.kernel.identity(), samples.preprocess_note()?);
         let origin = Origin::new(&self.kernel, &self.parameters, recipe, identity, preprocess);
-        let place = samples.places();
-        Ok(Training { matrix, is_gram: true, place, origin: Some((origin, samples.inputs)), tuned })
+        let (place, columns) = (samples.places(), samples.columns);
+        Ok(Training { matrix, is_gram: true, place, origin: Some((origin, samples.inputs)), columns, tuned })
     }
 
     /// The formula with the parameters, and the noise, of largest marginal likelihood.
@@ -232,7 +239,13 @@ impl FitArguments {
     fn known(&self, n_samples: usize) -> Result<Known, Failure> {
         let dataset = self.labels.parse::<Source>()?.open()?;
         let known = match self.machine.is_classifier() {
-            true => Known::Classes(Classes::read(&dataset)?),
+            true => {
+                let classes = Classes::read(&dataset)?;
+                Known::Classes(match self.classes.order()? {
+                    Some(order) => classes.ordered(dataset.place(), &order)?,
+                    None => classes,
+                })
+            }
             false => match Labels::targets(&dataset)? {
                 Labels::Targets(targets) => Known::Numbers(targets),
                 Labels::Classes(_) => return Err(Failure::new("--labels: numbers are needed")),

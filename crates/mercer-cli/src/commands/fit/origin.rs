@@ -1,9 +1,12 @@
 //! Where the rows of a machine come from: the kernel, its network and the training samples, so that predictions need new
 //! samples alone.
 
+use crate::console::Console;
 use crate::failure::{Failure, cannot_write};
-use crate::options::{KernelOptions, ParameterOptions, Samples, Source as KernelSource, SourceOptions};
-use mercer::data::{Dataset, Existing, Source, write_npy};
+use crate::options::{
+    DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples, Source as KernelSource, SourceOptions,
+};
+use mercer::data::{Columns, Dataset, Existing, Source, write_npy};
 use mercer::kernel::gram::Gram;
 use mercer::kernel::store::Store;
 use mercer::kernel::{KernelError, Recipe};
@@ -135,8 +138,28 @@ fn input_name(at: usize) -> String {
     format!("input-{at}.npy")
 }
 
+/// Rows of samples from a file or a store, and the columns of a table.
+pub(crate) fn read_rows(
+    flag: &str,
+    text: &str,
+    options: &DataOptions,
+    like: &[Option<Columns>],
+    console: &Console,
+) -> Result<(Array2<f64>, Vec<Option<Columns>>), Failure> {
+    if is_store(text) {
+        return Ok((read_matrix(flag, text)?, Vec::new()));
+    }
+    let plain = DataOptions { preprocess: PreprocessOptions::default(), ..options.clone() };
+    let samples = Samples::plain(flag, &[text.to_owned()], &plain, like, console)?;
+    Ok((flat(flag, samples.inputs[0].read::<f64>()?)?, samples.columns))
+}
+
+fn is_store(text: &str) -> bool {
+    Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr"))
+}
+
 /// A matrix from a file or a store.
-pub(crate) fn read_matrix(flag: &str, text: &str) -> Result<Array2<f64>, Failure> {
+fn read_matrix(flag: &str, text: &str) -> Result<Array2<f64>, Failure> {
     let path = Path::new(text);
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr")) {
         let store = Store::open(path)?;

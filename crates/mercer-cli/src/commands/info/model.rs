@@ -8,7 +8,7 @@ use crate::format::{count, grouped, shape, short, shortened};
 use crate::options::{ParameterOptions, open_network};
 use mercer::net::Network;
 use mercer::net::graph::Graph;
-use mercer::net::network::{Input, Parameter};
+use mercer::net::network::{Input, Parameter, TrainedOn};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -37,6 +37,8 @@ struct ModelReport {
     flops: Option<u64>,
     /// Nothing while sizes are free.
     layers: Option<Vec<Layer>>,
+    /// What the file says about its training.
+    trained_on: TrainedOn,
 }
 
 #[derive(Debug, Serialize)]
@@ -122,6 +124,7 @@ impl ModelReport {
             folded_normalisations: network.folded_normalisations(),
             flops: graph.map(Graph::flops),
             layers: graph.map(layers),
+            trained_on: network.trained_on().clone(),
         }
     }
 
@@ -134,6 +137,12 @@ impl ModelReport {
         let _ = write!(text, "\nInputs\n{}", shortened(inputs.collect(), most, &[]));
         let outputs = self.outputs.iter().map(|output| vec![output.name.clone(), output.shape_text.clone()]);
         let _ = write!(text, "\nOutputs\n{}", shortened(outputs.collect(), most, &[]));
+        if let Some(classes) = &self.trained_on.classes {
+            let _ = writeln!(text, "\nClasses, an output each: {}", classes.join(", "));
+        }
+        for columns in self.trained_on.columns.iter().flatten() {
+            let _ = writeln!(text, "\nColumns of the table it was trained on: {}", columns.inputs.join(", "));
+        }
         if let (Some(layers), Some(flops)) = (&self.layers, self.flops) {
             let title = format!("{}, {}FLOPs per sample", count(layers.len(), "primitive"), spaced(flops));
             let _ = write!(text, "\nLayers ({title})\n{}", shortened(rows(layers), most, &[3]));

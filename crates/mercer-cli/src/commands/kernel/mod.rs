@@ -121,10 +121,13 @@ impl KernelArguments {
         destination: Option<Destination>,
         console: &Console,
     ) -> Result<KernelReport, Failure> {
-        let rows = source.samples("--data", &self.data.data, &self.data)?;
+        let rows = source.samples("--data", &self.data.data, &self.data, &[], console)?;
+        rows.hint(source.network(), console)?;
+        // The labels are those of --data.
+        let unlabelled = DataOptions { labels: None, ..self.data.clone() };
         let columns = match &self.against[..] {
             [] => None,
-            texts => Some(source.samples("--against", texts, &self.data)?),
+            texts => Some(source.samples("--against", texts, &unlabelled, &rows.columns, console)?),
         };
         let shapes = rows.shapes();
         if let Some(columns) = &columns

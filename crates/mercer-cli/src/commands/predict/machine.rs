@@ -1,13 +1,14 @@
 //! Predictions of a machine that `mercer fit` wrote.
 
 use super::PredictArguments;
-use crate::commands::fit::{Origin, read_matrix};
+use crate::commands::fit::{Origin, read_rows};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{count, shape};
 use crate::interrupt;
+use crate::options::DataOptions;
 use crate::progress::Bar;
-use mercer::data::{Classes, Labels, Source, write_npy};
+use mercer::data::{ClassOrder, Classes, Labels, Source, write_npy};
 use mercer::learn::metrics::{
     BINS, accuracy, brier, gaussian_log_likelihood, negative_log_likelihood, r_squared, reliability,
     root_mean_square_error,
@@ -75,7 +76,11 @@ pub(super) fn run(arguments: &PredictArguments, folder: &Path, console: &Console
         }
         match machine.as_classifier() {
             Some(classifier) => {
-                let classes = Classes::read(&dataset)?.with_names(classifier.classes().names())?;
+                let given = arguments.data.classes.names()?;
+                let names = classifier.classes().names();
+                let order = ClassOrder::of(given.as_deref(), Some(names), None)?;
+                let order = order.unwrap_or(ClassOrder::Outputs(names.len()));
+                let classes = Classes::read(&dataset)?.ordered(dataset.place(), &order)?;
                 report.accuracy = Some(accuracy(&classifier.decide(&samples)?, classes.indices())?);
                 report.judge(&machine, &samples, &rows, classes.indices())?;
             }
@@ -95,10 +100,15 @@ pub(super) fn run(arguments: &PredictArguments, folder: &Path, console: &Console
 
 /// What the machine sees of the samples.
 fn rows(arguments: &PredictArguments, folder: &Path, machine: &Machine, console: &Console) -> Result<Rows, Failure> {
+    let columns = Machine::columns(folder)?;
+    // The labels are read in the machine's own way.
+    let used = arguments.data.labels.iter().cloned().collect();
+    let options = DataOptions { labels: None, used, ..arguments.data.clone() };
     if let Some(origin) = Origin::load(folder)? {
         let source = origin.network()?;
-        let samples = source.samples("--data", &arguments.data.data, &arguments.data)?;
+        let samples = source.samples("--data", &options.data, &options, &columns, console)?;
         let samples = samples.preprocessed_as(&arguments.data.preprocess, origin.preprocess(), console)?;
+        samples.hint(source.network(), console)?;
         let bar = Bar(console.progress(0, "MFLOP"));
         let (matrix, prior) = origin.rows(folder, &source, &samples, &bar)?;
         return Ok(Rows { matrix, prior: Some(Array1::from_vec(prior)) });
@@ -106,7 +116,7 @@ fn rows(arguments: &PredictArguments, folder: &Path, machine: &Machine, console:
     let [text] = &arguments.data.data[..] else {
         return Err(Failure::new("--data: one matrix, a row per sample"));
     };
-    let matrix = read_matrix("--data", text)?;
+    let (matrix, _) = read_rows("--data", text, &options, &columns, console)?;
     let prior = match machine.basis() {
         Basis::Gram => None,
         Basis::Features => Some(matrix.rows().into_iter().map(|row| row.dot(&row)).collect()),

@@ -98,7 +98,9 @@ impl PredictArguments {
             return machine::run(self, folder, console);
         }
         let network = open_network(self.net(), &self.parameters)?;
-        let samples = Samples::open(&self.data, &network)?;
+        let samples = Samples::open(&self.data, &network, console)?;
+        let samples = samples.in_order_of("--labels", &network, self.at.as_deref(), &self.data)?;
+        samples.hint(Some(&network), console)?;
         interrupt::watch();
         let report = match self.precision {
             Precision::F32 => self.predict::<f32>(&network, &samples, console)?,

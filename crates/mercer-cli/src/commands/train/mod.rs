@@ -8,7 +8,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::{DataOptions, Precision, Samples, open_architecture};
 use crate::output::OutputFolder;
-use mercer::data::{Dataset, Labels, Source, open_labelled};
+use mercer::data::{Dataset, Labels};
 use mercer::net::{Network, train};
 use run::Run;
 use settings::TrainingOptions;
@@ -72,19 +72,21 @@ pub(crate) struct TrainArguments {
 impl TrainArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         let optimiser = self.training.optimiser()?;
-        let (_, network) = open_architecture(&self.arch, self.training.seed)?;
+        let (_, mut network) = open_architecture(&self.arch, self.training.seed)?;
         let Some(_) = &self.data.labels else {
             return Err(Failure::new("training needs --labels").hint("--labels FILE[:KEY], one per sample"));
         };
-        let samples = Samples::open(&self.data, &network)?;
+        let samples = Samples::open(&self.data, &network, console)?;
+        samples.hint(Some(&network), console)?;
         let (Some(inputs), Some(labels)) = (samples.inputs.first(), &samples.labels) else {
             return Err(Failure::new("training needs data and labels"));
         };
         fits(&self.arch, &network, inputs, labels)?;
-        let evaluation = self.evaluation(labels)?;
+        let evaluation = self.evaluation(&network, &samples, labels, console)?;
         if let Some((inputs, labels)) = &evaluation {
             fits(&self.arch, &network, inputs, labels)?;
         }
+        network.set_trained_on(samples.trained_on())?;
         self.output.prepare(self.resume)?;
         let run = Run {
             network,
@@ -107,9 +109,18 @@ impl TrainArguments {
         })
     }
 
-    fn evaluation(&self, training: &Labels) -> Result<Option<(Dataset, Labels)>, Failure> {
-        let (Some(data), Some(labels)) = (&self.eval_data, &self.eval_labels) else { return Ok(None) };
-        let (dataset, labels) = open_labelled(&data.parse::<Source>()?, &labels.parse::<Source>()?)?;
+    fn evaluation(
+        &self,
+        network: &Network,
+        samples: &Samples,
+        training: &Labels,
+        console: &Console,
+    ) -> Result<Option<(Dataset, Labels)>, Failure> {
+        let (Some(data), Some(_)) = (&self.eval_data, &self.eval_labels) else { return Ok(None) };
+        let options = DataOptions { labels: self.eval_labels.clone(), ..self.data.clone() };
+        let texts = std::slice::from_ref(data);
+        let mut given = Samples::given("--eval-data", texts, &options, network, &samples.columns, console)?;
+        let (dataset, Some(labels)) = (given.inputs.remove(0), given.labels) else { return Ok(None) };
         let labels = match (training, labels) {
             // The number of a class is that of the training set.
             (Labels::Classes(known), Labels::Classes(own)) if known.names() != own.names() => {
@@ -118,7 +129,7 @@ impl TrainArguments {
             }
             (_, labels) => labels,
         };
-        Ok(Some((self.data.preprocess.apply(dataset)?, labels)))
+        Ok(Some((dataset, labels)))
     }
 }
 
@@ -131,6 +142,8 @@ fn fits(path: &Path, network: &Network, inputs: &Dataset, labels: &Labels) -> Re
     let n_outputs = graph.outputs().first().map_or(0, |&(_, id)| graph.value(id).meta.numel());
     let needed = labels.n_outputs();
     let fits = match labels {
+        // Which output is which class must be known; numbers say it themselves.
+        Labels::Classes(classes) if !classes.are_numbered() => n_outputs == needed,
         Labels::Classes(_) => n_outputs >= needed,
         Labels::Targets(_) => n_outputs == needed,
     };
@@ -141,7 +154,10 @@ fn fits(path: &Path, network: &Network, inputs: &Dataset, labels: &Labels) -> Re
     Err(Failure::new(format!(
         "{path}: the network has {n_outputs} outputs, the labels of {place} have {needed} {what}"
     ))
-    .hint(format!("set `outputs = {needed}` in {path}")))
+    .hint(format!(
+        "set `outputs = {needed}` in {path}{}",
+        if n_outputs > needed { ", or name all classes with --classes" } else { "" }
+    )))
 }
 
 /// The command that goes on where this one stopped.

@@ -9,7 +9,7 @@ use crate::failure::{Failure, cannot_write};
 use crate::format::bytes;
 use crate::options::{DataOptions, Real, Samples};
 use crate::progress::Bar;
-use mercer::data::{Classes, Existing, Labels, write_atomic, write_npy};
+use mercer::data::{Classes, Columns, Existing, Labels, write_atomic, write_npy};
 use mercer::kernel::empirical::{Kind, Selection};
 use mercer::kernel::{FeatureMap, Ntk};
 use mercer::learn::LearnError;
@@ -44,25 +44,40 @@ struct Part {
 }
 
 impl UncertaintyArguments {
-    fn open(&self, flag: &str, data: &[String], labels: Option<&String>, network: &Network) -> Result<Part, Failure> {
-        let preprocess = self.data.preprocess.clone();
-        let options = DataOptions { data: data.to_vec(), labels: labels.cloned(), preprocess };
-        let mut samples = Samples::given(flag, data, &options, network)?;
+    /// Opens samples, whose columns are those of `like` and whose classes are the network's outputs.
+    fn open(
+        &self,
+        (flag, data): (&str, &[String]),
+        labels: Option<&String>,
+        network: &Network,
+        like: &[Option<Columns>],
+        console: &Console,
+    ) -> Result<Part, Failure> {
+        let (classes, preprocess) = (self.data.classes.clone(), self.data.preprocess.clone());
+        let labels = labels.cloned();
+        let options = DataOptions { data: data.to_vec(), labels, classes, preprocess, used: Vec::new() };
+        let samples = Samples::given(flag, data, &options, network, like, console)?;
+        let mut samples = samples.in_order_of(&format!("{flag}-labels"), network, self.node.as_deref(), &options)?;
         let labels = samples.labels.take();
         Ok(Part { samples, labels })
     }
 
     pub(super) fn compute<T: Real>(&self, network: &Network, console: &Console) -> Result<UncertaintyReport, Failure> {
         let data = &self.data;
-        let train = self.open("--train", &data.train, Some(&data.train_labels), network)?;
-        let test = self.open("--test", &data.test, data.test_labels.as_ref(), network)?;
+        let train = self.open(("--train", &data.train), Some(&data.train_labels), network, &[], console)?;
+        train.samples.hint(Some(network), console)?;
+        let like = &train.samples.columns;
+        let test = self.open(("--test", &data.test), data.test_labels.as_ref(), network, like, console)?;
         let ood = match &data.ood[..] {
             [] => None,
-            texts => Some(self.open("--ood", texts, None, network)?),
+            texts => Some(self.open(("--ood", texts), None, network, like, console)?),
         };
         let validation = match &data.validation[..] {
             [] => None,
-            texts => Some(self.open("--validation", texts, data.validation_labels.as_ref(), network)?),
+            texts => {
+                let labels = data.validation_labels.as_ref();
+                Some(self.open(("--validation", texts), labels, network, like, console)?)
+            }
         };
         let Some(known) = &train.labels else { return Err(Failure::new("--train-labels: there are no labels in it")) };
         let likelihood = match Likelihood::of(known) {

@@ -8,7 +8,7 @@ mod report;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::options::{ParameterOptions, Precision, PreprocessOptions, open_network, parse_bytes};
+use crate::options::{ClassOptions, ParameterOptions, Precision, PreprocessOptions, open_network, parse_bytes};
 use crate::output::OutputFolder;
 use method::{Method, NoiseChoice, PriorChoice};
 use std::path::PathBuf;
@@ -152,6 +152,9 @@ struct UncertaintyData {
     /// What they show
     #[arg(long, value_name = "FILE[:KEY]", requires = "validation")]
     validation_labels: Option<String>,
+
+    #[command(flatten)]
+    classes: ClassOptions,
 
     #[command(flatten)]
     preprocess: PreprocessOptions,

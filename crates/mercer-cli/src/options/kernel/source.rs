@@ -1,7 +1,9 @@
 //! Where a kernel comes from: a network file, the description of an architecture, or a formula.
 
+use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::options::{DataOptions, ParameterOptions, Samples, open_architecture, open_network};
+use mercer::data::Columns;
 use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::net::Network;
 use mercer::net::arch::Initialisation;
@@ -103,10 +105,17 @@ impl Source {
     }
 
     /// Opens what the user wrote after a flag, for the network's inputs or as one set of samples.
-    pub(crate) fn samples(&self, flag: &str, texts: &[String], options: &DataOptions) -> Result<Samples, Failure> {
+    pub(crate) fn samples(
+        &self,
+        flag: &str,
+        texts: &[String],
+        options: &DataOptions,
+        like: &[Option<Columns>],
+        console: &Console,
+    ) -> Result<Samples, Failure> {
         match self.network() {
-            Some(network) => Samples::given(flag, texts, options, network),
-            None => Samples::plain(flag, texts, options),
+            Some(network) => Samples::given(flag, texts, options, network, like, console),
+            None => Samples::plain(flag, texts, options, like, console),
         }
     }
 
