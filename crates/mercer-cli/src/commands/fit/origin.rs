@@ -4,8 +4,7 @@
 use crate::failure::{Failure, cannot_write};
 use crate::options::{KernelOptions, ParameterOptions, Samples, Source as KernelSource, SourceOptions};
 use mercer::data::{Dataset, Existing, Source, write_npy};
-use mercer::kernel::gram::Gram;
-use mercer::kernel::store::Store;
+use mercer::kernel::gram::{Gram, KeptGram};
 use mercer::kernel::{KernelError, Recipe};
 use mercer::learn::folder::{FolderReader, FolderWriter};
 use mercer::net::progress::Progress;
@@ -116,7 +115,7 @@ impl Origin {
             return Err(Failure::new(text).hint("its structure or its weights have changed: fit again"));
         }
         let cross = Gram::new(&*built.kernel, &samples.inputs).against(&training);
-        let cross = cross.to_arrays(progress).map_err(failed)?.remove(0);
+        let cross = cross.to_kernel(progress).map_err(failed)?;
         let mut diagonal = Vec::with_capacity(samples.n_samples);
         for start in (0..samples.n_samples).step_by(256) {
             let range = start..(start + 256).min(samples.n_samples);
@@ -135,21 +134,15 @@ fn input_name(at: usize) -> String {
     format!("input-{at}.npy")
 }
 
-/// A matrix from a file or a store.
+/// A matrix from a file or a store: the kernel itself, without what lies beside it.
 pub(crate) fn read_matrix(flag: &str, text: &str) -> Result<Array2<f64>, Failure> {
-    let path = Path::new(text);
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr")) {
-        let store = Store::open(path)?;
-        let Some(name) = store.layout().arrays.first().cloned() else {
-            return Err(Failure::new(format!("{flag} {text}: the store holds no array")));
-        };
-        let array = match store.layout().precision {
-            mercer::data::DType::F64 => store.read_all::<f64>(&name)?,
-            _ => store.read_all::<f32>(&name)?.mapv(f64::from),
-        };
-        return flat(flag, array);
-    }
-    flat(flag, text.parse::<Source>()?.open()?.read::<f64>()?)
+    let source = text.parse::<Source>()?;
+    let matrix = KeptGram::open(&source).and_then(|kept| kept.read::<f64>()).map_err(|error| match error {
+        KernelError::Data(error) => (*error).into(),
+        KernelError::Store(error) => (*error).into(),
+        other => Failure::new(format!("{flag} {other}")),
+    })?;
+    flat(flag, matrix)
 }
 
 /// An array with two axes.
