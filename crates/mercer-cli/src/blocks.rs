@@ -1,6 +1,7 @@
 //! How data are cut so that what is in memory stays small and progress is seen.
 
 use mercer::net::graph::Graph;
+use mercer::net::network::Shards;
 use std::ops::Range;
 
 /// Inputs and results of a block take about so many bytes.
@@ -12,12 +13,13 @@ const FLOPS: u64 = 20_000_000_000;
 /// More samples at a time bring nothing.
 const MOST_ROWS: usize = 16_384;
 
-/// The rows of the data, block by block. A block is whole shards, as many as threads can share.
+/// The rows of the data, block by block. A block is whole shards, as many as threads can share, or about `most` rows if that is
+/// said: shards begin at the same rows whatever a block is, so that results are the same bits.
 pub(crate) fn of(
     graph: &Graph,
     at: Option<&str>,
     n_samples: usize,
-    shard: usize,
+    most: Option<usize>,
     element: usize,
 ) -> impl Iterator<Item = Range<usize>> + use<> {
     let size = |id| graph.value(id).meta.numel();
@@ -25,7 +27,11 @@ pub(crate) fn of(
     let target = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
     let bytes = inputs.saturating_add(target.map_or(0, size)).saturating_mul(element).max(1);
     let affordable = (BYTES / bytes).min((FLOPS / graph.flops().max(1)) as usize);
-    let round = shard.saturating_mul(rayon::current_num_threads()).max(1);
-    let n_rows = (affordable.min(MOST_ROWS) / round).max(1).saturating_mul(round);
+    let shard = Shards::of(graph).grain.max(1);
+    let round = if most.is_some() { shard } else { shard.saturating_mul(rayon::current_num_threads()) };
+    let n_rows = match most {
+        Some(rows) => rows.div_ceil(round).saturating_mul(round),
+        None => (affordable.min(MOST_ROWS) / round).max(1).saturating_mul(round),
+    };
     (0..n_samples).step_by(n_rows).map(move |start| start..start.saturating_add(n_rows).min(n_samples))
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::format::{self, Format};
 
 /// A data source as the user wrote it: a file, the array or column in it, and a name to show.
 ///
@@ -62,6 +63,11 @@ impl Source {
             Some(key) => format!("{}:{key}", self.path.display()),
             None => self.path.display().to_string(),
         }
+    }
+
+    /// Whether the file is a table of named or numbered columns, as far as it can be opened.
+    pub fn is_table(&self) -> bool {
+        matches!(format::detect(&self.path), Ok((Format::Csv, _)))
     }
 
     /// Opens the array; nothing but its header is read, unless the file must be decompressed or parsed.

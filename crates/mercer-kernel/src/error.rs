@@ -55,6 +55,16 @@ pub enum KernelError {
         /// The least that would do.
         needed: usize,
     },
+    /// The disk has less room than the result takes.
+    #[error("the result takes {needed} bytes, but only {free} bytes are free at {place}")]
+    Disk {
+        /// The folder.
+        place: String,
+        /// What the result takes.
+        needed: u64,
+        /// What there is.
+        free: u64,
+    },
     /// A store could not be read or written, or belongs to other inputs.
     #[error(transparent)]
     Store(Box<StoreError>),

@@ -62,7 +62,7 @@ fn layers_sum_to_the_whole_and_are_named() {
     let line = "kernel --net mlp.onnx --data mlp.x.npy --precision f64 --kind trace --by-layer -o layers.npy";
     let report = folder.json(line);
     let written: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.path("result.json")).unwrap()).unwrap();
+        serde_json::from_slice(&std::fs::read(folder.path("layers.json")).unwrap()).unwrap();
     assert_eq!(written["matrices"], report["matrices"]);
     let files: Vec<&str> = report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
     assert!(files.len() > 1 && files.len() == report["matrices"].as_array().unwrap().len());
@@ -71,7 +71,7 @@ fn layers_sum_to_the_whole_and_are_named() {
     // Dense layers are never turned into gradients.
     let forms: Vec<&str> = report["layers"].as_array().unwrap().iter().map(|l| l["form"].as_str().unwrap()).collect();
     assert!(forms.iter().all(|form| ["factored", "absorbed"].contains(form)), "{forms:?}");
-    folder.refuse(line, &["result.json", "exists already", "--force"]);
+    folder.refuse(line, &["layers.json", "exists already", "--force"]);
 }
 
 #[test]

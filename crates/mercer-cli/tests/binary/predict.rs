@@ -105,6 +105,30 @@ fn results_do_not_depend_on_threads() {
     assert_eq!(bytes(1), bytes(3));
 }
 
+/// How many samples are read at once does not change a bit, also of the last ones.
+#[test]
+fn results_do_not_depend_on_the_batch() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "cnn.onnx", "cnn.image.npy"]);
+    let rows = folder.read("mlp.x.npy");
+    let many = Array2::from_shape_fn((301, rows.shape()[1]), |(row, column)| {
+        (rows[[row % 10, column]] * (1.0 + row as f64 / 300.0)) as f32
+    });
+    folder.write_array("many.npy", many.view());
+    for (net, data) in [("mlp.onnx", "many.npy"), ("cnn.onnx", "cnn.image.npy")] {
+        for precision in ["f32", "f64"] {
+            let bytes = |extra: &str| {
+                let line = format!("predict --net {net} --data {data} --precision {precision} -o out.npy --force");
+                folder.succeed(&format!("{line} {extra}"));
+                std::fs::read(folder.path("out.npy")).unwrap()
+            };
+            let whole = bytes("");
+            for batch in [1, 2, 7, 128, 129, 300, 100_000] {
+                assert!(bytes(&format!("--batch {batch}")) == whole, "{net} {precision} --batch {batch}");
+            }
+        }
+    }
+}
+
 #[test]
 fn other_shapes_of_the_same_samples() {
     let folder = Folder::with(&["fixed.onnx", "fixed.x.npy", "fixed.expected.npy"]);

@@ -84,6 +84,30 @@ fn damage_is_named() {
     assert_eq!((&json["damaged"][0]["tile"], &json["damaged"][1]["array"]), (&json!(0), &json!("fc")));
 }
 
+/// Two tiles that changed places: their checksums are good, and both are named. Without their places nothing is seen, and that
+/// is said.
+#[test]
+fn swapped_tiles_are_named() {
+    let folder = Folder::with(&[]);
+    store(&folder, &[0, 1, 2, 3, 4, 5]);
+    assert!(!folder.succeed("info gram.zarr").contains("earlier version"));
+    let file = |name: &str| folder.path("gram.zarr/fc/c").join(name);
+    std::fs::rename(file("0/0"), file("kept")).unwrap();
+    std::fs::rename(file("1/1"), file("0/0")).unwrap();
+    std::fs::rename(file("kept"), file("1/1")).unwrap();
+    let run = folder.run("info gram.zarr");
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    for word in ["tile 0", "tile 3", "fc", "swapped"] {
+        assert!(run.out.contains(word), "{word} in {}", run.out);
+    }
+    for array in ["fc", "_conv1_weight"] {
+        std::fs::remove_dir_all(folder.path("gram.zarr").join(array).join(".places")).unwrap();
+    }
+    let json = folder.json("info gram.zarr");
+    assert_eq!((&json["places_checked"], &json["damaged"]), (&json!(false), &json!([])));
+    assert!(folder.succeed("info gram.zarr").contains("earlier version"));
+}
+
 #[test]
 fn what_is_no_store() {
     let folder = Folder::with(&[]);

@@ -4,9 +4,9 @@ use super::plan::{Plan, Sizes, default_memory, feature_side, resident_memory};
 use super::sink::Sink;
 use super::{Outcome, mapped_bytes, precision, read};
 use crate::error::{KernelError, Result};
-use crate::feature::FeatureMap;
+use crate::feature::{Effort, FeatureMap};
 use crate::kernel::{Cost, Real};
-use crate::store::{Columns, Layout};
+use crate::store::{Columns, Layout, Tiles};
 use mercer_data::Dataset;
 use mercer_net::progress::Progress;
 use std::time::Instant;
@@ -17,12 +17,14 @@ pub struct FeatureRun<'a, T: Real> {
     map: &'a dyn FeatureMap<T>,
     data: &'a [Dataset],
     memory: Option<usize>,
+    /// Asked for once: to know it, a map plans its passes.
+    effort: Effort,
 }
 
 impl<'a, T: Real> FeatureRun<'a, T> {
     /// The features of a data set (one [`Dataset`] per input of the map).
     pub fn new(map: &'a dyn FeatureMap<T>, data: &'a [Dataset]) -> Self {
-        Self { map, data, memory: None }
+        Self { map, data, memory: None, effort: map.effort() }
     }
 
     /// Keeps within so many bytes, all that the process holds included.
@@ -45,9 +47,9 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// What computing these blocks will do and need. An error if the memory does not suffice.
-    pub fn plan(&self, blocks: &[usize]) -> Result<Plan> {
+    pub fn plan(&self, blocks: &Tiles) -> Result<Plan> {
         let layout = self.layout();
-        let effort = self.map.effort();
+        let effort = self.effort;
         let row = self.map.n_features() * size_of::<T>();
         let cost = Cost { sample_bytes: row, prepare_bytes: effort.bytes, ..Cost::default() };
         let (now, _) = resident_memory();
@@ -60,7 +62,7 @@ impl<'a, T: Real> FeatureRun<'a, T> {
         if bytes > memory {
             return Err(KernelError::Memory { allowed: memory, needed: bytes });
         }
-        let samples: usize = blocks.iter().filter_map(|&block| layout.tile(block)).map(|place| place.rows.len()).sum();
+        let samples = layout.samples(blocks, layout.rows);
         Ok(Plan {
             tile: layout.tile,
             tiles: blocks.len(),
@@ -75,14 +77,14 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// Computes the given blocks and hands each to `sink`.
-    pub fn run(&self, blocks: &[usize], sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
+    pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
         let plan = self.plan(blocks)?;
         let layout = self.layout();
         let mut outcome = Outcome { tiles: blocks.len(), gflop: plan.gflop, ..Outcome::default() };
         let mut features = Vec::new();
-        let total = blocks.iter().filter_map(|&block| layout.tile(block)).map(|place| place.rows.len()).sum();
+        let total = layout.samples(blocks, layout.rows);
         let mut done = 0;
-        for &block in blocks {
+        for block in blocks.iter() {
             if progress.cancelled() {
                 return Err(KernelError::Cancelled);
             }

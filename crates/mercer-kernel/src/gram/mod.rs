@@ -4,26 +4,34 @@
 //! tiles of blocks that are in memory are contracted in parallel, each on one thread, unless a kernel wants them alone. The tile size depends on the kernel
 //! alone, so the same bits come out for any memory and any number of threads.
 
+mod disk;
 mod features;
+mod kept;
+mod listing;
 mod operator;
+mod panels;
 mod plan;
 mod sink;
 
+pub use disk::{check_disk, free_disk};
 pub use features::FeatureRun;
+pub use kept::KeptGram;
+pub use listing::Listing;
 pub use operator::GramOperator;
 pub use plan::{Estimate, Plan, default_memory, resident_memory};
 pub use sink::{InMemory, NpyFiles, Sink};
 
 use crate::error::{KernelError, Result};
-use crate::kernel::{Block, Kernel, Real};
+use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::all_finite;
-use crate::store::{Columns, Layout, TilePlace};
+use crate::store::{Columns, Layout, TilePlace, Tiles};
 use mercer_data::{DType, Dataset};
 use mercer_net::progress::Progress;
 use ndarray::ArrayD;
+use panels::{Panel, panels};
 use plan::{Sizes, tile_side};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -35,7 +43,12 @@ pub struct Gram<'a, T: Real> {
     rows: &'a [Dataset],
     columns: Option<&'a [Dataset]>,
     memory: Option<usize>,
+    /// Asked for once: to know it, a kernel plans its passes.
+    cost: Cost,
 }
+
+/// Tiles that are handed to the threads at once.
+const BATCH: usize = 4096;
 
 /// What a run took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +68,7 @@ pub struct Outcome {
 impl<'a, T: Real> Gram<'a, T> {
     /// The matrix of a data set (one [`Dataset`] per input of the kernel) with itself.
     pub fn new(kernel: &'a dyn Kernel<T>, rows: &'a [Dataset]) -> Self {
-        Self { kernel, rows, columns: None, memory: None }
+        Self { kernel, rows, columns: None, memory: None, cost: kernel.cost() }
     }
 
     /// Compares with these samples instead: they become the columns.
@@ -79,7 +92,7 @@ impl<'a, T: Real> Gram<'a, T> {
         };
         let (mut arrays, per_sample) = (self.kernel.parts(), self.kernel.per_sample());
         arrays.extend(self.kernel.beside());
-        let tile = tile_side(&self.kernel.cost(), per_sample, arrays.len(), size_of::<T>());
+        let tile = tile_side(&self.cost, per_sample, arrays.len(), size_of::<T>());
         Layout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
     }
 
@@ -88,27 +101,20 @@ impl<'a, T: Real> Gram<'a, T> {
         let mapped: usize = self.rows.iter().chain(self.columns.unwrap_or(&[])).map(mapped_bytes).sum();
         let input: usize = self.rows.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
         let threads = rayon::current_num_threads();
-        Sizes::of(layout, &self.kernel.cost(), input * size_of::<T>(), threads, now + mapped)
+        Sizes::of(layout, &self.cost, input * size_of::<T>(), threads, now + mapped)
     }
 
     /// What computing these tiles will do and need. An error if the memory does not suffice.
-    pub fn plan(&self, tiles: &[usize]) -> Result<Plan> {
+    pub fn plan(&self, tiles: &Tiles) -> Result<Plan> {
         let layout = self.layout();
         let sizes = self.sizes(&layout);
         let symmetric = layout.is_symmetric();
         let memory = self.memory.unwrap_or_else(default_memory);
         let resident = sizes.resident(layout.row_blocks(), symmetric, memory)?;
-        let cost = self.kernel.cost();
         let (mut prepared, mut gflop) = (0, 0.0);
         for panel in panels(&layout, tiles, resident) {
-            let resident = panel.resident.iter().map(|&block| samples_of(&layout, block, layout.rows).len());
-            let streamed =
-                panel.streamed.iter().map(|(block, _)| samples_of(&layout, *block, layout.n_columns()).len());
-            prepared += panel.resident.len() + panel.streamed.len();
-            gflop += resident.chain(streamed).sum::<usize>() as f64 * cost.prepare_flops / 1e9;
-        }
-        for &tile in tiles {
-            gflop += layout.tile(tile).map_or(0.0, |place| pair_gflop(&cost, &place));
+            prepared += panel.prepared();
+            gflop += panel.gflop(&self.cost);
         }
         let used = resident.min(layout.row_blocks());
         Ok(Plan {
@@ -125,7 +131,7 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     /// Computes the given tiles and hands each to `sink`.
-    pub fn run(&self, tiles: &[usize], sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
+    pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
         let plan = self.plan(tiles)?;
         let layout = self.layout();
         let run = Run {
@@ -160,7 +166,7 @@ impl<'a, T: Real> Gram<'a, T> {
         let numbers = layout.shape().iter().fold(layout.arrays.len(), |all, &size| all.saturating_mul(size));
         let (held, memory) = (numbers.saturating_mul(size_of::<T>()), self.memory.unwrap_or_else(default_memory));
         let own = self.memory(memory.saturating_sub(held));
-        let tiles: Vec<usize> = (0..layout.n_tiles()).collect();
+        let tiles = layout.all_tiles();
         own.plan(&tiles).map_err(|error| match error {
             KernelError::Memory { needed, .. } => {
                 KernelError::Memory { allowed: memory, needed: needed.saturating_add(held) }
@@ -170,6 +176,13 @@ impl<'a, T: Real> Gram<'a, T> {
         let sink = InMemory::new(layout);
         own.run(&tiles, &sink, progress)?;
         Ok(sink.into_arrays())
+    }
+
+    /// The kernel itself in memory: the sum of its parts, without what lies beside them.
+    pub fn to_kernel(&self, progress: &dyn Progress) -> Result<ArrayD<T>> {
+        let parts = self.kernel.parts().len();
+        let sum = self.to_arrays(progress)?.into_iter().take(parts).reduce(|sum, part| sum + part);
+        sum.ok_or_else(|| KernelError::Setting("the kernel has no matrix".to_owned()))
     }
 }
 
@@ -188,52 +201,6 @@ fn mapped_bytes(data: &Dataset) -> usize {
     data.stored_shape().iter().product::<usize>().saturating_mul(data.dtype().size())
 }
 
-fn pair_gflop(cost: &crate::kernel::Cost, place: &TilePlace) -> f64 {
-    let diagonal = place.rows == place.columns;
-    let pairs = place.rows.len() as f64 * place.columns.len() as f64;
-    cost.pair_flops * pairs * if diagonal { 0.5 } else { 1.0 } / 1e9
-}
-
-/// Blocks of rows that stay in memory, and the blocks of columns that pass by.
-struct Panel {
-    resident: Vec<usize>,
-    /// Tiles between resident blocks.
-    inside: Vec<usize>,
-    /// Other blocks of columns, with the tiles to compute.
-    streamed: Vec<(usize, Vec<usize>)>,
-}
-
-/// The panels that cover a set of tiles.
-fn panels(layout: &Layout, tiles: &[usize], resident: usize) -> Vec<Panel> {
-    let resident = resident.max(1);
-    let mut by_panel: Vec<Vec<(usize, TilePlace)>> = vec![Vec::new(); layout.row_blocks().div_ceil(resident)];
-    for &tile in tiles {
-        if let Some(place) = layout.tile(tile) {
-            by_panel[place.row_block / resident].push((tile, place));
-        }
-    }
-    by_panel.iter().filter(|tiles| !tiles.is_empty()).map(|tiles| Panel::of(layout, tiles)).collect()
-}
-
-impl Panel {
-    fn of(layout: &Layout, tiles: &[(usize, TilePlace)]) -> Self {
-        let mut resident: Vec<usize> = tiles.iter().map(|(_, place)| place.row_block).collect();
-        resident.sort_unstable();
-        resident.dedup();
-        let mut panel = Self { resident, inside: Vec::new(), streamed: Vec::new() };
-        let mut passing: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (tile, place) in tiles {
-            if layout.is_symmetric() && panel.resident.binary_search(&place.column_block).is_ok() {
-                panel.inside.push(*tile);
-            } else {
-                passing.entry(place.column_block).or_default().push(*tile);
-            }
-        }
-        panel.streamed = passing.into_iter().collect();
-        panel
-    }
-}
-
 /// A run under way.
 struct Run<'a, T: Real> {
     gram: &'a Gram<'a, T>,
@@ -249,16 +216,16 @@ struct Run<'a, T: Real> {
 }
 
 impl<T: Real> Run<'_, T> {
-    fn panel(&self, panel: &Panel) -> Result<()> {
+    fn panel(&self, panel: &Panel<'_>) -> Result<()> {
         let mut blocks = HashMap::new();
-        for &block in &panel.resident {
+        for block in panel.resident.iter() {
             blocks.insert(block, self.prepare(self.gram.rows, samples_of(self.layout, block, self.layout.rows))?);
         }
-        self.tiles(&panel.inside, |place| (&blocks[&place.row_block], &blocks[&place.column_block]))?;
-        for (column, tiles) in &panel.streamed {
+        self.tiles(panel.inside(), |place| (&blocks[&place.row_block], &blocks[&place.column_block]))?;
+        for column in panel.streamed.iter() {
             let data = self.gram.columns.unwrap_or(self.gram.rows);
-            let passing = self.prepare(data, samples_of(self.layout, *column, self.layout.n_columns()))?;
-            self.tiles(tiles, |place| (&blocks[&place.row_block], &passing))?;
+            let passing = self.prepare(data, samples_of(self.layout, column, self.layout.n_columns()))?;
+            self.tiles(panel.passing(column), |place| (&blocks[&place.row_block], &passing))?;
         }
         Ok(())
     }
@@ -270,11 +237,15 @@ impl<T: Real> Run<'_, T> {
         self.reading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
         let block = self.gram.kernel.prepare(&slices, rows.len()).map_err(|error| error.shifted(rows.start))?;
-        self.advance(self.gram.kernel.cost().prepare_flops * rows.len() as f64 / 1e9);
+        self.advance(self.gram.cost.prepare_flops * rows.len() as f64 / 1e9);
         Ok(block)
     }
 
-    fn tiles<'b>(&self, tiles: &[usize], pair: impl Fn(&TilePlace) -> (&'b Block, &'b Block) + Sync) -> Result<()> {
+    fn tiles<'b>(
+        &self,
+        mut tiles: impl Iterator<Item = usize>,
+        pair: impl Fn(&TilePlace) -> (&'b Block, &'b Block) + Sync,
+    ) -> Result<()> {
         let n_parts = self.layout.arrays.len();
         let one = |buffer: &mut Vec<T>, index: usize| {
             self.check_cancelled()?;
@@ -296,14 +267,26 @@ impl<T: Real> Run<'_, T> {
             }
             self.sink.write(index, &place, &matrices)?;
             self.writing.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-            self.advance(pair_gflop(&self.gram.kernel.cost(), &place));
+            self.advance(self.pair_gflop(&place));
             Ok(())
         };
-        if self.gram.kernel.cost().contract_alone {
+        if self.gram.cost.contract_alone {
             let mut buffer = Vec::new();
-            return tiles.iter().try_for_each(|&index| one(&mut buffer, index));
+            return tiles.try_for_each(|index| one(&mut buffer, index));
         }
-        tiles.par_iter().try_for_each_init(Vec::new, |buffer, &index| one(buffer, index))
+        loop {
+            let batch: Vec<usize> = tiles.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            batch.par_iter().try_for_each_init(Vec::new, |buffer, &index| one(buffer, index))?;
+        }
+    }
+
+    fn pair_gflop(&self, place: &TilePlace) -> f64 {
+        let on_diagonal = self.layout.is_symmetric() && place.row_block == place.column_block;
+        let pairs = place.rows.len() as f64 * place.columns.len() as f64;
+        self.gram.cost.pair_flops * pairs * if on_diagonal { 0.5 } else { 1.0 } / 1e9
     }
 
     fn check_cancelled(&self) -> Result<()> {

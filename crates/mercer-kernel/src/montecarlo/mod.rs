@@ -32,6 +32,9 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The name of the matrix of standard errors that lies beside a mean.
+pub const STANDARD_ERROR: &str = "standard error";
+
 /// What all networks make of a sample is kept if it takes no more bytes than this; else it is made again for every tile, and
 /// memory does not grow with the number of networks.
 const KEPT_BYTES: usize = 2 << 20;
@@ -226,7 +229,7 @@ impl<T: Real> MonteCarlo<T> {
 
 impl<T: Real> Kernel<T> for MonteCarlo<T> {
     fn beside(&self) -> Vec<String> {
-        if self.errors { vec!["standard error".to_owned()] } else { Vec::new() }
+        if self.errors { vec![STANDARD_ERROR.to_owned()] } else { Vec::new() }
     }
 
     fn cost(&self) -> Cost {

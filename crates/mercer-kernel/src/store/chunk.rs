@@ -9,11 +9,7 @@ pub(super) const CHECKSUM: usize = 4;
 const SQUARE: usize = 32;
 
 /// The numbers of a tile of `shape`, padded with NaN to the shape of a whole chunk, and their checksum.
-pub(super) fn encode<T: Element>(
-    tile: &[T],
-    shape: (usize, usize),
-    chunk: (usize, usize),
-) -> (Vec<u8>, [u8; CHECKSUM]) {
+pub(super) fn encode<T: Element>(tile: &[T], shape: (usize, usize), chunk: (usize, usize)) -> (Vec<u8>, u32) {
     let mut bytes = Vec::with_capacity(chunk.0 * chunk.1 * size_of::<T>());
     let pad = |bytes: &mut Vec<u8>, count: usize| (0..count).for_each(|_| T::nan().write_to(bytes));
     for row in tile.chunks_exact(shape.1.max(1)) {
@@ -21,12 +17,12 @@ pub(super) fn encode<T: Element>(
         pad(&mut bytes, chunk.1 - shape.1);
     }
     pad(&mut bytes, (chunk.0 - shape.0) * chunk.1);
-    let checksum = crc32c::crc32c(&bytes).to_le_bytes();
+    let checksum = crc32c::crc32c(&bytes);
     (bytes, checksum)
 }
 
-/// The numbers of a chunk without their checksum, or what is wrong with it.
-pub(super) fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+/// The numbers of a chunk and their checksum, or what is wrong with it.
+pub(super) fn check(mut bytes: Vec<u8>) -> Result<(Vec<u8>, u32), String> {
     let Some((numbers, checksum)) = bytes.split_last_chunk::<CHECKSUM>() else {
         return Err("it is too short".to_owned());
     };
@@ -35,7 +31,7 @@ pub(super) fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         return Err(format!("the checksum is {computed:08x} instead of {stored:08x}"));
     }
     bytes.truncate(bytes.len() - CHECKSUM);
-    Ok(bytes)
+    Ok((bytes, stored))
 }
 
 /// The tile of `shape` in the numbers of a whole chunk. `T` must not be narrower than what is stored.

@@ -108,6 +108,18 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// Tiles that were written are not there any more.
+    #[error(
+        "{place}: {count} of the tiles that were written are not there any more, tile {first} first: somebody removed them"
+    )]
+    Vanished {
+        /// The store.
+        place: String,
+        /// How many.
+        count: usize,
+        /// The first of them.
+        first: usize,
+    },
     /// The matrix is asked for as a whole before it is.
     #[error("{place} is not complete: {done} of {n_tiles} tiles are there")]
     Incomplete {

@@ -14,6 +14,9 @@ use std::time::{Duration, SystemTime};
 /// The folder of temporaries in the folder of an array.
 const PARTS: &str = ".parts";
 
+/// The folder of an array with the places of its chunks.
+const PLACES: &str = ".places";
+
 /// Between the creation of a temporary and its lock there is a moment; this is far longer.
 const GRACE: Duration = Duration::from_secs(600);
 
@@ -64,6 +67,36 @@ pub(super) fn open(array: &Path, folders: &[String], name: &str) -> Result<Optio
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error(&path)(error)),
     }
+}
+
+/// Makes the folder of places in the folder of an array, so that they are kept from the beginning.
+pub(super) fn make_places(array: &Path) -> Result<()> {
+    make_folder(array, PLACES).map(|_| ())
+}
+
+/// Whether an array keeps the places of its chunks; those of earlier versions do not.
+pub(super) fn keeps_places(array: &Path) -> Result<bool> {
+    is_folder(&array.join(PLACES))
+}
+
+/// Remembers that the chunk of these blocks has this checksum, as the name of an empty file: it is there or not, and all
+/// writers of a chunk make the same.
+///
+/// It is not flushed: should it be lost with the power, the chunk counts as damaged, and is computed again.
+pub(super) fn keep_place(array: &Path, (row, column): (usize, usize), checksum: u32) -> Result<()> {
+    let folder = make_folder(&make_folder(array, PLACES)?, &row.to_string())?;
+    let path = folder.join(place_name(column, checksum));
+    File::create(&path).map(|_| ()).map_err(io_error(&path))
+}
+
+/// Whether the chunk of these blocks was written with this checksum.
+pub(super) fn has_place(array: &Path, (row, column): (usize, usize), checksum: u32) -> Result<bool> {
+    let path = array.join(PLACES).join(row.to_string()).join(place_name(column, checksum));
+    path.try_exists().map_err(io_error(&path))
+}
+
+fn place_name(column: usize, checksum: u32) -> String {
+    format!("{column}.{checksum:08x}")
 }
 
 /// The folder of this name in another; made if it is not there, refused if it is something else.

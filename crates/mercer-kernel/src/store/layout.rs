@@ -1,6 +1,8 @@
 //! What the arrays of a store look like, and how they are cut into tiles.
 
+use super::chunk::CHECKSUM;
 use super::error::{Result, StoreError};
+use super::set::Tiles;
 use mercer_data::DType;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -68,7 +70,7 @@ pub struct TilePlace {
 
 impl Layout {
     /// Refuses what cannot be stored or addressed.
-    pub(super) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         let refuse = |reason: &str| Err(StoreError::Layout { reason: reason.to_owned() });
         if self.arrays.is_empty() || self.arrays.len() > MOST_ARRAYS {
             return refuse("the number of arrays must be between 1 and 4096");
@@ -92,7 +94,7 @@ impl Layout {
             return refuse("the arrays are too large to address");
         }
         if self.row_blocks().checked_mul(self.column_blocks()).is_none_or(|chunks| chunks > 2 * MOST_TILES) {
-            return refuse("there are too many tiles: choose larger ones");
+            return refuse("there are too many tiles for a folder of files; a single file, .npy, may have as many");
         }
         Ok(())
     }
@@ -178,6 +180,33 @@ impl Layout {
         self.n_columns().div_ceil(self.column_extent())
     }
 
+    /// All tiles.
+    pub fn all_tiles(&self) -> Tiles {
+        Tiles::range(0..self.n_tiles())
+    }
+
+    /// The bytes of the numbers of all arrays.
+    pub fn bytes(&self) -> u64 {
+        let sizes = self.shape().into_iter().chain([self.arrays.len(), self.precision.size()]);
+        sizes.fold(1, |all: u64, size| all.saturating_mul(size as u64))
+    }
+
+    /// The bytes of some tiles in a store: whole chunks with their checksums, and their mirror images.
+    pub fn stored_bytes(&self, tiles: &Tiles) -> u64 {
+        let mut chunks = tiles.len() as u64;
+        if self.is_symmetric() {
+            let on_diagonal = (0..self.row_blocks()).filter(|&block| tiles.contains(self.first_of_row(block))).count();
+            chunks = chunks.saturating_mul(2) - on_diagonal as u64;
+        }
+        chunks.saturating_mul(self.chunk_bytes() as u64).saturating_mul(self.arrays.len() as u64)
+    }
+
+    /// The bytes of the file of a chunk.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        let (rows, columns) = self.chunk_matrix();
+        rows * columns * self.precision.size() + CHECKSUM
+    }
+
     /// The number of tiles to compute.
     pub fn n_tiles(&self) -> usize {
         if self.is_symmetric() {
@@ -191,7 +220,7 @@ impl Layout {
     ///
     /// Tiles are counted row by row; of a symmetric matrix only the diagonal and what is right of it, so that row `i` of
     /// `B` blocks begins at `i·B − i(i − 1)/2`.
-    fn first_of_row(&self, block: usize) -> usize {
+    pub(crate) fn first_of_row(&self, block: usize) -> usize {
         let whole = block * self.column_blocks();
         if self.is_symmetric() { whole - block * block.saturating_sub(1) / 2 } else { whole }
     }
@@ -212,7 +241,7 @@ impl Layout {
     }
 
     /// The tile that holds a chunk: below the diagonal of a symmetric matrix, that of the mirror image.
-    pub(super) fn tile_of(&self, row_block: usize, column_block: usize) -> usize {
+    pub(crate) fn tile_of(&self, row_block: usize, column_block: usize) -> usize {
         match self.is_symmetric() {
             true if column_block < row_block => self.tile_of(column_block, row_block),
             true => self.first_of_row(row_block) + column_block - row_block,
@@ -229,6 +258,12 @@ impl Layout {
             rows: range(row_block, self.row_extent(), self.rows),
             columns: range(column_block, self.column_extent(), self.n_columns()),
         }
+    }
+
+    /// The samples of some blocks of rows or columns, of so many.
+    pub(crate) fn samples(&self, blocks: &Tiles, of: usize) -> usize {
+        let end = |block: usize| block.saturating_mul(self.tile).min(of);
+        blocks.runs().iter().map(|run| end(run.end) - end(run.start)).sum()
     }
 
     /// Rows and columns of a tile as a matrix, outputs included.

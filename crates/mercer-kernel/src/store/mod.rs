@@ -4,6 +4,7 @@
 //! OUT.zarr/zarr.json              the group; its attribute "mercer" is the manifest
 //! OUT.zarr/kernel/zarr.json       an array, one per matrix
 //! OUT.zarr/kernel/c/3/5           the tile of row block 3 and column block 5: numbers, little endian, and their crc32c
+//! OUT.zarr/kernel/.places/3/5.1a2b3c4d    an empty file: the tile there was written with this checksum
 //! OUT.zarr/kernel/.parts/         temporaries of writers
 //! ```
 //!
@@ -16,7 +17,8 @@
 //! bytes, so that there is nothing to lock: processes may come, go and die at any time, also on other machines that share
 //! the file system. The [`Manifest`] says what the numbers were computed from; [`Store::resume`] refuses anything else and says
 //! what differs. CRC-32C finds every change of up to 32 neighbouring bits, so no flipped byte goes unseen by
-//! [`Store::verify`].
+//! [`Store::verify`]. A checksum does not tell whose it is, so the name of an empty file binds it to the tile's place: tiles that
+//! were swapped or copied are found. Stores of earlier versions have no such files; their places are not checked.
 //!
 //! We write the small part of the format that we need ourselves: the `zarrs` crate (0.23) brings 124 crates with it, 108
 //! without its default features, and writes chunks in place; this folder needs `crc32c`, which has no dependencies.
@@ -28,6 +30,7 @@ mod gather;
 mod layout;
 mod manifest;
 mod metadata;
+mod set;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -37,6 +40,7 @@ pub(crate) use chunk::transpose;
 pub use error::{Difference, Result, StoreError};
 pub use layout::{Columns, Layout, TilePlace};
 pub use manifest::Manifest;
+pub use set::Tiles;
 pub use verify::{Damage, Report};
 
 use error::io_error;
@@ -57,10 +61,10 @@ use std::path::{Path, PathBuf};
 ///
 /// let store = Store::create(&path, manifest.clone())?;
 /// store.write(1, &[&[3.0, 6.0]])?;
-/// assert_eq!(store.missing()?, [0, 2]);
+/// assert_eq!(store.missing()?.runs(), [0..1, 2..3]);
 ///
 /// let store = Store::resume(&path, &manifest)?;
-/// for tile in store.missing()? {
+/// for tile in store.missing()?.iter() {
 ///     let place = store.tile(tile)?;
 ///     let product = |row: usize, column: usize| ((row + 1) * (column + 1)) as f64;
 ///     let entries = place.rows.flat_map(|row| place.columns.clone().map(move |column| product(row, column)));
@@ -75,6 +79,8 @@ pub struct Store {
     manifest: Manifest,
     /// The folders of the arrays, in their order.
     folders: Vec<PathBuf>,
+    /// Whether checksums are bound to their places, in all arrays.
+    places: bool,
 }
 
 impl Store {
@@ -91,6 +97,7 @@ impl Store {
         for (name, folder) in manifest.layout.arrays.iter().zip(manifest.layout.folders()) {
             let folder = temporary.path().join(folder);
             std::fs::create_dir(&folder).map_err(io_error(path))?;
+            files::make_places(&folder)?;
             write_json(&folder, &metadata::array(&manifest.layout, name))?;
         }
         write_json(temporary.path(), &metadata::group(&manifest))?;
@@ -101,14 +108,16 @@ impl Store {
         })?;
         let _ = temporary.keep();
         files::sync_folder(parent)?;
-        Ok(Self::with(path, manifest))
+        Ok(Self { places: true, ..Self::with(path, manifest) })
     }
 
     /// Opens a store, to read it or to look at it.
     pub fn open(path: &Path) -> Result<Self> {
-        let store = Self::with(path, metadata::read(path)?);
+        let mut store = Self::with(path, metadata::read(path)?);
+        store.places = true;
         for folder in &store.folders {
             files::is_folder(folder)?;
+            store.places &= files::keeps_places(folder)?;
         }
         Ok(store)
     }
@@ -127,7 +136,7 @@ impl Store {
 
     fn with(path: &Path, manifest: Manifest) -> Self {
         let folders = manifest.layout.folders().into_iter().map(|folder| path.join(folder)).collect();
-        Self { path: path.to_owned(), manifest, folders }
+        Self { path: path.to_owned(), manifest, folders, places: false }
     }
 
     /// The folder of the store.
@@ -143,6 +152,11 @@ impl Store {
     /// What its arrays look like.
     pub fn layout(&self) -> &Layout {
         &self.manifest.layout
+    }
+
+    /// Whether a tile in the place of another is found: not in stores of earlier versions.
+    pub fn checks_places(&self) -> bool {
+        self.places
     }
 
     /// The path, as errors show it.

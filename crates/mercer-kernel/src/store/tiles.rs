@@ -2,6 +2,7 @@
 
 use super::error::{Result, StoreError, io_error};
 use super::layout::TilePlace;
+use super::set::Tiles;
 use super::{Store, chunk, files};
 use mercer_data::Element;
 use std::io::Read;
@@ -32,29 +33,34 @@ impl Store {
         Ok(true)
     }
 
-    /// The tiles that are not done, in order. Folders are listed, not files asked for one by one.
+    /// The tiles that are not done. Folders are listed, not files asked for one by one.
     ///
     /// Other processes may finish some of them the moment after.
-    pub fn missing(&self) -> Result<Vec<usize>> {
+    pub fn missing(&self) -> Result<Tiles> {
         let layout = self.layout();
         let mut done = vec![true; self.n_tiles()];
         for folder in &self.folders {
             // Per tile, whether it is there, and whether its mirror image is; one on the diagonal is its own.
-            let mut seen = vec![[false, !layout.is_symmetric()]; self.n_tiles()];
+            let (whole, mirror) = (if layout.is_symmetric() { 3 } else { 1 }, 2);
+            let mut seen = vec![0u8; self.n_tiles()];
             files::list(&folder.join("c"), &layout.grid(), &mut |key| {
                 let (row, column) = layout.blocks(key);
                 let seen = &mut seen[layout.tile_of(row, column)];
-                match layout.is_symmetric() {
-                    true => {
-                        seen[0] |= row <= column;
-                        seen[1] |= row >= column;
-                    }
-                    false => seen[0] = true,
-                }
+                *seen |= u8::from(row <= column || !layout.is_symmetric());
+                *seen |= if row >= column && layout.is_symmetric() { mirror } else { 0 };
             })?;
-            done.iter_mut().zip(seen).for_each(|(done, seen)| *done &= seen == [true; 2]);
+            done.iter_mut().zip(seen).for_each(|(done, seen)| *done &= seen == whole);
         }
         Ok((0..self.n_tiles()).filter(|&tile| !done[tile]).collect())
+    }
+
+    /// An error if tiles that were written are not there any more: somebody took them away.
+    pub fn check_written(&self, tiles: &Tiles) -> Result<()> {
+        let gone = self.missing()?.common(tiles);
+        match gone.iter().next() {
+            None => Ok(()),
+            Some(first) => Err(StoreError::Vanished { place: self.place(), count: gone.len(), first }),
+        }
     }
 
     /// Writes a tile: per array its entries as a row-major matrix of [`Layout::tile_shape`](super::Layout::tile_shape).
@@ -89,8 +95,12 @@ impl Store {
                 } else {
                     chunk::encode(&chunk::transpose(values, (rows, columns)), (columns, rows), chunk_shape)
                 };
+                // Before the chunk, so that none is ever there without its place.
+                if self.places {
+                    files::keep_place(folder, (row, column), checksum)?;
+                }
                 let (folders, name) = self.key(row, column);
-                files::write(folder, &folders, &name, &[&bytes, &checksum])?;
+                files::write(folder, &folders, &name, &[&bytes, &checksum.to_le_bytes()])?;
             }
         }
         Ok(())
@@ -121,19 +131,19 @@ impl Store {
         let Some(file) = files::open(&self.folders[array], &folders, &file_name)? else {
             return Err(StoreError::Missing { place: self.place(), array: name(), tile });
         };
-        let (expected, found) = (self.chunk_bytes(), file.metadata().map_err(io_error(&path))?.len());
+        let (expected, found) = (layout.chunk_bytes(), file.metadata().map_err(io_error(&path))?.len());
         if found != expected as u64 {
             return Err(damaged(format!("it has {found} bytes instead of {expected}")));
         }
         let mut bytes = self.reserve(expected)?;
         file.take(expected as u64).read_to_end(&mut bytes).map_err(io_error(&path))?;
-        chunk::check(bytes).map_err(damaged)
-    }
-
-    /// The bytes of the file of a chunk.
-    pub(super) fn chunk_bytes(&self) -> usize {
-        let (rows, columns) = self.layout().chunk_matrix();
-        rows * columns * self.layout().precision.size() + chunk::CHECKSUM
+        let (bytes, checksum) = chunk::check(bytes).map_err(damaged)?;
+        if self.places && !files::has_place(&self.folders[array], (row_block, column_block), checksum)? {
+            return Err(damaged(
+                "it is sound, but was not written for this place: it was swapped or copied".to_owned(),
+            ));
+        }
+        Ok(bytes)
     }
 
     /// Room for so many numbers, or an error.

@@ -1,7 +1,7 @@
 //! Whether a store is what was written.
 
 use super::error::{Result, StoreError};
-use super::{Store, chunk};
+use super::{Store, Tiles, chunk};
 use mercer_net::progress::Progress;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -16,11 +16,13 @@ pub struct Report {
     /// The tiles that are there, damaged or not.
     pub done: usize,
     /// The tiles that are not.
-    pub missing: Vec<usize>,
+    pub missing: Tiles,
     /// What is not as it was written, tile by tile.
     pub damaged: Vec<Damage>,
     /// The bytes of the tiles that are there, in all arrays.
     pub bytes: u64,
+    /// Whether a tile in the place of another would have been found.
+    pub places_checked: bool,
 }
 
 /// A tile of an array that is not as it was written.
@@ -44,13 +46,12 @@ impl Report {
 }
 
 impl Store {
-    /// Reads all tiles that are done and checks sizes, checksums, and that mirror images are such.
+    /// Reads all tiles that are done and checks sizes, checksums, places, and that mirror images are such.
     pub fn verify(&self, progress: &dyn Progress) -> Result<Report> {
-        let (n_tiles, missing) = (self.n_tiles(), self.missing()?);
-        let mut waiting = missing.iter().copied().peekable();
-        let done: Vec<usize> = (0..n_tiles).filter(|tile| waiting.next_if_eq(tile).is_none()).collect();
+        let (all, missing) = (self.layout().all_tiles(), self.missing()?);
+        let done = all.without(&missing);
         let checked = AtomicUsize::new(0);
-        let check = |&tile: &usize| -> Result<(Vec<Damage>, u64)> {
+        let check = |tile: usize| -> Result<Vec<Damage>> {
             if progress.cancelled() {
                 return Err(StoreError::Cancelled);
             }
@@ -59,13 +60,18 @@ impl Store {
                 self.check_tile(array, tile, &mut damaged)?;
             }
             progress.report(1 + checked.fetch_add(1, Ordering::Relaxed), done.len(), "tiles");
-            let n_files = self.chunks_of(&self.tile(tile)?).count() * self.folders.len();
-            Ok((damaged, (n_files * self.chunk_bytes()) as u64))
+            Ok(damaged)
         };
-        let found: Vec<_> = done.par_iter().map(check).collect::<Result<_>>()?;
-        let bytes = found.iter().map(|(_, bytes)| bytes).sum();
-        let damaged = found.into_iter().flat_map(|(damaged, _)| damaged).collect();
-        Ok(Report { n_tiles, done: done.len(), missing, damaged, bytes })
+        let mut damaged = Vec::new();
+        for run in done.runs() {
+            let join = |mut all: Vec<Damage>, more: Vec<Damage>| {
+                all.extend(more);
+                Ok(all)
+            };
+            damaged.extend(run.clone().into_par_iter().map(check).try_reduce(Vec::new, join)?);
+        }
+        let (n_tiles, bytes) = (self.n_tiles(), self.layout().stored_bytes(&done));
+        Ok(Report { n_tiles, done: done.len(), missing, damaged, bytes, places_checked: self.places })
     }
 
     fn check_tile(&self, array: usize, tile: usize, damaged: &mut Vec<Damage>) -> Result<()> {

@@ -61,7 +61,9 @@ pub struct Prediction<T> {
 impl Network {
     /// Runs the network on `samples` samples and returns the value `at` (an output by default).
     ///
-    /// Each input is `[samples, …sample shape]`, row-major.
+    /// Each input is `[samples, …sample shape]`, row-major. So many samples run together as `shard` says, by default as many as
+    /// suit the network. A product of one row is summed in another order than one of many, so other shards give other bits:
+    /// whoever cuts the data into blocks to save memory takes whole shards of the default, as `mercer predict` does.
     pub fn predict<T: Element>(
         &self,
         inputs: &[(&[T], &[usize])],

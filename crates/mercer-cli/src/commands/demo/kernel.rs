@@ -3,7 +3,7 @@
 use super::Part;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::format::table;
+use crate::format::{duration, table};
 use crate::progress::Bar;
 use mercer::data::{Existing, Labels, write_npy};
 use mercer::kernel::gram::Gram;
@@ -49,7 +49,7 @@ pub(super) fn compare(folder: &Path, train: &Part, test: &Part, console: &Consol
     let kernel = Normalised::new(tangent);
     let (rows, columns) = (std::slice::from_ref(&test.inputs), std::slice::from_ref(&train.inputs));
     let bar = Bar(console.progress(1, "MFLOP"));
-    let matrix = Gram::new(&kernel, rows).against(columns).to_arrays(&bar).map_err(failed)?.remove(0);
+    let matrix = Gram::new(&kernel, rows).against(columns).to_kernel(&bar).map_err(failed)?;
     write_npy(&folder.join("ntk-test-train.npy"), &matrix, Existing::Replace)?;
     Ok(findings(&matrix, classes(&test.labels), classes(&train.labels), bar.0.elapsed().as_secs_f64()))
 }
@@ -92,11 +92,11 @@ impl Findings {
             rows.push(vec![format!("#{place}"), class.to_string(), named.collect::<Vec<_>>().join("  ")]);
         }
         format!(
-            "The network as a kernel: its trace-NTK between {} unseen digits and the training digits, in {:.1} s.\n\
+            "The network as a kernel: its trace-NTK between {} unseen digits and the training digits, in {}.\n\
              Digits of the same class are alike by {:.2} on average, others by {:.2}; the nearest training digit is of\n\
              the right class in {:.1} % of cases.\n{}",
             self.n_test,
-            self.seconds,
+            duration(self.seconds),
             self.same,
             self.other,
             100.0 * self.nearest_right,

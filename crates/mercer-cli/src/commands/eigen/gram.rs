@@ -9,10 +9,9 @@ use crate::failure::Failure;
 use crate::format::bytes;
 use crate::options::Samples;
 use crate::progress::Bar;
-use mercer::data::{Dataset, Source};
-use mercer::kernel::Real;
-use mercer::kernel::gram::default_memory;
-use mercer::kernel::store::Store;
+use mercer::data::Source;
+use mercer::kernel::gram::{KeptGram, default_memory};
+use mercer::kernel::{KernelError, Real};
 use mercer::spectral::learnt::Matrices;
 use mercer::spectral::{Solver, Spectrum};
 use ndarray::{Array2, ArrayD};
@@ -105,28 +104,11 @@ impl<T: Real> Matrix<T> {
             [n, c, m, d] if n == m && c == d && n * c > 0 => Ok((n * c, c)),
             _ => Err(wrong(shape)),
         };
-        let (array, data): (ArrayD<T>, _) = if path.join("zarr.json").is_file() {
-            let store = Store::open(path)?;
-            let mut names = store.layout().arrays.clone();
-            // Standard errors are kept beside a kernel, and are no part of it.
-            names.retain(|name| name != "standard error");
-            // The sum, and a layer that is added to it.
-            check_memory::<T>(path, sizes(&store.layout().shape())?.0, names.len().min(2))?;
-            let mut sum: Option<ArrayD<T>> = None;
-            for name in &names {
-                let part = store.read_all::<T>(name)?;
-                sum = Some(match sum {
-                    Some(sum) => sum + part,
-                    None => part,
-                });
-            }
-            let sum = sum.ok_or_else(|| Failure::new(format!("{}: there is no matrix in it", path.display())))?;
-            (sum, store.manifest().facts.get("data").and_then(|data| data.as_str()).map(str::to_owned))
-        } else {
-            let set: Dataset = Source::new(path, None).open()?;
-            check_memory::<T>(path, sizes(set.shape())?.0, 1)?;
-            (set.read()?, None)
-        };
+        let kept = KeptGram::open(&Source::new(path, None)).map_err(unreadable)?;
+        // The sum, and a layer that is added to it.
+        check_memory::<T>(path, sizes(&kept.shape())?.0, kept.n_parts().min(2))?;
+        let data = kept.data().map(str::to_owned);
+        let array: ArrayD<T> = kept.read().map_err(unreadable)?;
         let shape = array.shape().to_vec();
         let (rows, per_sample) = sizes(&shape)?;
         let entries = array.as_standard_layout().into_owned().into_shape_with_order((rows, rows));
@@ -147,6 +129,14 @@ impl<T: Real> Matrix<T> {
             ));
         }
         Ok(())
+    }
+}
+
+fn unreadable(error: KernelError) -> Failure {
+    match error {
+        KernelError::Data(error) => (*error).into(),
+        KernelError::Store(error) => (*error).into(),
+        other => Failure::new(format!("--gram {other}")),
     }
 }
 

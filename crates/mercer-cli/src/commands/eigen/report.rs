@@ -1,6 +1,6 @@
 //! What a run says about itself.
 
-use crate::format::{count, table};
+use crate::format::{count, duration, table};
 use mercer::spectral::retrieval::Retrieval;
 use mercer::spectral::{Comparison, Repairs};
 use serde::Serialize;
@@ -131,12 +131,12 @@ impl EigenReport {
             text += &format!("{landmarks} leave {residual:.2e} of the kernel's trace unexplained\n");
         }
         text += &format!(
-            "{} of {} by {}, {}, in {:.2} s, in {}\n",
+            "{} of {} by {}, {}, in {}, in {}\n",
             count(self.values.len(), "function"),
             count(self.samples, "sample"),
             self.method,
             self.precision,
-            self.seconds,
+            duration(self.seconds),
             self.output
         );
         if let Some(evaluated) = self.evaluated {

@@ -201,10 +201,9 @@ impl FitArguments {
                 .hint("--kind trace or pseudo"));
         }
         let gram = Gram::new(&*built.kernel, &samples.inputs);
-        let tiles: Vec<usize> = (0..gram.layout().n_tiles()).collect();
-        let plan = gram.plan(&tiles).map_err(failed)?;
+        let plan = gram.plan(&gram.layout().all_tiles()).map_err(failed)?;
         let bar = Bar(console.progress((plan.gflop * 1e3) as u64, "MFLOP"));
-        let matrix = gram.to_arrays(&bar).map_err(failed)?.remove(0);
+        let matrix = gram.to_kernel(&bar).map_err(failed)?;
         drop(bar);
         let matrix = origin::flat("the kernel", matrix)?;
         let (identity, preprocess) = (built.kernel.identity(), samples.preprocess_note()?);

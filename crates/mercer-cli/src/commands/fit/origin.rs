@@ -7,8 +7,7 @@ use crate::options::{
     DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples, Source as KernelSource, SourceOptions,
 };
 use mercer::data::{Columns, Dataset, Existing, Source, write_npy};
-use mercer::kernel::gram::Gram;
-use mercer::kernel::store::Store;
+use mercer::kernel::gram::{Gram, KeptGram};
 use mercer::kernel::{KernelError, Recipe};
 use mercer::learn::folder::{FolderReader, FolderWriter};
 use mercer::net::progress::Progress;
@@ -119,7 +118,7 @@ impl Origin {
             return Err(Failure::new(text).hint("its structure or its weights have changed: fit again"));
         }
         let cross = Gram::new(&*built.kernel, &samples.inputs).against(&training);
-        let cross = cross.to_arrays(progress).map_err(failed)?.remove(0);
+        let cross = cross.to_kernel(progress).map_err(failed)?;
         let mut diagonal = Vec::with_capacity(samples.n_samples);
         for start in (0..samples.n_samples).step_by(256) {
             let range = start..(start + 256).min(samples.n_samples);
@@ -146,33 +145,23 @@ pub(crate) fn read_rows(
     like: &[Option<Columns>],
     console: &Console,
 ) -> Result<(Array2<f64>, Vec<Option<Columns>>), Failure> {
-    if is_store(text) {
-        return Ok((read_matrix(flag, text)?, Vec::new()));
+    let source = text.parse::<Source>()?;
+    if !source.is_table() {
+        return Ok((read_matrix(flag, &source)?, Vec::new()));
     }
     let plain = DataOptions { preprocess: PreprocessOptions::default(), ..options.clone() };
     let samples = Samples::plain(flag, &[text.to_owned()], &plain, like, console)?;
     Ok((flat(flag, samples.inputs[0].read::<f64>()?)?, samples.columns))
 }
 
-fn is_store(text: &str) -> bool {
-    Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr"))
-}
-
-/// A matrix from a file or a store.
-fn read_matrix(flag: &str, text: &str) -> Result<Array2<f64>, Failure> {
-    let path = Path::new(text);
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr")) {
-        let store = Store::open(path)?;
-        let Some(name) = store.layout().arrays.first().cloned() else {
-            return Err(Failure::new(format!("{flag} {text}: the store holds no array")));
-        };
-        let array = match store.layout().precision {
-            mercer::data::DType::F64 => store.read_all::<f64>(&name)?,
-            _ => store.read_all::<f32>(&name)?.mapv(f64::from),
-        };
-        return flat(flag, array);
-    }
-    flat(flag, text.parse::<Source>()?.open()?.read::<f64>()?)
+/// A matrix from a file or a store: the kernel itself, without what lies beside it.
+fn read_matrix(flag: &str, source: &Source) -> Result<Array2<f64>, Failure> {
+    let matrix = KeptGram::open(source).and_then(|kept| kept.read::<f64>()).map_err(|error| match error {
+        KernelError::Data(error) => (*error).into(),
+        KernelError::Store(error) => (*error).into(),
+        other => Failure::new(format!("{flag} {other}")),
+    })?;
+    flat(flag, matrix)
 }
 
 /// An array with two axes.

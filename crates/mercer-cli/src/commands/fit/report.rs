@@ -2,7 +2,7 @@
 
 use super::settings::{Fitted, Known, MachineName};
 use crate::failure::Failure;
-use crate::format::count;
+use crate::format::{count, duration};
 use mercer::learn::metrics::{accuracy, r_squared};
 use mercer::learn::{Predict, Samples};
 use serde::Serialize;
@@ -63,7 +63,7 @@ impl FitReport {
 
     pub(super) fn text(&self) -> String {
         let samples = count(self.n_samples, "sample");
-        let mut text = format!("{} on {samples} in {:.2} s\n", self.machine.name(), self.seconds);
+        let mut text = format!("{} on {samples} in {}\n", self.machine.name(), duration(self.seconds));
         if let Some(accuracy) = self.training_accuracy {
             text += &format!("accuracy on them {:.2} %\n", 100.0 * accuracy);
         }

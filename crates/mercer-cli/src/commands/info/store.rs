@@ -32,6 +32,8 @@ struct StoreReport<'a> {
     complete: bool,
     /// The tiles that are not there, as first and last of each run.
     missing: Vec<(usize, usize)>,
+    /// Whether a tile in the place of another would have been found.
+    places_checked: bool,
     /// Of the tiles that are there.
     bytes: u64,
     damaged: &'a [Damage],
@@ -74,7 +76,8 @@ impl<'a> StoreReport<'a> {
             n_tiles: found.n_tiles,
             done: found.done,
             complete: found.is_complete(),
-            missing: runs(&found.missing),
+            missing: found.missing.runs().iter().map(|run| (run.start, run.end - 1)).collect(),
+            places_checked: found.places_checked,
             bytes: found.bytes,
             damaged: &found.damaged,
         }
@@ -108,6 +111,9 @@ impl<'a> StoreReport<'a> {
         if !self.complete {
             let _ = writeln!(text, "  missing: {}", listed(&self.missing, most));
         }
+        if !self.places_checked {
+            let _ = writeln!(text, "  an earlier version wrote it: a tile in the place of another would not be found");
+        }
         if self.damaged.is_empty() {
             let _ = writeln!(text, "  every tile that is there is as it was written");
         } else {
@@ -131,18 +137,6 @@ fn spaced(bytes: u64) -> String {
     if text.contains(' ') { text } else { text + " " }
 }
 
-/// Consecutive numbers, as first and last.
-fn runs(numbers: &[usize]) -> Vec<(usize, usize)> {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    runs
-}
-
 /// `0-3, 7`, cut where it gets long.
 fn listed(runs: &[(usize, usize)], most: usize) -> String {
     let run =
@@ -157,9 +151,7 @@ mod tests {
 
     #[test]
     fn missing_tiles_are_listed_in_runs() {
-        assert_eq!(runs(&[]), []);
-        let found = runs(&[0, 1, 2, 5, 7, 8]);
-        assert_eq!(found, [(0, 2), (5, 5), (7, 8)]);
+        let found = [(0, 2), (5, 5), (7, 8)];
         assert_eq!(listed(&found, 40), "0-2, 5, 7-8");
         assert_eq!(listed(&found, 1), "0-2, …; -v shows all");
     }

@@ -13,7 +13,7 @@ use crate::options::{
 use crate::progress::Bar;
 use mercer::kernel::Built;
 use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
-use mercer::kernel::store::{Layout, Manifest};
+use mercer::kernel::store::{Layout, Manifest, Tiles};
 use mercer::net::progress::Progress;
 use report::KernelReport;
 use std::ops::Range;
@@ -112,7 +112,9 @@ impl KernelArguments {
             Precision::F32 => self.compute::<f32>(&source, destination, console)?,
             Precision::F64 => self.compute::<f64>(&source, destination, console)?,
         };
-        console.result(&report, || report.text())
+        console.result(&report, || report.text())?;
+        // A plan is shown even if there is no room for its result, and then refused.
+        report.check_disk().map_err(|error| self.kernel.failure(error))
     }
 
     fn compute<T: Real>(
@@ -142,27 +144,27 @@ impl KernelArguments {
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();
         let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
+        let wanted = self.chosen_tiles(&layout)?;
+        // Refused before anything is made: a plan that does not fit leaves no empty store behind.
+        let plan = work.plan(self, &wanted)?;
+        report.disk = destination.as_ref().map(|place| place.room(&layout, &wanted)).transpose()?;
         if self.run.dry_run {
-            let all = self.chosen_tiles(&layout)?;
-            let plan = work.plan(self, &all)?;
             report.estimate = Some(plan.estimate::<T>());
             report.plan = Some(plan);
             return Ok(report);
         }
+        report.check_disk().map_err(|error| self.kernel.failure(error))?;
         let Some(destination) = destination else { return Err(Failure::new("there is no place for the result")) };
-        let wanted = self.chosen_tiles(&layout)?;
-        // Refused before anything is made: a plan that does not fit leaves no empty store behind.
-        work.plan(self, &wanted)?;
         let manifest = || self.manifest(&layout, &built, &rows, columns.as_ref());
         let opened = destination.open::<T>(&layout, manifest, console)?;
-        let tiles: Vec<usize> = opened.missing()?.into_iter().filter(|tile| wanted.contains(tile)).collect();
+        let tiles = opened.missing().common(&wanted);
         let plan = work.plan(self, &tiles)?;
         let bar = Bar(console.progress((plan.gflop * 1e3) as u64, work.unit()));
         let outcome = work.run(self, &tiles, opened.sink(), &bar);
         let outcome = outcome.map_err(|failure| failure.when_interrupted(|| destination.how_to_go_on()))?;
         drop(bar);
         report.finish(outcome, plan, resident_memory().1);
-        destination.close(opened, &layout, &mut report)?;
+        destination.close(opened, &layout, &tiles, &mut report)?;
         Ok(report)
     }
 
@@ -184,7 +186,7 @@ impl KernelArguments {
         Ok(())
     }
 
-    fn chosen_tiles(&self, layout: &Layout) -> Result<Vec<usize>, Failure> {
+    fn chosen_tiles(&self, layout: &Layout) -> Result<Tiles, Failure> {
         let n_tiles = layout.n_tiles();
         let range = self.run.tiles.clone().unwrap_or(0..n_tiles);
         if range.start >= n_tiles {
@@ -196,7 +198,7 @@ impl KernelArguments {
             ))
             .hint("tiles are counted from 0; --dry-run says how many there are"));
         }
-        Ok((range.start..range.end.min(n_tiles)).collect())
+        Ok(Tiles::range(range.start..range.end.min(n_tiles)))
     }
 
     /// What the numbers depend on.
@@ -211,7 +213,9 @@ impl KernelArguments {
             Some(map) if self.features => map.identity(),
             _ => built.kernel.identity(),
         };
+        let beside = if self.features { Vec::new() } else { built.kernel.beside() };
         let mut manifest = Manifest::new(layout.clone())
+            .with_beside(beside)
             .fact("kernel", identity)
             .fact("data", rows.fingerprint()?)
             .fact("instructions", mercer::linalg::simd::instruction_set())
@@ -262,7 +266,7 @@ impl<'a, T: Real> Work<'a, T> {
         }
     }
 
-    fn plan(&self, arguments: &KernelArguments, tiles: &[usize]) -> Result<Plan, Failure> {
+    fn plan(&self, arguments: &KernelArguments, tiles: &Tiles) -> Result<Plan, Failure> {
         let plan = match self {
             Self::Gram(gram) => gram.plan(tiles),
             Self::Features(run) => run.plan(tiles),
@@ -280,7 +284,7 @@ impl<'a, T: Real> Work<'a, T> {
     fn run(
         &self,
         arguments: &KernelArguments,
-        tiles: &[usize],
+        tiles: &Tiles,
         sink: &dyn Sink<T>,
         progress: &dyn Progress,
     ) -> Result<Outcome, Failure> {

@@ -1,13 +1,15 @@
 //! What a run says about itself.
 
 use super::KernelArguments;
-use crate::format::{bytes, count, grouped, rounded_up, shape, table};
+use super::target::Room;
+use crate::format::{bytes, count, duration, grouped, rounded_up, shape, table};
 use crate::options::{Precision, Real, Samples};
-use mercer::kernel::Built;
 use mercer::kernel::empirical::{Choice, Form};
-use mercer::kernel::gram::{Estimate, Outcome, Plan};
+use mercer::kernel::gram::{Estimate, Listing, Outcome, Plan};
 use mercer::kernel::store::Layout;
+use mercer::kernel::{Built, KernelError};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// What `--json` shows.
 #[derive(Debug, Serialize)]
@@ -38,6 +40,10 @@ pub(super) struct KernelReport {
     gflop_per_second: Option<f64>,
     peak_bytes: Option<usize>,
     pub(super) plan: Option<Plan>,
+    /// Of the numbers of all matrices.
+    result_bytes: u64,
+    /// What the result takes of the disk, and what there is, before the run.
+    pub(super) disk: Option<Room>,
     /// Only of a plan.
     pub(super) estimate: Option<Estimate>,
     /// What was chosen per parameter.
@@ -75,6 +81,8 @@ impl KernelReport {
             gflop_per_second: None,
             peak_bytes: None,
             plan: None,
+            result_bytes: layout.bytes(),
+            disk: None,
             estimate: None,
             layers: built.choices.clone(),
         }
@@ -90,6 +98,26 @@ impl KernelReport {
         self.plan = Some(plan);
     }
 
+    /// The list of the matrices, with all that `--json` shows.
+    pub(super) fn listing(&self) -> Listing {
+        let files = self.files.iter().map(PathBuf::from).collect();
+        let mut listing = Listing::new(self.matrices.clone(), files);
+        if let Ok(serde_json::Value::Object(mut about)) = serde_json::to_value(self) {
+            about.retain(|name, _| name != "matrices" && name != "files");
+            listing.about = about;
+        }
+        listing
+    }
+
+    /// Refuses a result that the disk has no room for.
+    pub(super) fn check_disk(&self) -> Result<(), KernelError> {
+        match &self.disk {
+            // A run that is over has found its room.
+            Some(room) if !self.complete && self.output.is_none() => room.check(),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         if let (Some(plan), Some(estimate)) = (&self.plan, &self.estimate) {
@@ -98,8 +126,9 @@ impl KernelReport {
         if let (Some(seconds), Some(gflop), Some(rate)) = (self.seconds, self.gflop, self.gflop_per_second) {
             let tiles = self.plan.as_ref().map_or(0, |plan| plan.tiles);
             text += &format!(
-                "{} in {seconds:.2} s ({gflop:.*} GFLOP, {rate:.0} GF/s",
+                "{} in {} ({gflop:.*} GFLOP, {rate:.0} GF/s",
                 count(tiles, "tile"),
+                duration(seconds),
                 if gflop < 10.0 { 3 } else { 0 }
             );
             if let Some(peak) = self.peak_bytes.filter(|&peak| peak > 0) {
@@ -113,7 +142,10 @@ impl KernelReport {
             let (what, size) = (&self.kind, shape(&self.shape));
             text += &match self.matrices.len() {
                 layers if self.by_layer => {
-                    format!("{what} of {layers} layers, each of shape {size}; listed in result.json\n")
+                    format!(
+                        "{what} of {layers} layers, each of shape {size}; listed in {}\n",
+                        Listing::path(output.as_ref()).display()
+                    )
                 }
                 _ => format!("{what} of shape {size} in {output}\n"),
             };
@@ -131,6 +163,13 @@ impl KernelReport {
     }
 
     fn plan_text(&self, plan: &Plan, estimate: &Estimate) -> String {
+        let room = match &self.disk {
+            None => String::new(),
+            Some(Room { needed, free: None, .. }) => format!("; {} to write", bytes(*needed as usize)),
+            Some(Room { needed, free: Some(free), .. }) => {
+                format!("; {} to write, {} are free", bytes(*needed as usize), bytes(*free as usize))
+            }
+        };
         let rows = [
             ["result".to_owned(), format!("{} of shape {}, {:?}", self.kind, shape(&self.shape), self.precision)],
             ["tiles".to_owned(), format!("{} of {} × {} samples", grouped(plan.tiles), plan.tile, plan.tile)],
@@ -146,8 +185,12 @@ impl KernelReport {
                 ),
             ],
             ["memory".to_owned(), format!("{}; at least {}", bytes(plan.bytes), rounded_up(plan.least_bytes))],
+            ["disk".to_owned(), format!("{} of numbers{room}", bytes(self.result_bytes as usize))],
             ["work".to_owned(), format!("{:.1} GFLOP", plan.gflop)],
-            ["time".to_owned(), format!("about {:.1} s at {:.0} GF/s", estimate.seconds, estimate.gflop_per_second)],
+            [
+                "time".to_owned(),
+                format!("about {} at {:.0} GF/s", duration(estimate.seconds), estimate.gflop_per_second),
+            ],
         ];
         table(&rows.map(|row| row.to_vec()), &[])
     }

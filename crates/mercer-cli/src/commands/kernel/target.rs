@@ -5,10 +5,12 @@ use crate::console::Console;
 use crate::failure::{Failure, cannot_write};
 use crate::options::Real;
 use crate::output::OutputFile;
-use mercer::data::{Existing, write_atomic};
-use mercer::kernel::gram::{NpyFiles, Sink};
-use mercer::kernel::store::{Layout, Manifest, Store, StoreError};
+use mercer::data::Existing;
+use mercer::kernel::KernelError;
+use mercer::kernel::gram::{Listing, NpyFiles, Sink, check_disk, free_disk};
+use mercer::kernel::store::{Layout, Manifest, Store, StoreError, Tiles};
 use mercer::net::progress::Silent;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Where the result goes.
@@ -40,8 +42,25 @@ pub(super) struct Destination {
 
 /// An opened destination.
 pub(super) enum Opened<T> {
-    Files(Box<NpyFiles<T>>, usize, Vec<PathBuf>),
-    Store(Store, Vec<usize>),
+    Files(Box<NpyFiles<T>>, Tiles, Vec<PathBuf>),
+    Store(Store, Tiles),
+}
+
+/// Room on the disk.
+#[derive(Debug, Serialize)]
+pub(super) struct Room {
+    #[serde(skip)]
+    folder: PathBuf,
+    /// The bytes that will be written.
+    pub(super) needed: u64,
+    /// The bytes there are, if the system tells.
+    pub(super) free: Option<u64>,
+}
+
+impl Room {
+    pub(super) fn check(&self) -> Result<(), KernelError> {
+        check_disk(&self.folder, self.needed)
+    }
 }
 
 impl Target {
@@ -87,10 +106,12 @@ impl Target {
                 OutputFile { path: self.path.clone(), force: self.force }.check()?;
             }
         }
-        if by_layer && !dry_run && !self.force && !self.resume && destination.listing().exists() {
-            return Err(
-                Failure::new(format!("{} exists already", destination.listing().display())).hint("--force replaces it")
-            );
+        if by_layer && !dry_run {
+            let listing = Listing::path(path);
+            if !self.force && !self.resume && listing.symlink_metadata().is_ok() {
+                return Err(Failure::new(format!("{} exists already", listing.display())).hint("--force replaces it"));
+            }
+            Listing::check_place(&listing).map_err(not_ours)?;
         }
         Ok(Some(destination))
     }
@@ -101,9 +122,27 @@ impl Destination {
         self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr"))
     }
 
-    /// The list of the matrices.
-    fn listing(&self) -> PathBuf {
-        self.path.with_file_name("result.json")
+    /// What these tiles of the result will take of the disk, without those that are there or that they replace.
+    pub(super) fn room(&self, layout: &Layout, wanted: &Tiles) -> Result<Room, Failure> {
+        let needed = match self.is_store() {
+            // The old file stays until the new one is complete.
+            false => layout.bytes(),
+            true if self.path.exists() => {
+                let store = Store::open(&self.path)?;
+                let missing = store.missing()?;
+                let there = store.layout().stored_bytes(&store.layout().all_tiles().without(&missing));
+                match self.resume {
+                    true => layout.stored_bytes(&wanted.common(&missing)),
+                    false => layout.stored_bytes(wanted).saturating_sub(there),
+                }
+            }
+            true => {
+                layout.check()?;
+                layout.stored_bytes(wanted)
+            }
+        };
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok(Room { folder: folder.to_owned(), needed, free: free_disk(folder) })
     }
 
     /// What Ctrl-C leaves behind.
@@ -128,7 +167,7 @@ impl Destination {
                 mercer::kernel::KernelError::Data(error) => (*error).into(),
                 other => Failure::new(other.to_string()),
             })?;
-            return Ok(Opened::Files(Box::new(files), layout.n_tiles(), paths));
+            return Ok(Opened::Files(Box::new(files), layout.all_tiles(), paths));
         }
         let manifest = manifest()?;
         if self.existing == Existing::Replace && self.path.exists() {
@@ -142,25 +181,28 @@ impl Destination {
         match Store::create(&self.path, manifest.clone()) {
             // Another process was faster: both fill the same store.
             Err(StoreError::Exists { .. }) if self.resume => self.resumed(&manifest, console),
-            created => Ok(Opened::Store(created?, (0..layout.n_tiles()).collect())),
+            created => Ok(Opened::Store(created?, layout.all_tiles())),
         }
     }
 
     /// A store to go on with; tiles that are damaged count as missing.
     fn resumed<T>(&self, manifest: &Manifest, console: &Console) -> Result<Opened<T>, Failure> {
         let store = Store::resume(&self.path, manifest)?;
-        let mut missing = store.missing()?;
         let checked = store.verify(&Silent::default())?;
+        if !checked.places_checked && checked.done > 0 {
+            console.note(&format!(
+                "note: {} was begun by an earlier version: a tile in the place of another is not found there",
+                self.path.display()
+            ));
+        }
         for damage in &checked.damaged {
             console.note(&format!(
                 "tile {} of {:?} is damaged ({}): computing it again",
                 damage.tile, damage.array, damage.why
             ));
-            missing.push(damage.tile);
         }
-        missing.sort_unstable();
-        missing.dedup();
-        Ok(Opened::Store(store, missing))
+        let damaged = checked.damaged.iter().map(|damage| damage.tile).collect();
+        Ok(Opened::Store(store, checked.missing.and(&damaged)))
     }
 
     /// The `.npy` files, one per matrix.
@@ -180,18 +222,20 @@ impl Destination {
         &self,
         opened: Opened<T>,
         layout: &Layout,
+        written: &Tiles,
         report: &mut KernelReport,
     ) -> Result<(), Failure> {
         match opened {
-            Opened::Files(files, n_tiles, paths) => {
+            Opened::Files(files, _, paths) => {
                 files.finish().map_err(|error| match error {
                     mercer::kernel::KernelError::Data(error) => (*error).into(),
                     other => Failure::new(other.to_string()),
                 })?;
-                report.tiles_done = n_tiles;
+                report.tiles_done = layout.n_tiles();
                 report.files = paths.iter().map(|path| path.display().to_string()).collect();
             }
             Opened::Store(store, _) => {
+                store.check_written(written)?;
                 report.tiles_done = store.n_tiles() - store.missing()?.len();
                 report.files = layout.folders().iter().map(|name| self.path.join(name).display().to_string()).collect();
             }
@@ -199,9 +243,8 @@ impl Destination {
         report.complete = report.tiles_done == layout.n_tiles();
         report.output = Some(self.path.display().to_string());
         if self.listed {
-            let text = serde_json::to_string_pretty(report).unwrap_or_default();
             let existing = if self.resume { Existing::Replace } else { self.existing };
-            write_atomic(&self.listing(), existing, |writer| writer.write_all(text.as_bytes()))?;
+            report.listing().write(&Listing::path(&self.path), existing).map_err(not_ours)?;
         }
         Ok(())
     }
@@ -209,11 +252,10 @@ impl Destination {
 
 impl<T: Real> Opened<T> {
     /// The tiles that are not there yet.
-    pub(super) fn missing(&self) -> Result<Vec<usize>, Failure> {
-        Ok(match self {
-            Self::Files(_, n_tiles, _) => (0..*n_tiles).collect(),
-            Self::Store(_, missing) => missing.clone(),
-        })
+    pub(super) fn missing(&self) -> &Tiles {
+        match self {
+            Self::Files(_, missing, _) | Self::Store(_, missing) => missing,
+        }
     }
 
     pub(super) fn sink(&self) -> &dyn Sink<T> {
@@ -221,5 +263,13 @@ impl<T: Real> Opened<T> {
             Self::Files(files, ..) => &**files,
             Self::Store(store, _) => store,
         }
+    }
+}
+
+/// A file in the place of the list of matrices is replaced by nothing but such a list.
+fn not_ours(error: KernelError) -> Failure {
+    match error {
+        KernelError::Data(error) => (*error).into(),
+        other => Failure::new(other.to_string()).hint("move that file away, or name another result with -o"),
     }
 }

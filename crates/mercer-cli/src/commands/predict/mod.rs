@@ -4,13 +4,13 @@ mod machine;
 
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
-use crate::format::{count, grouped, shape};
+use crate::format::{count, duration, grouped, shape};
 use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network};
 use crate::output::OutputFile;
 use crate::score::Score;
 use crate::{blocks, interrupt};
 use mercer::data::NpyWriter;
-use mercer::net::network::{Prediction, Shards};
+use mercer::net::network::Prediction;
 use mercer::net::{NetError, Network};
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
 use serde::Serialize;
@@ -57,7 +57,7 @@ pub(crate) struct PredictArguments {
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     precision: Precision,
 
-    /// Run so many samples at once [default: what suits the network]
+    /// Read so many samples at once, or a few more: what the network runs together stays together, so the bits are the same
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
 
@@ -121,9 +121,9 @@ impl PredictArguments {
         console: &Console,
     ) -> Result<PredictReport, Failure> {
         let graph = network.graph(&samples.shapes()).about(self.net())?;
-        let shard = self.batch.map_or(Shards::of(&graph).grain, NonZeroUsize::get);
         let at = self.at.as_deref();
-        let blocks = blocks::of(&graph, at, samples.n_samples, shard, size_of::<T>());
+        let most = self.batch.map(NonZeroUsize::get);
+        let blocks = blocks::of(&graph, at, samples.n_samples, most, size_of::<T>());
         let progress = console.progress(samples.n_samples as u64, "samples");
         let mut score = samples.labels.as_ref().map(Score::start).transpose()?;
         let mut writer: Option<NpyWriter<T>> = None;
@@ -183,7 +183,7 @@ impl PredictArguments {
             .zip(&samples.inputs)
             .map(|(array, dataset)| (array.as_slice().unwrap_or_default(), dataset.sample_shape()))
             .collect();
-        network.predict(&slices, n_rows, at, self.batch.map(NonZeroUsize::get))
+        network.predict(&slices, n_rows, at, None)
     }
 
     /// The library counts the samples of a block, the user those of the file.
@@ -211,7 +211,7 @@ fn view<T: Real>(prediction: &Prediction<T>, n_rows: usize) -> Result<ArrayViewD
 impl PredictReport {
     fn text(&self) -> String {
         let (samples, rate) = (count(self.n_samples, "sample"), grouped(self.samples_per_second.round() as usize));
-        let mut text = format!("{samples} in {:.2} s ({rate} per second)\n", self.seconds);
+        let mut text = format!("{samples} in {} ({rate} per second)\n", duration(self.seconds));
         if let Some(score) = &self.score {
             text += &format!("{score}\n");
         }

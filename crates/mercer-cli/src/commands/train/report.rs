@@ -1,6 +1,6 @@
 //! What a run of training has to say, also in `result.json`.
 
-use crate::format::{count, table};
+use crate::format::{count, duration, table};
 use mercer::data::Preprocess;
 use mercer::net::train::{Epoch, FitSettings, Loss, Metrics, Optimiser};
 use serde::Serialize;
@@ -104,6 +104,6 @@ impl TrainReport {
     pub(crate) fn summary(&self) -> String {
         let (numbers, samples) = (count(self.n_params, "parameter"), count(self.n_samples, "sample"));
         let epochs = count(self.history.len(), "epoch");
-        format!("{numbers} trained on {samples} for {epochs} in {:.1} s", self.seconds)
+        format!("{numbers} trained on {samples} for {epochs} in {}", duration(self.seconds))
     }
 }

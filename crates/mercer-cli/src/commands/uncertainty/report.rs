@@ -2,7 +2,7 @@
 
 use super::UncertaintyArguments;
 use super::method::Method;
-use crate::format::{bytes, count, grouped, table};
+use crate::format::{bytes, count, duration, grouped, table};
 use crate::options::{Precision, Samples};
 use mercer::learn::laplace::{ClassScores, Detection, Needs, RegressionScores};
 use serde::Serialize;
@@ -94,7 +94,7 @@ impl UncertaintyReport {
                 bytes(self.needs.bytes)
             );
         };
-        let mut text = format!("{method}: {parameters}, {train}, {:.2} s\n", self.seconds);
+        let mut text = format!("{method}: {parameters}, {train}, {}\n", duration(self.seconds));
         let _ = write!(text, "prior precision {precision:.4} ({}), ", self.prior);
         if let Some(noise) = self.noise {
             let _ = write!(text, "noise {noise:.4} ({}), ", self.noise_choice);

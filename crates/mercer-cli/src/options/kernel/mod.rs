@@ -42,7 +42,7 @@ pub(crate) struct KernelOptions {
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     at: Vec<String>,
 
-    /// Leave the bias term out of the conjugate kernel
+    /// Leave the last layer's bias out of the conjugate kernel
     #[arg(long)]
     without_bias: bool,
 
@@ -230,6 +230,12 @@ impl KernelOptions {
                 let text = format!("--memory {} is too little for one tile", bytes(allowed));
                 Failure::new(text).hint(format!("--memory {}, the smallest that would do", rounded_up(needed)))
             }
+            KernelError::Disk { place, needed, free } => Failure::new(format!(
+                "the result takes {}, but only {} are free in {place}",
+                bytes(needed as usize),
+                bytes(free as usize)
+            ))
+            .hint("-o on another disk; --features writes the features of a kernel that has some instead of a number per pair"),
             KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
                 Failure::new(format!("{}: {error}", self.source.path().display()))
                     .hint("the numbers overflow: --precision f64, or --scale for data that are too large")

@@ -55,7 +55,15 @@ fn chunks_of_another_length_are_found() {
     }
 }
 
-/// A sound chunk in the wrong place has a good checksum, but is not its neighbour's mirror image.
+/// As earlier versions wrote them: without the places of chunks.
+fn without_places(path: &Path) -> Store {
+    std::fs::remove_dir_all(path.join("kernel/.places")).unwrap();
+    let store = Store::open(path).unwrap();
+    assert!(!store.checks_places());
+    store
+}
+
+/// A sound chunk in the wrong place has a good checksum, but was not written there, and is not its neighbour's mirror image.
 #[test]
 fn halves_that_do_not_match_are_found() {
     for (precision, per_sample) in [(DType::F32, 1), (DType::F64, 2)] {
@@ -66,11 +74,47 @@ fn halves_that_do_not_match_are_found() {
             _ => (complete::<f64>(&path, layout), "c/1/0/0/0", "c/2/0/0/0"),
         };
         std::fs::copy(path.join("kernel").join(from), path.join("kernel").join(to)).unwrap();
-        let report = verify(&store);
-        assert_eq!(report.damaged.len(), 1);
-        assert_eq!(report.damaged[0].tile, 2);
-        assert!(report.damaged[0].why.contains("mirror") && report.damaged[0].file.ends_with(to), "{report:?}");
+        let check = |store: &Store, word: &str| {
+            let report = verify(store);
+            assert_eq!(report.damaged.len(), 1);
+            assert_eq!(report.damaged[0].tile, 2);
+            assert!(report.damaged[0].why.contains(word) && report.damaged[0].file.ends_with(to), "{report:?}");
+        };
+        check(&store, "place");
+        check(&without_places(&path), "mirror");
     }
+}
+
+/// Two tiles with both of their halves, each in the place of the other: every checksum is good and every half has its mirror
+/// image.
+#[test]
+fn swapped_tiles_are_named() {
+    let (_folder, path) = fresh();
+    let store = complete::<f32>(&path, small().layout);
+    assert!(store.checks_places() && verify(&store).places_checked);
+    let file = |name: &str| path.join("kernel").join(name);
+    for (one, two) in [("c/0/1", "c/0/2"), ("c/1/0", "c/2/0")] {
+        // A tile at the edge is padded, and stays sound as numbers.
+        std::fs::rename(file(one), file("kept")).unwrap();
+        std::fs::rename(file(two), file(one)).unwrap();
+        std::fs::rename(file("kept"), file(two)).unwrap();
+    }
+    for store in [&store, &Store::open(&path).unwrap(), &Store::resume(&path, &small()).unwrap()] {
+        let report = verify(store);
+        let named: Vec<(usize, &str)> =
+            report.damaged.iter().map(|damage| (damage.tile, &damage.file[damage.file.len() - 5..])).collect();
+        assert_eq!(named, [(1, "c/0/1"), (1, "c/1/0"), (2, "c/0/2"), (2, "c/2/0")], "{report:?}");
+        assert!(report.damaged.iter().all(|damage| damage.why.contains("swapped")), "{report:?}");
+        assert!(matches!(store.read::<f32>("kernel", 2), Err(StoreError::Damaged { tile: 2, .. })));
+        assert!(matches!(store.read_all::<f32>("kernel"), Err(StoreError::Damaged { .. })));
+    }
+    fill::<f32>(&store, [1, 2]);
+    assert!(verify(&store).damaged.is_empty());
+    // What has no places is read as before, and says so.
+    let old = without_places(&path);
+    assert!(!verify(&old).places_checked && verify(&old).damaged.is_empty());
+    fill::<f32>(&old, [3]);
+    assert!(!Store::resume(&path, &small()).unwrap().checks_places());
 }
 
 /// Any changed byte of a description that changes what it says is refused.

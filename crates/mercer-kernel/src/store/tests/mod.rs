@@ -69,12 +69,16 @@ fn complete<T: Element>(path: &Path, layout: Layout) -> Store {
     store
 }
 
-/// All files below a folder.
+/// All files below a folder, but for the empty ones that keep places.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+        if path.is_dir() && !path.ends_with(".places") {
+            found.extend(files(&path))
+        } else if path.is_file() {
+            found.push(path)
+        }
     }
     found.sort();
     found

@@ -1,7 +1,7 @@
 //! Stores that are interrupted, gone on with, and filled by several at once.
 
 use super::*;
-use crate::store::StoreError;
+use crate::store::{StoreError, Tiles};
 use std::time::{Duration, SystemTime};
 
 #[test]
@@ -9,7 +9,7 @@ fn an_interrupted_store_goes_on() {
     let (_folder, path) = fresh();
     fill::<f32>(&Store::create(&path, small()).unwrap(), [0, 4]);
     let store = Store::resume(&path, &small().note("network file", "elsewhere.onnx")).unwrap();
-    assert_eq!(store.missing().unwrap(), [1, 2, 3, 5]);
+    assert_eq!(store.missing().unwrap(), Tiles::from_iter([1, 2, 3, 5]));
     assert!(store.is_done(4).unwrap() && !store.is_done(1).unwrap());
     fill::<f32>(&store, [1, 2, 3, 5]);
     assert!(Store::open(&path).unwrap().missing().unwrap().is_empty());
@@ -26,7 +26,7 @@ fn half_a_tile_is_missing() {
         let bytes = std::fs::read(path.join(file)).unwrap();
         std::fs::remove_file(path.join(file)).unwrap();
         let tile = if file == "two/c/1/1" { 3 } else { 2 };
-        assert_eq!(store.missing().unwrap(), [tile], "{file}");
+        assert_eq!(store.missing().unwrap(), Tiles::from_iter([tile]), "{file}");
         assert!(!store.is_done(tile).unwrap());
         std::fs::write(path.join(file), bytes).unwrap();
     }
@@ -155,7 +155,7 @@ fn temporaries_of_the_dead_are_removed_and_those_of_the_living_kept() {
     let mut left: Vec<_> = files(&parts).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
     left.sort();
     assert_eq!(left, [".mercer-slow.part", ".mercer-young.part", "somebody-else's"]);
-    assert_eq!(store.missing().unwrap(), [1, 2, 3, 4, 5]);
+    assert_eq!(store.missing().unwrap(), Tiles::from_iter([1, 2, 3, 4, 5]));
 }
 
 /// What is no chunk is no tile.
@@ -168,7 +168,7 @@ fn other_files_are_passed_over() {
         std::fs::write(path.join("kernel").join(name), "x").unwrap();
     }
     std::fs::create_dir_all(path.join("kernel/c/1/1")).unwrap();
-    assert_eq!(store.missing().unwrap(), [1, 2, 3, 4, 5]);
+    assert_eq!(store.missing().unwrap(), Tiles::from_iter([1, 2, 3, 4, 5]));
     assert!(!store.is_done(3).unwrap());
 }
 
@@ -186,4 +186,20 @@ fn links_are_not_followed() {
     assert!(store.read::<f32>("kernel", 0).is_err());
     assert_eq!(store.missing().unwrap().len(), 6);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+/// A run that ends with fewer tiles than it wrote says so.
+#[test]
+fn tiles_that_vanish_are_missed() {
+    let (_folder, path) = fresh();
+    let store = Store::create(&path, small()).unwrap();
+    fill::<f32>(&store, [0, 2, 4]);
+    let written = Tiles::from_iter([0, 2, 4]);
+    store.check_written(&written).unwrap();
+    std::fs::remove_file(path.join("kernel/c/2/0")).unwrap();
+    let error = store.check_written(&written).unwrap_err();
+    assert!(matches!(error, StoreError::Vanished { count: 1, first: 2, .. }), "{error}");
+    store.check_written(&Tiles::from_iter([0, 4])).unwrap();
+    std::fs::remove_dir_all(path.join("kernel/c")).unwrap();
+    assert!(matches!(store.check_written(&written), Err(StoreError::Vanished { count: 3, first: 0, .. })));
 }
