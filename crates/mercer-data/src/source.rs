@@ -65,9 +65,10 @@ impl Source {
         }
     }
 
-    /// Whether the file is a table of named or numbered columns, as far as it can be opened.
+    /// Whether the file can be opened as a table of named or numbered columns. JSON is text too, but no table.
     pub fn is_table(&self) -> bool {
-        matches!(format::detect(&self.path), Ok((Format::Csv, _)))
+        let is_json = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+        !is_json && matches!(format::detect(&self.path), Ok((Format::Csv, _)))
     }
 
     /// Opens the array; nothing but its header is read, unless the file must be decompressed or parsed.

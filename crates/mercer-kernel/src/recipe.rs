@@ -11,6 +11,7 @@ use crate::kernel::{Kernel, Real};
 use crate::montecarlo::{Ensemble, MonteCarlo, RandomNetworks};
 use crate::sketch::{Sketch, Spec};
 use mercer_net::Network;
+use mercer_net::network::{Logits, default_logits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -94,6 +95,21 @@ impl Recipe {
             Self::Normalised(inner) => inner.needs_network(),
             _ => true,
         }
+    }
+
+    /// The logits that the kernel is of, where it is of what lies before the network's output because nobody chose another value.
+    pub fn logits(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Option<Logits> {
+        let chosen = match self {
+            Self::Tangent { selection, .. } | Self::Sketch(Spec { selection, .. }) => selection.output.is_some(),
+            Self::Limit { .. } | Self::MonteCarlo { .. } => false,
+            Self::Normalised(inner) => return inner.logits(network, shapes),
+            _ => true,
+        };
+        if chosen {
+            return None;
+        }
+        let graph = network?.graph(shapes).ok()?;
+        default_logits(&graph)?.1
     }
 
     /// The kernel for samples of these shapes, one per input.

@@ -5,7 +5,7 @@
 //! the weights of `cifar10_resnet20`, which differ from those of its own file in the last bit of four tensors: 1e-7 too.
 
 use mercer_data::{Dataset, Source};
-use mercer_kernel::{Form, Kind, Ntk, Real};
+use mercer_kernel::{Form, Kind, Ntk, Real, Selection};
 use mercer_net::Network;
 use std::path::PathBuf;
 
@@ -41,6 +41,12 @@ fn open(name: &str) -> Network {
     Network::from_onnx(folder().join(format!("{name}.onnx"))).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
+/// The kernel of what the network returns, which the reference values are of: one network ends in a log-softmax.
+fn kernel_of<T: Real>(network: &Network, shapes: &[Vec<usize>], kind: Kind) -> Ntk<T> {
+    let output = network.output_names().into_iter().next();
+    Ntk::of(network, shapes, kind, &Selection { output, ..Selection::default() }).expect("a kernel")
+}
+
 fn numbers<T: Real>(name: &str, key: &str) -> Vec<T> {
     array(name, key).read::<T>().expect("a fixture").into_iter().collect()
 }
@@ -69,7 +75,7 @@ fn kernel<T: Real>(name: &str, form: Option<Form>, tolerance: f64) {
     let network = open(name);
     let data: Vec<T> = numbers(name, "x");
     let expected: Vec<f64> = numbers(name, "ntk");
-    let mut ntk = Ntk::<T>::new(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full).expect("a kernel");
+    let mut ntk = kernel_of::<T>(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full);
     if let Some(form) = form {
         ntk = ntk.with_form(form);
     }
@@ -140,7 +146,7 @@ fn scalar_kernels<T: Real>(name: &str, tolerance: f64) {
     let full: Vec<f64> = numbers(name, "ntk");
     let outputs = full.len().isqrt() / 6;
     for (kind, expected) in derived(&full, 6, outputs) {
-        let ntk = Ntk::<T>::new(&network, &shape, kind).expect("a kernel");
+        let ntk = kernel_of::<T>(&network, &shape, kind);
         let gram = ntk.gram(&[&data], 6).expect("runs");
         let error = distance(&gram, &expected);
         assert!(error <= tolerance, "{name}: {kind:?} off by {error:e}");
@@ -174,7 +180,7 @@ fn scalar_kernels_from_outer_products() {
         let full: Vec<f64> = numbers(name, "ntk");
         for (kind, expected) in derived(&full, 6, full.len().isqrt() / 6) {
             for form in [Form::Factored, Form::Explicit] {
-                let ntk = Ntk::<f64>::new(&network, &shape, kind).expect("a kernel");
+                let ntk = kernel_of::<f64>(&network, &shape, kind);
                 let gram = ntk.with_form(form).gram(&[&data], 6).expect("runs");
                 let error = distance(&gram, &expected);
                 assert!(error <= 1e-7, "{name}: {kind:?} from {form:?} off by {error:e}");
@@ -189,11 +195,46 @@ fn layers_sum_to_the_full_kernel() {
         let network = open(name);
         let data: Vec<f64> = numbers(name, "x");
         let expected: Vec<f64> = numbers(name, "ntk");
-        let ntk = Ntk::<f64>::new(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full).expect("a kernel");
+        let ntk = kernel_of::<f64>(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full);
         let layers = ntk.by_layer().gram(&[&data], 6).expect("runs");
         let mut sum = vec![0.0; expected.len()];
         layers.chunks_exact(sum.len()).for_each(|part| sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x));
         let error = distance(&sum, &expected);
         assert!(error <= tolerance.max(1e-9), "{name}: sum of layers off by {error:e}");
     }
+}
+
+/// Without a name it is the kernel of the logits, `Θ = A Θ_z Aᵀ` with the Jacobian `A = I − 1pᵀ` of the log-softmax.
+#[test]
+fn a_classifier_has_the_kernel_of_its_logits() {
+    let name = "cnn_mnist_pytorch";
+    let network = open(name);
+    let (data, shape): (Vec<f64>, _) = (numbers(name, "x"), vec![array(name, "x").sample_shape().to_vec()]);
+    let graph = network.graph(&shape).expect("a graph");
+    let logits = mercer_net::network::default_logits(&graph).and_then(|(_, logits)| logits).expect("logits");
+    let chosen = Selection { output: Some(logits.name.clone()), ..Selection::default() };
+    let gram = |selection: &Selection| {
+        Ntk::<f64>::of(&network, &shape, Kind::Full, selection).and_then(|ntk| ntk.gram(&[&data], 6)).expect("runs")
+    };
+    let of_logits = gram(&Selection::default());
+    assert_eq!(of_logits, gram(&chosen));
+    let log_p = network.predict(&[(&data[..], &shape[0][..])], 6, None, None).expect("runs").values;
+    let full: Vec<f64> = numbers(name, "ntk");
+    let (classes, side) = (10, 60);
+    let slope = |sample: usize, row: usize, column: usize| {
+        f64::from(u8::from(row == column)) - log_p[sample * classes + column].exp()
+    };
+    let image = |row: usize, column: usize| {
+        let (i, j) = (row / classes, column / classes);
+        let mut sum = 0.0;
+        for p in 0..classes {
+            for q in 0..classes {
+                let inner = of_logits[(i * classes + p) * side + j * classes + q];
+                sum += slope(i, row % classes, p) * inner * slope(j, column % classes, q);
+            }
+        }
+        sum
+    };
+    let images: Vec<f64> = (0..side * side).map(|at| image(at / side, at % side)).collect();
+    assert!(distance(&images, &full) < 1e-9);
 }

@@ -112,6 +112,12 @@ pub enum LearnError {
         /// Why.
         reason: &'static str,
     },
+    /// Numbers that overflowed while they were fitted.
+    #[error("the fit overflows: numbers in its {what} are not finite; scale the data, the kernel or the targets")]
+    NotFinite {
+        /// What is not finite.
+        what: &'static str,
+    },
     /// A saved machine that cannot be read.
     #[error("{place}: {reason}")]
     Malformed {

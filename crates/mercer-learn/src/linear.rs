@@ -14,7 +14,7 @@ use crate::samples::{Basis, Samples};
 use crate::softmax::softmax;
 use crate::traits::{Classify, Predict};
 use mercer_linalg::matmul;
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewD, aview0};
 use serde::{Deserialize, Serialize};
 
 /// `s(x) = r(x)·W + b`.
@@ -47,6 +47,10 @@ impl Predict for Linear {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         samples.check_for_predict(self.basis, self.weights.nrows())?;
         Ok(matmul(samples.rows(), self.weights.view()) + &self.bias)
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        vec![("weights", self.weights.view().into_dyn()), ("biases", self.bias.view().into_dyn())]
     }
 
     fn repairs(&self) -> &[Repair] {
@@ -102,11 +106,24 @@ impl LinearClassifier {
     pub fn link(&self) -> Link {
         self.link
     }
+
+    /// The same machine, its scores read as logarithms of probabilities: the softmax of scores instead of sigmoids made to sum to
+    /// one. Margins stay margins.
+    pub fn with_softmax(self) -> Self {
+        let link = if self.link == Link::Margin { Link::Margin } else { Link::Softmax };
+        Self { link, ..self }
+    }
 }
 
 impl Predict for LinearClassifier {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         self.scores.predict(samples)
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        let mut numbers = self.scores.numbers();
+        numbers.push(("objective", aview0(&self.solved.objective).into_dyn()));
+        numbers
     }
 
     fn repairs(&self) -> &[Repair] {

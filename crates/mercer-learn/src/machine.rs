@@ -3,7 +3,7 @@
 //! A folder holds `machine.json` (`{"format": "mercer machine", "version": 1, "content": {"kind": …}}`) and arrays.
 
 use crate::classes::ClassSet;
-use crate::classification::{Centres, Neighbours};
+use crate::classification::{By, Centres, Neighbours};
 use crate::error::Result;
 use crate::folder::{FolderReader, FolderWriter};
 use crate::linear::{Linear, LinearClassifier, Link, Solved};
@@ -13,7 +13,7 @@ use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Predict};
 use mercer_data::{Columns, Existing};
 use mercer_linalg::Cholesky;
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewD};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -46,12 +46,45 @@ pub enum Machine {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Content {
-    Linear { basis: Basis, repairs: Vec<Repair> },
-    LinearClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, link: Link, solved: Solved },
-    Process { basis: Basis, repairs: Vec<Repair>, noise: f64, jitter: f64, relative_jitter: f64, log_likelihood: f64 },
-    ProcessClassifier { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, log_likelihood: f64 },
-    Neighbours { basis: Basis, repairs: Vec<Repair>, classes: ClassSet, count: usize, labels: Vec<usize> },
-    Centres { basis: Basis, repairs: Vec<Repair>, classes: ClassSet },
+    Linear {
+        basis: Basis,
+        repairs: Vec<Repair>,
+    },
+    LinearClassifier {
+        basis: Basis,
+        repairs: Vec<Repair>,
+        classes: ClassSet,
+        link: Link,
+        solved: Solved,
+    },
+    Process {
+        basis: Basis,
+        repairs: Vec<Repair>,
+        noise: f64,
+        jitter: f64,
+        relative_jitter: f64,
+        log_likelihood: f64,
+    },
+    ProcessClassifier {
+        basis: Basis,
+        repairs: Vec<Repair>,
+        classes: ClassSet,
+        log_likelihood: f64,
+    },
+    Neighbours {
+        basis: Basis,
+        repairs: Vec<Repair>,
+        classes: ClassSet,
+        count: usize,
+        #[serde(default)]
+        by: By,
+        labels: Vec<usize>,
+    },
+    Centres {
+        basis: Basis,
+        repairs: Vec<Repair>,
+        classes: ClassSet,
+    },
 }
 
 macro_rules! from {
@@ -154,7 +187,7 @@ impl Machine {
                 writer.array("features", &machine.features)?;
                 writer.array("squares", &machine.squares)?;
                 let (classes, labels) = (machine.classes.clone(), machine.labels.clone());
-                Content::Neighbours { basis, repairs, classes, count: machine.count, labels }
+                Content::Neighbours { basis, repairs, classes, count: machine.count, by: machine.by, labels }
             }
             Self::Centres(machine) => {
                 writer.array("means", &machine.means)?;
@@ -226,14 +259,14 @@ impl Machine {
                 let features = load_features(&reader, basis, rows)?;
                 Self::ProcessClassifier(ProcessClassifier { basis, features, latent, classes, repairs })
             }
-            Content::Neighbours { basis, repairs, classes, count, labels } => {
+            Content::Neighbours { basis, repairs, classes, count, by, labels } => {
                 let n_classes = check_classes(&reader, &classes)?;
                 let squares = reader.vector("squares", Some(labels.len()))?;
                 let features = load_features(&reader, basis, labels.len())?;
                 if count == 0 || count > labels.len() || labels.iter().any(|&label| label >= n_classes) {
                     return Err(reader.malformed("the neighbours or their labels do not fit the classes"));
                 }
-                Self::Neighbours(Neighbours { basis, count, features, squares, labels, classes, repairs })
+                Self::Neighbours(Neighbours { basis, count, by, features, squares, labels, classes, repairs })
             }
             Content::Centres { basis, repairs, classes } => {
                 let n_classes = check_classes(&reader, &classes)?;
@@ -248,6 +281,10 @@ impl Machine {
 impl Predict for Machine {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         self.as_predict().predict(samples)
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        self.as_predict().numbers()
     }
 
     fn repairs(&self) -> &[Repair] {

@@ -4,11 +4,11 @@
 //! that there is nothing to ask a machine before it knows the answer.
 
 use crate::classes::ClassSet;
-use crate::error::Result;
+use crate::error::{LearnError, Result};
 use crate::repair::Repair;
 use crate::samples::Samples;
 use crate::softmax::softmax;
-use ndarray::Array2;
+use ndarray::{Array2, ArrayViewD};
 
 /// Checked settings that become a machine. `Targets` are numbers (`Array2<f64>`, a row per sample) or
 /// [`Classes`](mercer_data::Classes).
@@ -16,14 +16,31 @@ pub trait Fit<Targets: ?Sized> {
     /// What comes out.
     type Machine: Predict;
 
-    /// Learns from samples and what is known of them.
-    fn fit(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine>;
+    /// What [`fit`](Self::fit) does before it looks at what came out.
+    fn learn(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine>;
+
+    /// Learns from samples and what is known of them. What comes out has finite numbers alone.
+    fn fit(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine> {
+        finite(self.learn(samples, targets)?)
+    }
+}
+
+/// The machine, if all its numbers are finite: nothing else becomes one.
+pub(crate) fn finite<M: Predict>(machine: M) -> Result<M> {
+    let broken = machine.numbers().into_iter().find(|(_, numbers)| numbers.iter().any(|number| !number.is_finite()));
+    match broken.map(|(what, _)| what) {
+        Some(what) => Err(LearnError::NotFinite { what }),
+        None => Ok(machine),
+    }
 }
 
 /// A fitted machine.
 pub trait Predict {
     /// A row per sample: the values of a regression, or the scores of the classes that were seen.
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>>;
+
+    /// All numbers that it was fitted to, by what they are.
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)>;
 
     /// What had to be repaired to fit it.
     fn repairs(&self) -> &[Repair];

@@ -5,6 +5,7 @@ mod writer;
 use mercer_net::Network;
 use mercer_net::graph::Graph;
 use mercer_net::network::{Batching, Ending, Squash, default_logits};
+use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
 use std::sync::Arc;
 use writer::Attribute::{Float, Int, Ints};
 use writer::{FLOAT, Model};
@@ -157,4 +158,20 @@ fn probabilities_whose_logits_are_no_value_name_the_node() {
     mixed(pair.node_with("Concat", &["q", "s"], "y", &[Int("axis", 1)]), "\"s\" (Sigmoid)");
     let share = classifier().ints("axes", &[1]).node("Softplus", &["z"], "e").node("ReduceSum", &["e", "axes"], "s");
     mixed(share.node("Div", &["e", "s"], "y"), "\"y\" (Div)");
+}
+
+/// The cross-entropy has a softmax of its own: a network that ends in one learns as the one without it.
+#[test]
+fn training_takes_the_logits() {
+    let step = |model: &Model| {
+        let (network, graph) = graph(model);
+        let weights = network.weights::<f64>(&graph);
+        let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam()).expect("a trainer");
+        let loss =
+            trainer.step(&[&[0.3, -1.0, 0.7, 0.1, 0.2, 0.3]], &Targets::classes(&[3, 1]), 2, 0.1).expect("a step");
+        (loss, trainer.gradient().to_vec())
+    };
+    let open = step(&classifier().node("Identity", &["z"], "y"));
+    assert_eq!(step(&classifier().node("Softmax", &["z"], "y")), open);
+    assert_eq!(step(&classifier().node("LogSoftmax", &["z"], "y")), open);
 }

@@ -55,6 +55,27 @@ fn kinds_follow_from_the_full_kernel() {
     assert!(difference(&cosine, &expected) < DOUBLE);
 }
 
+/// The kernel of a classifier is that of its logits, which is said; a named output stays what it is.
+#[test]
+fn a_softmax_at_the_end_is_looked_behind() {
+    let folder = Folder::with(&["iris_softmax.onnx"]);
+    folder.write_array("x.npy", Array2::from_shape_fn((5, 4), |(i, j)| (i * 3 + j) as f64 / 7.0).view());
+    let run = |more: &str| {
+        let line =
+            format!("kernel --net iris_softmax.onnx --data x.npy --kind trace --precision f64 -o out.npy --force");
+        let run = folder.run(&format!("{line} {more}"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        (folder.read("out.npy"), run.err)
+    };
+    let (default, told) = run("");
+    assert!(told.contains("is that of the logits") && told.contains("--output probabilities"), "{told}");
+    let logits = told.split('"').nth(1).expect("a name").to_owned();
+    let (named, quiet) = run(&format!("--output {logits}"));
+    assert!(default == named && !quiet.contains("logits"), "{quiet}");
+    let (probabilities, quiet) = run("--output probabilities");
+    assert!(difference(&probabilities, &default) > 0.1 && !quiet.contains("logits"), "{quiet}");
+}
+
 #[test]
 fn layers_sum_to_the_whole_and_are_named() {
     let folder = mlp();

@@ -131,3 +131,49 @@ fn a_process_is_tuned() {
     folder
         .refuse("fit ridge --kernel rbf --tune --data x.npy --labels y.npy -o n", &["--tune is a setting of process"]);
 }
+
+/// Neighbours by what the user names, and the softmax of scores beside sigmoids.
+#[test]
+fn neighbours_and_links_are_named() {
+    let folder = Folder::with(&[]);
+    let x = array![[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.2], [4.0, 5.0], [0.5, -3.0]];
+    folder.write_array("x.npy", x.view());
+    folder.write_array("classes.npy", array![0_i64, 0, 1, 1, 2, 2].view());
+    folder.write_array("new.npy", array![[1.0, 0.05]].view());
+    for (by, what, class) in [("distance", "least distance", 0), ("kernel", "largest kernel", 1)] {
+        let text = folder
+            .succeed(&format!("fit neighbours --neighbours 1 --by {by} --features x.npy --labels classes.npy -o {by}"));
+        assert!(text.contains(&format!("neighbours by {what}")), "{text}");
+        folder.succeed(&format!("predict --machine {by} --data new.npy -o {by}.npy"));
+        let votes = folder.read(&format!("{by}.npy"));
+        assert_eq!(votes.iter().position(|&vote| vote == 1.0), Some(class), "{votes}");
+    }
+    for link in ["sigmoids", "softmax"] {
+        folder.succeed(&format!("fit sgd --link {link} --features x.npy --labels classes.npy -o {link}"));
+        folder.succeed(&format!("predict --machine {link} --data x.npy -o {link}-scores.npy"));
+        folder.succeed(&format!("predict --machine {link} --data x.npy --probabilities -o {link}.npy"));
+    }
+    let scores = folder.read("softmax-scores.npy");
+    assert_eq!(scores, folder.read("sigmoids-scores.npy"));
+    let row = |values: &ndarray::ArrayD<f64>| values.iter().take(3).copied().collect::<Vec<f64>>();
+    let exp: Vec<f64> = row(&scores).iter().map(|score| score.exp()).collect();
+    let sigmoid: Vec<f64> = row(&scores).iter().map(|score| 1.0 / (1.0 + (-score).exp())).collect();
+    for (name, shares) in [("softmax", exp), ("sigmoids", sigmoid)] {
+        let sum: f64 = shares.iter().sum();
+        let found = row(&folder.read(&format!("{name}.npy")));
+        assert!(found.iter().zip(&shares).all(|(p, share)| (p - share / sum).abs() < 1e-12), "{name}: {found:?}");
+    }
+    let line = "fit glm --by kernel --features x.npy --labels classes.npy -o no";
+    folder.refuse(line, &["--by is a setting of neighbours"]);
+}
+
+/// Weights that are not finite are no machine, and the exit code says so.
+#[test]
+fn huge_targets_are_refused() {
+    let (folder, _) = problem();
+    folder.write_array("huge.npy", Array1::from_shape_fn(8, |i| (i as f64 - 3.0) * 1e300).view());
+    for machine in ["flow --time 1e14", "process"] {
+        folder.refuse(&format!("fit {machine} --gram gram.npy --labels huge.npy -o no"), &["not finite"]);
+    }
+    assert!(!folder.path("no").join("machine.json").exists());
+}

@@ -40,7 +40,7 @@ pub struct Ntk<T> {
 }
 
 impl<T: Real> Ntk<T> {
-    /// The kernel of the network's first output and all parameters, for samples of these shapes (one per input).
+    /// The kernel of the network's first output (of its logits, where it ends in a softmax or sigmoid) and all parameters, for samples of these shapes (one per input).
     pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind) -> Result<Self> {
         Self::of(network, samples, kind, &Selection::default())
     }

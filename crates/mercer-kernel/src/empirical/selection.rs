@@ -3,6 +3,7 @@
 use super::layers::layer_names;
 use crate::error::{KernelError, Result};
 use mercer_net::graph::{Graph, ValueId};
+use mercer_net::network::default_logits;
 use mercer_net::{Element, NetError, names};
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +33,12 @@ impl Kind {
     }
 }
 
-/// Which part of a network a tangent kernel is of. The default is the first output and all parameters.
+/// Which part of a network a tangent kernel is of. The default is all parameters and the first output, or, where that ends in a
+/// softmax or sigmoid, the logits before it ([`mercer_net::network::Ending`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {
-    /// The output, or any other value of the network.
+    /// The output, or any other value of the network; the logits of the first output if it is not named.
     pub output: Option<String>,
     /// These components of the output, in this order, instead of all.
     pub components: Option<Vec<usize>>,
@@ -50,7 +52,7 @@ impl Selection {
     /// The value that is differentiated.
     pub(crate) fn value(&self, graph: &Graph) -> Result<ValueId> {
         let id = match &self.output {
-            None => graph.outputs().first().map(|&(_, id)| id).ok_or_else(|| setting("the network has no output"))?,
+            None => default_logits(graph).map(|(id, _)| id).ok_or_else(|| setting("the network has no output"))?,
             Some(name) => mercer_net::network::find(graph, name)?,
         };
         if graph.value(id).meta.is_batched() {

@@ -7,6 +7,7 @@ use crate::kernel::Real;
 use crate::products::all_finite;
 use crate::shards::Shards;
 use mercer_net::graph::ValueId;
+use mercer_net::network::default_logits;
 use mercer_net::run::{Keep, Workspace};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -37,11 +38,12 @@ impl<T: Real> RandomNetworks<T> {
             return Err(KernelError::Setting("a mean over no networks".to_owned()));
         }
         let graph = ensemble.graph();
-        let Some(&(ref name, output)) = graph.outputs().first() else {
+        let Some((output, _)) = default_logits(graph) else {
             return Err(KernelError::Setting("the network has no output".to_owned()));
         };
         let meta = &graph.value(output).meta;
         if !meta.is_batched() || meta.numel() == 0 {
+            let name = &graph.value(output).name;
             return Err(KernelError::Setting(format!("{name:?} is empty or does not depend on the input")));
         }
         let (n_outputs, shards) = (meta.numel(), Shards::of(graph));

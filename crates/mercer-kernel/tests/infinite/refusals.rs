@@ -96,7 +96,11 @@ fn weights_that_are_used_twice() {
 
 #[test]
 fn softmax_and_slopes_that_learn() {
-    refused("softmax", "Softmax", |g, h| g.node("softmax", Softmax { axis: 1, log: false }, &[h]).unwrap());
+    refused("softmax", "Softmax", |g, h| {
+        let softmax = g.node("softmax", Softmax { axis: 1, log: false }, &[h]).unwrap();
+        let w = g.parameter("head.weight", [6, 6]);
+        dense(g, "head", softmax, w)
+    });
     refused("shift", "each unit", |g, h| {
         let shift = g.parameter("shift", [1]);
         g.node("shift", Binary(Combine::Add), &[h, shift]).unwrap()
@@ -105,6 +109,21 @@ fn softmax_and_slopes_that_learn() {
         let slope = g.parameter("slopes", [6]);
         g.node("slopes", Binary(Combine::PRelu), &[h, slope]).unwrap()
     });
+}
+
+/// A classifier's limit is that of its logits.
+#[test]
+fn a_final_softmax_is_not_refused() {
+    let build = |ends: bool| {
+        let mut g = GraphBuilder::new();
+        let x = g.input("x", [1, 6], Batch::axis(0));
+        let w = g.parameter("stem.weight", [6, 6]);
+        let h = dense(&mut g, "stem", x, w);
+        let y = if ends { g.node("softmax", Softmax { axis: 1, log: true }, &[h]).unwrap() } else { h };
+        g.output("y", y);
+        lower(&g.finish(), &Rule::ntk(1.0, 0.1)).expect("a limit")
+    };
+    assert_eq!(format!("{:?}", build(true)), format!("{:?}", build(false)));
 }
 
 #[test]

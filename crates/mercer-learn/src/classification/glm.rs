@@ -96,7 +96,7 @@ impl Curvature {
 impl Fit<Classes> for Glm {
     type Machine = LinearClassifier;
 
-    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let n_classes = classes.present().len();

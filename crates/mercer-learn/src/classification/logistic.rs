@@ -41,7 +41,7 @@ impl BinaryLogistic {
 impl Fit<Classes> for BinaryLogistic {
     type Machine = LinearClassifier;
 
-    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         if classes.present().len() != 2 {

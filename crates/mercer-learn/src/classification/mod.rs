@@ -17,7 +17,7 @@ mod svm;
 pub use glm::Glm;
 pub use logistic::BinaryLogistic;
 pub(crate) use logistic::{Mode, improve, mode, settled};
-pub use nearest::{Centres, NearestCentre, NearestNeighbours, Neighbours};
+pub use nearest::{By, Centres, NearestCentre, NearestNeighbours, Neighbours};
 pub use sgd::SgdGlm;
 pub use svm::Svm;
 

@@ -5,7 +5,9 @@
 //! ‖φ(x) − m_c‖²   = κ(x,x) − 2·mean_i κ(x,xᵢ) + mean_ij κ(xᵢ,xⱼ)
 //! ```
 //!
-//! The same `κ(x,x)` stands in all distances of a sample, so neither machine needs it. Equally near neighbours count in the
+//! The same `κ(x,x)` stands in all distances of a sample, so neither machine needs it. Neighbours may instead be those of largest `κ(x,xᵢ)`
+//! ([`By`]): the two orders are the same for kernels with a constant diagonal, as normalised ones, and differ for others, where a sample with
+//! a large `κ(xᵢ,xᵢ)` is similar to many and near to none. Equally near neighbours count in the
 //! order of the training samples; of classes with equal votes the first wins.
 
 use crate::classes::ClassSet;
@@ -15,21 +17,49 @@ use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::matmul;
-use ndarray::{Array1, Array2, CowArray, Ix2};
+use ndarray::{Array1, Array2, ArrayViewD, CowArray, Ix2};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What makes a training sample a neighbour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A small distance in the kernel's space.
+    #[default]
+    Distance,
+    /// A large kernel, as explanations by example take it (Engel et al. 2023, arXiv 2305.14585, appendix J).
+    Kernel,
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Distance => "least distance",
+            Self::Kernel => "largest kernel",
+        })
+    }
+}
 
 /// Votes of the nearest training samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NearestNeighbours {
     neighbours: usize,
+    by: By,
 }
 
 impl NearestNeighbours {
-    /// With so many neighbours, one at least.
+    /// With so many neighbours, one at least, by distance.
     pub fn new(neighbours: usize) -> Result<Self> {
         match neighbours {
             0 => Err(setting("the number of neighbours", 0, "there must be one at least")),
-            _ => Ok(Self { neighbours }),
+            _ => Ok(Self { neighbours, by: By::default() }),
         }
+    }
+
+    /// With neighbours chosen by this.
+    pub fn by(self, by: By) -> Self {
+        Self { by, ..self }
     }
 }
 
@@ -38,6 +68,7 @@ impl NearestNeighbours {
 pub struct Neighbours {
     pub(crate) basis: Basis,
     pub(crate) count: usize,
+    pub(crate) by: By,
     /// Features of the training samples, if it was fitted on features.
     pub(crate) features: Array2<f64>,
     /// `κ(xᵢ, xᵢ)`.
@@ -50,7 +81,7 @@ pub struct Neighbours {
 impl Fit<Classes> for NearestNeighbours {
     type Machine = Neighbours;
 
-    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Neighbours> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Neighbours> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
         if self.neighbours > samples.n_samples() {
@@ -62,11 +93,16 @@ impl Fit<Classes> for NearestNeighbours {
             Samples::Gram(_) => Array2::zeros((0, 0)),
         };
         let (basis, squares, repairs) = (samples.basis(), samples.diagonal(), classes.repairs());
-        Ok(Neighbours { basis, count: self.neighbours, features, squares, labels, classes, repairs })
+        Ok(Neighbours { basis, count: self.neighbours, by: self.by, features, squares, labels, classes, repairs })
     }
 }
 
 impl Neighbours {
+    /// What makes a training sample a neighbour.
+    pub fn chosen_by(&self) -> By {
+        self.by
+    }
+
     /// The nearest training samples of every sample, nearest first.
     pub fn nearest(&self, samples: &Samples<'_>) -> Result<Vec<Vec<usize>>> {
         let width = if self.basis == Basis::Gram { self.squares.len() } else { self.features.ncols() };
@@ -76,7 +112,11 @@ impl Neighbours {
             Samples::Features(features) => CowArray::from(matmul(*features, self.features.t())),
         };
         let of_row = |row: ndarray::ArrayView1<'_, f64>| {
-            let distances: Vec<f64> = row.iter().zip(&self.squares).map(|(k, square)| square - 2.0 * k).collect();
+            let far = |(k, square): (&f64, &f64)| match self.by {
+                By::Distance => square - 2.0 * k,
+                By::Kernel => -k,
+            };
+            let distances: Vec<f64> = row.iter().zip(&self.squares).map(far).collect();
             let mut order: Vec<usize> = (0..distances.len()).collect();
             let compare = |a: &usize, b: &usize| distances[*a].total_cmp(&distances[*b]).then(a.cmp(b));
             if self.count < order.len() {
@@ -98,6 +138,10 @@ impl Predict for Neighbours {
             nearest.iter().for_each(|&at| votes[(row, self.labels[at])] += 1.0 / self.count as f64);
         }
         Ok(votes)
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        vec![("squares", self.squares.view().into_dyn())]
     }
 
     fn repairs(&self) -> &[Repair] {
@@ -134,7 +178,7 @@ pub struct Centres {
 impl Fit<Classes> for NearestCentre {
     type Machine = Centres;
 
-    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Centres> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Centres> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
         let (classes, compact) = ClassSet::of(labels);
@@ -158,6 +202,10 @@ impl Predict for Centres {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         samples.check_for_predict(self.basis, self.means.nrows())?;
         Ok(matmul(samples.rows(), self.means.view()) - &(&self.squares * 0.5))
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        vec![("means", self.means.view().into_dyn()), ("squares", self.squares.view().into_dyn())]
     }
 
     fn repairs(&self) -> &[Repair] {

@@ -112,7 +112,7 @@ impl Svm {
 impl Fit<Classes> for Svm {
     type Machine = LinearClassifier;
 
-    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();

@@ -48,7 +48,11 @@ impl Linearised {
         }
         check_finite("the outputs", outputs)?;
         check_finite("the targets", targets)?;
-        Ok(Self { flow: Flow::new(gram, samples, settings)?, residual: &targets - &outputs })
+        let residual = &targets - &outputs;
+        if residual.iter().any(|number| !number.is_finite()) {
+            return Err(LearnError::NotFinite { what: "residuals" });
+        }
+        Ok(Self { flow: Flow::new(gram, samples, settings)?, residual })
     }
 
     /// Whether all outputs are learnt together.

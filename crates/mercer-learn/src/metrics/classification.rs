@@ -11,6 +11,8 @@ use crate::classes::largest;
 use crate::error::{LearnError, Result, check_size};
 use mercer_linalg::check_finite;
 use ndarray::ArrayView2;
+use serde::Serialize;
+use std::fmt;
 
 /// Probabilities below this count as this, so that one sure mistake does not make a sum infinite: the rounding of `f64`,
 /// as scikit-learn has it.
@@ -52,25 +54,29 @@ pub fn brier(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<f64
     Ok(labels.iter().enumerate().map(of_row).sum::<f64>() / labels.len() as f64)
 }
 
-/// How well a yes-or-no prediction finds what it should.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How well a yes-or-no prediction finds what it should. A share of nothing is not defined: `–` in text, `null` in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrecisionRecall {
-    /// The share of those found that are right; 1 if none were found.
-    pub precision: f64,
-    /// The share of the right ones that were found.
-    pub recall: f64,
+    /// The share of those found that are right; none if nothing was found.
+    pub precision: Option<f64>,
+    /// The share of the right ones that were found; none if there is nothing to be found.
+    pub recall: Option<f64>,
+}
+
+impl fmt::Display for PrecisionRecall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: Option<f64>| share.map_or("–".to_owned(), |share| format!("{:.2} %", 100.0 * share));
+        write!(f, "precision {}, recall {}", percent(self.precision), percent(self.recall))
+    }
 }
 
 /// Precision and recall of the samples flagged.
 pub fn precision_recall(flagged: &[bool], truth: &[bool]) -> Result<PrecisionRecall> {
     check_size("the number of flags", truth.len(), flagged.len())?;
-    let both = flagged.iter().zip(truth).filter(|(a, b)| **a && **b).count() as f64;
-    let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count() as f64;
-    let (found, there) = (count(flagged), count(truth));
-    if there == 0.0 {
-        return Err(LearnError::Undefined { metric: "recall", reason: "there is nothing to be found" });
-    }
-    Ok(PrecisionRecall { precision: if found == 0.0 { 1.0 } else { both / found }, recall: both / there })
+    let both = flagged.iter().zip(truth).filter(|(a, b)| **a && **b).count();
+    let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count();
+    let share_of = |all: usize| (all > 0).then(|| both as f64 / all as f64);
+    Ok(PrecisionRecall { precision: share_of(count(flagged)), recall: share_of(count(truth)) })
 }
 
 /// The most probable class of every row and its probability.
@@ -121,14 +127,20 @@ mod tests {
         assert_eq!(accuracy(&[0, 1, 2], &labels).unwrap(), 2.0 / 3.0);
         assert_eq!(test_accuracy_differential(&[0, 1, 2], &[1, 1, 0], &labels).unwrap(), 0.0);
         let found = precision_recall(&[true, true, false, false], &[true, false, true, true]).unwrap();
-        assert_eq!(found, PrecisionRecall { precision: 0.5, recall: 1.0 / 3.0 });
+        assert_eq!(found, PrecisionRecall { precision: Some(0.5), recall: Some(1.0 / 3.0) });
+        let none = precision_recall(&[false, false], &[true, false]).unwrap();
+        assert_eq!(none, PrecisionRecall { precision: None, recall: Some(0.0) });
+        assert_eq!(none.to_string(), "precision –, recall 0.00 %");
+        assert_eq!(serde_json::to_string(&none).unwrap(), r#"{"precision":null,"recall":0.0}"#);
+        let nothing = precision_recall(&[true, false], &[false, false]).unwrap();
+        assert_eq!(nothing, PrecisionRecall { precision: Some(0.0), recall: None });
     }
 
     #[test]
     fn senseless_questions_are_refused() {
         assert!(matches!(accuracy(&[], &[]), Err(LearnError::Empty { .. })));
         assert!(matches!(accuracy(&[1], &[]), Err(LearnError::Shape { .. })));
-        assert!(matches!(precision_recall(&[true], &[false]), Err(LearnError::Undefined { .. })));
+        assert!(matches!(precision_recall(&[true], &[]), Err(LearnError::Shape { .. })));
         let p = array![[0.5, 0.5]];
         assert!(matches!(brier(p.view(), &[2]), Err(LearnError::Class { row: 0, class: 2, .. })));
         assert!(brier(array![[f64::NAN, 0.5]].view(), &[0]).is_err());

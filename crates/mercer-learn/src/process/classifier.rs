@@ -15,7 +15,7 @@ use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, matmul, symmetric_eigen};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewD, Axis, CowArray, Ix2, aview0};
 
 /// Nodes of the quadrature: sigmoids of latent deviations up to ten are exact to six digits.
 const NODES: usize = 64;
@@ -65,7 +65,7 @@ impl From<Mode> for Binary {
 impl Fit<Classes> for ProcessClassification {
     type Machine = ProcessClassifier;
 
-    fn fit(&self, samples: &Samples<'_>, labels: &Classes) -> Result<ProcessClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<ProcessClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();
@@ -152,6 +152,25 @@ impl Predict for ProcessClassifier {
             }
             Latent::Several(latent) => matmul(kernel.view(), latent.coefficients.view()),
         })
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        match &self.latent {
+            Latent::Binary(latent) => vec![
+                ("coefficients", latent.coefficients.view().into_dyn()),
+                ("curvatures", latent.roots.view().into_dyn()),
+                ("factor", latent.lower.view().into_dyn()),
+                ("marginal likelihood", aview0(&latent.log_likelihood).into_dyn()),
+            ],
+            Latent::Several(latent) => {
+                let information = latent.information.iter().map(|own| ("curvatures", own.view().into_dyn()));
+                let mut numbers: Vec<_> = information.collect();
+                numbers.push(("coefficients", latent.coefficients.view().into_dyn()));
+                numbers.push(("factor", latent.lower.view().into_dyn()));
+                numbers.push(("marginal likelihood", aview0(&latent.log_likelihood).into_dyn()));
+                numbers
+            }
+        }
     }
 
     fn repairs(&self) -> &[Repair] {

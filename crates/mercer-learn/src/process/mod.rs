@@ -23,7 +23,7 @@ use crate::repair::{self, Repair};
 use crate::samples::{Basis, Samples};
 use crate::traits::{Fit, Predict};
 use mercer_linalg::{Cholesky, cholesky, cholesky_shifted, matmul, matmul_into};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewD, Axis, CowArray, Ix2, aview0};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Gaussian process regression.
@@ -72,7 +72,7 @@ pub struct Posterior {
 impl Fit<Array2<f64>> for ProcessRegression {
     type Machine = Process;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Process> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Process> {
         check(samples, targets.view())?;
         let (means, targets, mut repairs) = crate::regression::centre(targets.view(), self.centred);
         let factor = cholesky_shifted(samples.gram().view(), self.noise)?;
@@ -156,6 +156,15 @@ impl Process {
 impl Predict for Process {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         Ok(matmul(self.kernel(samples)?.view(), self.coefficients.view()) + &self.means)
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        vec![
+            ("coefficients", self.coefficients.view().into_dyn()),
+            ("factor", self.factor.lower.view().into_dyn()),
+            ("means", self.means.view().into_dyn()),
+            ("marginal likelihood", aview0(&self.log_likelihood).into_dyn()),
+        ]
     }
 
     fn repairs(&self) -> &[Repair] {

@@ -19,6 +19,7 @@ use crate::error::{LearnError, Result, check_not_negative, check_positive, check
 use crate::linear::Linear;
 use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
+use crate::traits::finite;
 use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -121,7 +122,7 @@ impl Decomposition {
     pub fn fit(&self, filter: &Filter, targets: ArrayView2<'_, f64>) -> Result<Linear> {
         let coordinates = self.coordinates(filter, targets)?;
         let factors = |at: usize| filter.inverse(at, self.values[at], self.n_samples());
-        Ok(self.machine(coordinates, factors, self.repairs.clone()))
+        finite(self.machine(coordinates, factors, self.repairs.clone()))
     }
 
     /// `W = U·diag(f)·Uᵀy`, or `V·diag(f√λ)·Uᵀy` for features.

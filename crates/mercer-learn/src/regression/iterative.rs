@@ -9,7 +9,7 @@ use crate::error::{Result, check_positive, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
-use crate::traits::{Fit, Predict};
+use crate::traits::{Fit, Predict, finite};
 use mercer_data::random::stream;
 use mercer_kernel::Real;
 use mercer_kernel::gram::GramOperator;
@@ -17,7 +17,7 @@ use mercer_linalg::{
     ConjugateGradient, LinearOperator, LowRankInverse, PivotedCholesky, Triangle, cholesky, matmul, solve_triangular,
     syrk, thin_qr,
 };
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewD};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -144,7 +144,7 @@ impl IterativeRidge {
         let preconditioner = if inverse.is_some() { Some(&apply as _) } else { None };
         let found = method.solve(gram, rhs.view(), preconditioner)?;
         let weights = found.solution.mapv(|v| v.wide());
-        let machine = Linear { basis: Basis::Gram, weights, bias, repairs };
+        let machine = finite(Linear { basis: Basis::Gram, weights, bias, repairs })?;
         Ok(Iterated { machine, iterations: found.iterations, residual: found.residual, rank })
     }
 }
@@ -188,7 +188,7 @@ fn nystrom<T: Real>(operator: &dyn LinearOperator<T>, rank: usize, seed: u64) ->
 impl Fit<Array2<f64>> for IterativeRidge {
     type Machine = Iterated;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Iterated> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Iterated> {
         super::check(samples, targets.view())?;
         match samples {
             Samples::Gram(gram) => self.fit_columns(&gram.to_owned(), targets.view()),
@@ -205,6 +205,10 @@ impl Fit<Array2<f64>> for IterativeRidge {
 impl Predict for Iterated {
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         self.machine.predict(samples)
+    }
+
+    fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)> {
+        self.machine.numbers()
     }
 
     fn repairs(&self) -> &[Repair] {

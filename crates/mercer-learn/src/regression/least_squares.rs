@@ -58,7 +58,7 @@ impl Default for LeastSquares {
 impl Fit<Array2<f64>> for LeastSquares {
     type Machine = Linear;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
         super::check(samples, targets.view())?;
         let n_samples = samples.n_samples();
         let roots = match &self.weights {

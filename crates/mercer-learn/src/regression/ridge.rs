@@ -72,7 +72,7 @@ fn of_the_gram_matrix(error: Error) -> Error {
 impl Fit<Array2<f64>> for Ridge {
     type Machine = Linear;
 
-    fn fit(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
         super::check_targets(samples, targets.view())?;
         let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
         let (rows, columns) = samples.rows().dim();

@@ -1,9 +1,9 @@
 use crate::sets::{labels, rbf, rows};
 use mercer_data::Classes;
-use mercer_learn::classification::{BinaryLogistic, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
+use mercer_learn::classification::{BinaryLogistic, By, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
 use mercer_learn::metrics::accuracy;
 use mercer_learn::{Classify, Fit, LearnError, Predict, Samples, softmax};
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, array};
 
 /// At the optimum the gradient vanishes: `Kᵀ(P − Y) + λW = 0`, `Σ(P − Y) = 0`.
 #[test]
@@ -106,6 +106,29 @@ fn neighbours_and_centres_by_brute_force() {
             (0..3).min_by(|&a, &b| distance(query, means[a].view()).total_cmp(&distance(query, means[b].view())));
         assert_eq!(Some(class), nearest);
     }
+}
+
+/// Large norms are similar to many and near to none: `κ(x, xᵢ)` and the distance disagree.
+#[test]
+fn neighbours_by_kernel_and_by_distance_differ() {
+    let x = array![[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.2]];
+    let y = Classes::new(vec![0, 0, 1, 1], 2).unwrap();
+    let query = array![[1.0, 0.05]];
+    for (by, expected) in [(By::Distance, [0, 1]), (By::Kernel, [2, 0])] {
+        let method = NearestNeighbours::new(2).unwrap().by(by);
+        let machine = method.fit(&Samples::Features(x.view()), &y).unwrap();
+        assert_eq!(machine.nearest(&Samples::Features(query.view())).unwrap(), [expected]);
+        assert_eq!(machine.chosen_by(), by);
+        let (gram, cross) = (x.dot(&x.t()), query.dot(&x.t()));
+        let dual = method.fit(&Samples::Gram(gram.view()), &y).unwrap();
+        assert_eq!(dual.nearest(&Samples::Gram(cross.view())).unwrap(), [expected]);
+    }
+    // With a constant diagonal they agree.
+    let near = &x * 0.3;
+    let gram = rbf(near.view(), near.view());
+    let of = |by| NearestNeighbours::new(3).unwrap().by(by).fit(&Samples::Gram(gram.view()), &y).unwrap();
+    let samples = Samples::Gram(gram.view());
+    assert_eq!(of(By::Kernel).nearest(&samples).unwrap(), of(By::Distance).nearest(&samples).unwrap());
 }
 
 #[test]

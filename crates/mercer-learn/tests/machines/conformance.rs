@@ -4,7 +4,7 @@
 
 use crate::sets::{labels, rbf, rows, targets};
 use mercer_data::{Classes, Existing};
-use mercer_learn::classification::{BinaryLogistic, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
+use mercer_learn::classification::{BinaryLogistic, By, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
 use mercer_learn::process::{ProcessClassification, ProcessRegression};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
 use mercer_learn::{Fit, LearnError, Machine, Predict, Result, Samples};
@@ -106,6 +106,10 @@ fn members_for(scale: f64) -> Vec<Member> {
         Member {
             one_is_enough: true,
             ..classifier("neighbours", 3, 1e-12, Some(1e-12), NearestNeighbours::new(1).unwrap())
+        },
+        Member {
+            one_is_enough: true,
+            ..classifier("similar", 3, 1e-12, Some(1e-12), NearestNeighbours::new(1).unwrap().by(By::Kernel))
         },
         Member { one_is_enough: true, ..classifier("centres", 3, 1e-12, Some(1e-12), NearestCentre) },
         // Draws its own order of samples, so theirs matters.
@@ -246,6 +250,52 @@ fn large_and_small_scales_stay_finite() {
             }
         }
     }
+}
+
+/// Squares of these overflow: a machine whose numbers are not finite is none, and what is one survives the disk.
+#[test]
+fn huge_numbers_give_a_finite_machine_or_an_error() {
+    let Problem { x, gram, .. } = problem();
+    let checked = |member: &Member, samples: &Samples<'_>, known: &Known, what: &str| match (member.fit)(samples, known)
+    {
+        Ok(machine) => {
+            let finite = machine.numbers().iter().all(|(_, numbers)| numbers.iter().all(|number| number.is_finite()));
+            assert!(finite, "{}: {what}", member.name);
+            let folder = tempfile::tempdir().unwrap();
+            machine.save(folder.path(), Existing::Refuse).unwrap();
+            assert!(Machine::load(folder.path()).is_ok(), "{}: {what}", member.name);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    };
+    for member in members() {
+        let known = member.known(&x);
+        // Steps of these two have a scale of their own, and would go on for minutes.
+        if !["sgd", "svm"].contains(&member.name) {
+            checked(&member, &Samples::Features((&x * 1e300).view()), &known, "features");
+            checked(&member, &Samples::Gram((&gram * 1e300).view()), &known, "a Gram matrix");
+        }
+        if let Known::Numbers(numbers) = &known {
+            for scale in [1e150, 1e300] {
+                let huge = Known::Numbers(numbers * scale);
+                checked(&member, &Samples::Gram(gram.view()), &huge, "targets");
+                checked(&member, &Samples::Features(x.view()), &huge, "targets");
+                checked(&member, &Samples::Gram((&gram * 1e-200).view()), &huge, "targets of a small kernel");
+            }
+        }
+    }
+}
+
+/// Cases that once gave infinite weights, or a likelihood that no file can hold, and no word.
+#[test]
+fn overflowing_weights_are_refused() {
+    let Problem { x, gram, .. } = problem();
+    let huge = targets(x.view()) * 1e300;
+    let small = &gram * 1e-12;
+    let flow = Decomposition::new(&Samples::Gram(small.view())).unwrap();
+    let found = flow.fit(&Filter::Flow { time: 1e14 }, huge.view());
+    assert!(matches!(found, Err(LearnError::NotFinite { what: "weights" })), "{found:?}");
+    let found = ProcessRegression::new(0.1).unwrap().fit(&Samples::Gram(gram.view()), &huge);
+    assert!(matches!(found, Err(LearnError::NotFinite { what: "marginal likelihood" })), "{found:?}");
 }
 
 #[test]

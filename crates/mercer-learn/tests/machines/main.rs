@@ -6,3 +6,4 @@ mod conformance;
 mod process;
 mod regression;
 mod sets;
+mod sgd;

@@ -125,17 +125,7 @@ impl GraphBuilder {
 
     /// The finished graph, without the nodes that no output needs. Parameters stay, used or not.
     pub fn finish(mut self) -> Graph {
-        let mut needed = vec![false; self.graph.values.len()];
-        self.graph.outputs.iter().for_each(|(_, id)| needed[id.0] = true);
-        for node in self.graph.nodes.iter().rev() {
-            if needed[node.output.0] {
-                node.inputs.iter().for_each(|id| needed[id.0] = true);
-            }
-        }
-        self.graph.nodes.retain(|node| needed[node.output.0]);
-        for (index, node) in self.graph.nodes.iter().enumerate() {
-            self.graph.values[node.output.0].origin = Origin::Node(index);
-        }
+        self.graph.retain_needed();
         self.graph
     }
 }

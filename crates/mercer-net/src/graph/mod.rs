@@ -168,6 +168,29 @@ impl Graph {
         by_value.or_else(|| self.nodes.iter().rev().find(|node| node.name == name).map(|node| node.output))
     }
 
+    /// The graph whose one output is this value, without the nodes that it does not need.
+    pub fn until(&self, value: ValueId) -> Self {
+        let mut graph = self.clone();
+        graph.outputs = vec![(self.value(value).name.clone(), value)];
+        graph.retain_needed();
+        graph
+    }
+
+    /// Drops the nodes that no output needs. Parameters stay, used or not.
+    fn retain_needed(&mut self) {
+        let mut needed = vec![false; self.values.len()];
+        self.outputs.iter().for_each(|(_, id)| needed[id.0] = true);
+        for node in self.nodes.iter().rev() {
+            if needed[node.output.0] {
+                node.inputs.iter().for_each(|id| needed[id.0] = true);
+            }
+        }
+        self.nodes.retain(|node| needed[node.output.0]);
+        for (index, node) in self.nodes.iter().enumerate() {
+            self.values[node.output.0].origin = Origin::Node(index);
+        }
+    }
+
     pub(crate) fn metas(&self, node: &Node) -> Vec<&Meta> {
         node.inputs.iter().map(|&id| &self.value(id).meta).collect()
     }

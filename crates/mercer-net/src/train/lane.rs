@@ -38,11 +38,12 @@ pub(super) struct Lane<T> {
 }
 
 impl<T: Element> Lane<T> {
-    pub(super) fn new(graph: &Arc<Graph>) -> Self {
+    /// A lane whose loss is of this value.
+    pub(super) fn new(graph: &Arc<Graph>, output: ValueId) -> Self {
         Self {
-            output: graph.outputs()[0].1,
+            output,
             workspace: Workspace::new(Arc::clone(graph), &Keep::All),
-            reverse: Reverse::new(Arc::clone(graph), Wanted::all(graph)),
+            reverse: Reverse::new(Arc::clone(graph), Wanted { output, ..Wanted::all(graph) }),
             graph: Arc::clone(graph),
             cotangent: Vec::new(),
             loss: 0.0,

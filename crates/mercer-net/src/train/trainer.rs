@@ -10,7 +10,7 @@ use super::{Loss, Optimiser, OptimiserState, Targets};
 use crate::element::Element;
 use crate::error::{NetError, Result};
 use crate::graph::Graph;
-use crate::network::Shards;
+use crate::network::{Shards, default_logits};
 use crate::run::Weights;
 use mercer_linalg::simd::dispatch;
 use rayon::prelude::*;
@@ -60,11 +60,17 @@ pub struct Trainer<T> {
 }
 
 impl<T: Element> Trainer<T> {
-    /// Training from these weights on; the network's first output is what the loss sees.
+    /// Training from these weights on; the network's first output is what the loss sees. The cross-entropy takes the logits of a final
+    /// softmax, because it has one of its own.
     pub fn new(graph: Arc<Graph>, weights: Weights<T>, loss: Loss, optimiser: Optimiser) -> Result<Self> {
         optimiser.check()?;
         let Some(&(_, output)) = graph.outputs().first() else {
             return Err(NetError::Setting("the network has no output".into()));
+        };
+        let logits = default_logits(&graph).and_then(|(_, logits)| logits);
+        let output = match (&loss, logits) {
+            (Loss::CrossEntropy, Some(logits)) if !logits.squash.is_single() => logits.value,
+            _ => output,
         };
         let meta = &graph.value(output).meta;
         if !meta.is_batched() {
@@ -73,7 +79,7 @@ impl<T: Element> Trainer<T> {
         let n_params = weights.parameters.iter().map(Vec::len).sum();
         Ok(Self {
             state: OptimiserState::new(&optimiser, n_params),
-            lanes: (0..LANES).map(|_| Lane::new(&graph)).collect(),
+            lanes: (0..LANES).map(|_| Lane::new(&graph, output)).collect(),
             grain: Shards::of(&graph).grain.max(1),
             n_outputs: meta.numel(),
             gradient: vec![T::zero(); n_params],

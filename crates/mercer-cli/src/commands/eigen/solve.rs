@@ -99,6 +99,7 @@ impl EigenArguments {
     fn of_kernel<T: Real>(&self, report: &mut EigenReport, console: &Console) -> Result<(), Failure> {
         let source = self.kernel.open(&self.parameters)?;
         let problem = self.open::<T>(&source, console)?;
+        self.kernel.tell(&problem.recipe, &source, &problem.samples.shapes(), console);
         let eval = match &self.eval[..] {
             [] => None,
             texts => {

@@ -189,6 +189,7 @@ impl FitArguments {
         let shapes = samples.shapes();
         source.check_shapes(&shapes, self.kernel.path())?;
         let mut recipe = self.kernel.recipe(&source, false)?;
+        self.kernel.tell(&recipe, &source, &shapes, console);
         let mut tuned = None;
         if self.settings.tune {
             let (found, tuning) = self.tune(&recipe, &samples)?;

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use mercer::data::Classes;
-use mercer::learn::classification::{BinaryLogistic, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
+use mercer::learn::classification::{BinaryLogistic, By, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
 use mercer::learn::process::{ProcessClassification, ProcessRegression};
 use mercer::learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
 use mercer::learn::{Fit, LearnError, Machine, Samples};
@@ -94,6 +94,28 @@ pub(crate) struct Settings {
     /// neighbours: how many vote [default: 5]
     #[arg(long, value_name = "N")]
     neighbours: Option<usize>,
+
+    /// neighbours: by least `distance` in the kernel's space or by largest `kernel`; they differ where κ(x,x) does [default: distance]
+    #[arg(long, value_name = "WHAT")]
+    by: Option<ByName>,
+
+    /// sgd: probabilities of three classes and more as `sigmoids` made to sum to one or as `softmax` of the scores [default: sigmoids]
+    #[arg(long, value_name = "WHAT")]
+    link: Option<LinkName>,
+}
+
+/// What makes a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ByName {
+    Distance,
+    Kernel,
+}
+
+/// How scores become probabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LinkName {
+    Sigmoids,
+    Softmax,
 }
 
 /// What is known of the samples.
@@ -122,7 +144,7 @@ impl Settings {
     /// A setting of another machine is refused instead of ignored.
     pub(crate) fn check(&self, machine: MachineName) -> Result<(), Failure> {
         use MachineName::{Flow, Glm, LeastSquares, Logistic, Neighbours, Process, Ridge, Sgd, Svm};
-        let given: [(&str, bool, &[MachineName]); 11] = [
+        let given: [(&str, bool, &[MachineName]); 13] = [
             ("--alpha", !self.alpha.is_empty(), &[Ridge, Sgd]),
             ("--rank", self.rank.is_some(), &[Ridge]),
             ("--centred", self.centred, &[Ridge, Process]),
@@ -134,6 +156,8 @@ impl Settings {
             ("--balanced", self.balanced, &[Glm]),
             ("--cost", self.cost.is_some(), &[Svm]),
             ("--neighbours", self.neighbours.is_some(), &[Neighbours]),
+            ("--by", self.by.is_some(), &[Neighbours]),
+            ("--link", self.link.is_some(), &[Sgd]),
         ];
         for (flag, given, machines) in given {
             if given && !machines.contains(&machine) {
@@ -246,6 +270,7 @@ impl Settings {
         let linear = match machine {
             MachineName::Sgd => {
                 let sgd = SgdGlm::new(seed);
+                let sgd = if self.link == Some(LinkName::Softmax) { sgd.softmax() } else { sgd };
                 self.alpha.first().map_or(Ok(sgd), |&alpha| sgd.with_alpha(alpha))?.fit(samples, classes)?
             }
             MachineName::Logistic => BinaryLogistic::new(self.penalty.unwrap_or(1.0))?.fit(samples, classes)?,
@@ -256,7 +281,9 @@ impl Settings {
                 return Ok(found.into());
             }
             MachineName::Neighbours => {
-                let method = NearestNeighbours::new(self.neighbours.unwrap_or(5))?;
+                let by = if self.by == Some(ByName::Kernel) { By::Kernel } else { By::Distance };
+                let method = NearestNeighbours::new(self.neighbours.unwrap_or(5))?.by(by);
+                notes.push(format!("neighbours by {by}"));
                 return Ok(method.fit(samples, classes)?.into());
             }
             MachineName::Centres => return Ok(NearestCentre.fit(samples, classes)?.into()),

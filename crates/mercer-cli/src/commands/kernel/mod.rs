@@ -140,6 +140,7 @@ impl KernelArguments {
         }
         source.check_shapes(&shapes, self.kernel.path())?;
         let recipe = self.kernel.recipe(source, self.by_layer)?;
+        self.kernel.tell(&recipe, source, &shapes, console);
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();

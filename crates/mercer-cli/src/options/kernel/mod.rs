@@ -5,6 +5,7 @@ mod random;
 mod source;
 
 use super::ParameterOptions;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{bytes, rounded_up};
 pub(crate) use kind::KernelKind;
@@ -26,7 +27,7 @@ pub(crate) struct KernelOptions {
     #[arg(long, value_name = "KIND")]
     kind: Option<KernelKind>,
 
-    /// The output tensor, or any node, whose kernel it is [default: the first output]
+    /// The output tensor, or any node, whose kernel it is [default: the first output, or its logits before a final softmax or sigmoid]
     #[arg(long, value_name = "NAME")]
     output: Option<String>,
 
@@ -153,6 +154,14 @@ impl KernelOptions {
             }
         };
         Ok(if self.normalise { Recipe::Normalised(Box::new(recipe)) } else { recipe })
+    }
+
+    /// Says so where the kernel is that of the logits behind the network's output.
+    pub(crate) fn tell(&self, recipe: &Recipe, source: &Source, shapes: &[Vec<usize>], console: &Console) {
+        if let Some(logits) = recipe.logits(source.network(), shapes) {
+            let flag = matches!(self.kind(), KernelKind::Tangent(_)).then_some("--output");
+            console.note(&logits.note("the kernel", flag));
+        }
     }
 
     fn spec(&self, kind: Kind, text: &str) -> Result<Spec, Failure> {

@@ -26,6 +26,7 @@ pub(crate) use walk::uniform;
 use super::net::LimitNet;
 use crate::error::Result;
 use mercer_net::graph::Graph;
+use mercer_net::network::default_logits;
 use walk::Walk;
 
 /// A network of infinite width and the fixed features it reads.
@@ -37,8 +38,11 @@ pub struct Lowered {
     pub features: Features,
 }
 
-/// The limit of the first output of a graph. An error names the node that has none.
+/// The limit of the first output of a graph, or of its logits where it ends in a softmax or sigmoid. An error names the node that
+/// has none.
 pub fn lower(graph: &Graph, rule: &Rule) -> Result<Lowered> {
+    let logits = default_logits(graph).and_then(|(_, logits)| logits).map(|logits| graph.until(logits.value));
+    let graph = logits.as_ref().unwrap_or(graph);
     let mut walk = Walk::new(graph, rule)?;
     for node in graph.nodes() {
         walk.node(node)?;

@@ -69,12 +69,11 @@ pub struct Logits {
 }
 
 impl Logits {
-    /// For the user: what `what` is taken of, and how to get the other.
-    pub fn note(&self, what: &str, flag: &str) -> String {
+    /// For the user: what is taken of the logits, and the flag that chooses another value, if there is one.
+    pub fn note(&self, what: &str, flag: Option<&str>) -> String {
         let Self { name, node, output, .. } = self;
-        format!(
-            "{what} is that of the logits {name:?}, before the final {node}; {flag} {output} takes what comes after it"
-        )
+        let other = flag.map(|flag| format!("; {flag} {output} takes what comes after it")).unwrap_or_default();
+        format!("{what} is that of the logits {name:?}, before the final {node}{other}")
     }
 }
 
