@@ -2,6 +2,8 @@
 //!
 //! With headers columns are matched by name, wherever they stand; without, they can only be taken in their order.
 
+use std::collections::{HashMap, VecDeque};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -70,18 +72,21 @@ impl Columns {
 
 /// The places of the expected names. Of several columns of one name, the first is matched to the first and so on.
 fn by_name(expected: &[String], place: &str, names: &[String], places: &[usize]) -> Result<Vec<usize>> {
-    let mut left: Vec<usize> = places.to_vec();
+    let mut left: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    places.iter().for_each(|&column| left.entry(&names[column]).or_default().push_back(column));
     let mut found = Vec::with_capacity(expected.len());
     let mut missing = Vec::new();
     for wanted in expected {
-        match left.iter().position(|&column| names[column] == *wanted) {
-            Some(at) => found.push(left.remove(at)),
+        match left.get_mut(wanted.as_str()).and_then(VecDeque::pop_front) {
+            Some(column) => found.push(column),
             None => missing.push(wanted.clone()),
         }
     }
+    let mut left: Vec<usize> = left.into_values().flatten().collect();
     if missing.is_empty() && left.is_empty() {
         return Ok(found);
     }
+    left.sort_unstable();
     let extra: Vec<String> = left.iter().map(|&column| names[column].clone()).collect();
     let part =
         |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", crate::error::listed(names)));

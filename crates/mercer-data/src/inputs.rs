@@ -5,6 +5,7 @@
 //! either a slip or a leak; whoever means it writes the labels to a file of their own. The rule holds whatever the path
 //! looks like, and for a copy of the table: a column of the same name with the same cells is the same column.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
@@ -108,35 +109,31 @@ fn open_one(
     let table::Header { names, named } = table::header(source.path(), gzipped)?;
     let place = source.path().display().to_string();
     let mut chosen = table::choose(&place, source.key(), &names)?;
-    let mut left_out = Vec::new();
+    let mut also: Vec<String> = expected.map(|expected| expected.used.clone()).unwrap_or_default();
     for one in used {
-        for column in used_columns(source, &names, one)? {
-            if !chosen.places.contains(&column) {
-                continue;
+        let taken = taken(source, &names, one)?;
+        let mut is_taken = vec![false; names.len()];
+        taken.places.iter().for_each(|&column| is_taken[column] = true);
+        let (both, left): (Vec<usize>, Vec<usize>) = chosen.places.iter().partition(|&&column| is_taken[column]);
+        let both: Vec<String> = both.into_iter().map(|column| names[column].clone()).collect();
+        match &both[..] {
+            [] => {}
+            [first, ..] if chosen.explicit => {
+                let (column, role) = (first.clone(), one.role.to_string());
+                return Err(Error::UsedColumn { place: source.place(), column, role });
             }
-            let name = names[column].clone();
-            if chosen.explicit {
-                return Err(Error::UsedColumn { place: source.place(), column: name, role: one.role.to_string() });
-            }
-            notes.push(format!("{place}: the column `{name}` is used as {}, so it is no input", one.role));
-            chosen.places.retain(|&other| other != column);
-            left_out.push(name);
+            [only] => notes.push(format!("{place}: the column `{only}` is used as {}, so it is no input", one.role)),
+            several => notes.push(format!(
+                "{place}: the columns {} are used as {}, so they are no inputs",
+                listed(several),
+                one.role
+            )),
         }
+        chosen.places = left;
+        also.extend(taken.names);
     }
     if let Some(expected) = expected {
-        // What was a label when the others were found is none of them now, whether or not anybody reads it.
-        let known = |column: &usize| {
-            named
-                && expected.named
-                && expected.used.contains(&names[*column])
-                && !expected.inputs.contains(&names[*column])
-        };
-        let dropped: Vec<usize> = chosen.places.iter().copied().filter(known).collect();
-        if !dropped.is_empty() && !chosen.explicit {
-            let dropped: Vec<String> = dropped.iter().map(|&column| names[column].clone()).collect();
-            notes.push(format!("{place}: {} was used otherwise before, so it is no input", listed(&dropped)));
-            chosen.places.retain(|column| !known(column));
-        }
+        notes.extend(leave_out(expected, &place, (&names, named), &mut chosen));
         let (matched, note) = Columns::matched(expected, &place, (&names, named), chosen)?;
         notes.extend(note);
         chosen = matched;
@@ -146,36 +143,69 @@ fn open_one(
         return Err(Error::Shape { place: source.place(), shape: vec![names.len()], reason });
     }
     let set = Dataset::open_table(source, &chosen, gzipped)?;
-    let before = expected.map(|expected| expected.used.clone()).unwrap_or_default();
-    let mut all_used = before;
-    all_used.extend(left_out.into_iter().filter(|name| !expected.is_some_and(|expected| expected.used.contains(name))));
-    let inputs = chosen.places.iter().map(|&column| names[column].clone()).collect();
-    let single = chosen.alone;
-    Ok((set, Some(Columns { inputs, used: all_used, named, single })))
+    let inputs: Vec<String> = chosen.places.iter().map(|&column| names[column].clone()).collect();
+    let mut seen: HashSet<&String> = inputs.iter().collect();
+    let used = also.iter().filter(|name| seen.insert(name)).cloned().collect();
+    Ok((set, Some(Columns { inputs, used, named, single: chosen.alone })))
 }
 
-/// The places of the columns of this table that are used otherwise.
-fn used_columns(data: &Source, names: &[String], used: &Used) -> Result<Vec<usize>> {
+/// Leaves out what was a label, id or group when the expected columns were found, whether or not anybody reads it now.
+fn leave_out(
+    expected: &Columns,
+    place: &str,
+    (names, named): (&[String], bool),
+    chosen: &mut Chosen,
+) -> Option<String> {
+    if !named || !expected.named || chosen.explicit {
+        return None;
+    }
+    let inputs: HashSet<&String> = expected.inputs.iter().collect();
+    let used: HashSet<&String> = expected.used.iter().filter(|name| !inputs.contains(name)).collect();
+    let (dropped, kept): (Vec<usize>, Vec<usize>) =
+        chosen.places.iter().partition(|&&column| used.contains(&names[column]));
+    chosen.places = kept;
+    let dropped: Vec<String> = dropped.into_iter().map(|column| names[column].clone()).collect();
+    let verb = if dropped.len() == 1 {
+        "was a label, id or group before, so it is no input"
+    } else {
+        "were labels, ids or groups before, so they are no inputs"
+    };
+    (!dropped.is_empty()).then(|| format!("{place}: {} {verb}", listed(&dropped)))
+}
+
+/// The columns of a table that are used otherwise.
+#[derive(Default)]
+struct Taken {
+    /// Their places in the table, if they are in it.
+    places: Vec<usize>,
+    /// Their names, wherever they are.
+    names: Vec<String>,
+}
+
+fn taken(data: &Source, names: &[String], used: &Used) -> Result<Taken> {
     let place = used.source.path().display().to_string();
     if same_file(data.path(), used.source.path()) {
-        return Ok(table::choose(&place, used.source.key(), names)?.places);
+        let places = table::choose(&place, used.source.key(), names)?.places;
+        let names = places.iter().map(|&column| names[column].clone()).collect();
+        return Ok(Taken { places, names });
     }
     // A copy of the table holds the same column. Whatever is wrong with that file is told by whoever reads it.
-    let Ok((Format::Csv, gzipped)) = format::detect(used.source.path()) else { return Ok(Vec::new()) };
-    let Ok(other) = table::header(used.source.path(), gzipped) else { return Ok(Vec::new()) };
+    let Ok((Format::Csv, gzipped)) = format::detect(used.source.path()) else { return Ok(Taken::default()) };
+    let Ok(other) = table::header(used.source.path(), gzipped) else { return Ok(Taken::default()) };
     let Ok(Chosen { places, .. }) = table::choose(&place, used.source.key(), &other.names) else {
-        return Ok(Vec::new());
+        return Ok(Taken::default());
     };
-    let mut found = Vec::new();
+    let mut taken = Taken::default();
     for column in places.into_iter().filter(|_| other.named) {
-        let own = names.iter().position(|name| *name == other.names[column]);
-        if let Some(own) = own
+        let name = &other.names[column];
+        if let Some(own) = names.iter().position(|own| own == name)
             && same_cells((data, own), (&used.source, column))
         {
-            found.push(own);
+            taken.places.push(own);
         }
+        taken.names.push(name.clone());
     }
-    Ok(found)
+    Ok(taken)
 }
 
 /// Whether two paths lead to the same file: by another spelling, or by a link of either kind.

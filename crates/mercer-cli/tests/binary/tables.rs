@@ -78,7 +78,7 @@ fn a_label_column_is_no_input() {
         let report = folder.json(&line);
         assert!(report["r_squared"].as_f64().unwrap() > 0.99, "{name}: {report}");
         let (_, err) = noted(&folder, &format!("predict --machine {name} --data values.csv -o {name}-3.npy"));
-        assert!(err.contains("`size` was used otherwise before"), "{err}");
+        assert!(err.contains("`size` was a label, id or group before"), "{err}");
         for other in ["2", "3"] {
             let (own, other) = (folder.read(&format!("{name}.npy")), folder.read(&format!("{name}-{other}.npy")));
             assert!(difference(&own, &other) < 1e-12, "{name}");
@@ -93,7 +93,7 @@ fn a_label_column_is_no_input() {
     );
     let (_, err) =
         noted(&folder, &format!("kernel {kernel} --data r.csv --labels r.csv:size --against values.csv -o k.npy"));
-    assert!(err.contains(note) && err.contains("`size` was used otherwise"), "{err}");
+    assert!(err.contains(note) && err.contains("`size` was a label"), "{err}");
     assert_eq!(folder.read("k.npy").shape(), [90, 60]);
     let (_, err) = noted(&folder, &format!("eigen {kernel} --data r.csv --labels r.csv:size --method exact -k 3 -o e"));
     assert!(err.contains(note), "{err}");

@@ -120,13 +120,51 @@ fn names_are_matched() {
         assert_eq!(numbers(&read(text, key).unwrap()), [1.0, 2.0, 3.0, 4.0], "{text} {key:?}");
     }
     let note = |text: &str| read(text, None).unwrap().notes;
-    assert!(note("b,target,a\n2,9,1\n")[0].contains("`target` was used otherwise"));
+    assert!(note("b,target,a\n2,9,1\n")[0].contains("`target` was a label, id or group before"));
     assert!(note("1,2\n")[0].contains("taken in their order"));
     assert!(note("b,a\n2,1\n").is_empty());
+    assert!(note("b,target,a\n2,9,1\n")[0].ends_with("so it is no input"));
     fails(read("a,c\n1,2\n", None), &["other.csv", "it lacks `b`", "nothing is known of `c`", "`a`, `b`"]);
     fails(read("a,b,id\n1,2,3\n", None), &["nothing is known of `id`"]);
     fails(read("a,b,target\n1,2,3\n", Some("a,b,target")), &["nothing is known of `target`"]);
     fails(read("1,2,3\n", None), &["it has 3 columns, but 2 are needed"]);
+}
+
+/// Labels that were never among the inputs are known as labels all the same.
+#[test]
+fn labels_are_known_wherever_they_were() {
+    let (folder, path) = file("t.csv", TABLE);
+    let labels = folder.path().join("labels.csv");
+    std::fs::write(&labels, "n,target\n1,7\n2,8\n").unwrap();
+    std::fs::write(folder.path().join("x.csv"), "a,b\n1,2\n3,4\n").unwrap();
+    for (data, key, used) in [
+        (&path, Some("a,b"), label(&path, Some("target"))),
+        (&folder.path().join("x.csv"), None, label(&labels, Some("target"))),
+    ] {
+        let like = opened(data, key, &[used], &[]).unwrap();
+        assert_eq!(like.columns[0].as_ref().unwrap().used, ["target"]);
+        assert!(like.notes.is_empty(), "{:?}", like.notes);
+        let again = opened(&path, Some("-id"), &[], &like.columns).unwrap();
+        assert_eq!(numbers(&again), [1.0, 2.0, 3.0, 4.0]);
+    }
+}
+
+/// Time grows with the number of columns, not with its square.
+#[test]
+fn many_columns_are_matched() {
+    let n = 20_000;
+    let names: Vec<String> = (0..n).map(|at| format!("x{at}")).collect();
+    let line = |cells: &mut dyn Iterator<Item = String>| cells.collect::<Vec<_>>().join(",") + "\n";
+    let text = line(&mut names.iter().cloned()) + &line(&mut (0..n).map(|at| at.to_string()));
+    let (folder, path) = file("wide.csv", text.as_bytes());
+    let reversed = line(&mut names.iter().rev().cloned()) + &line(&mut (0..n).rev().map(|at| at.to_string()));
+    let other = folder.path().join("reversed.csv");
+    std::fs::write(&other, reversed).unwrap();
+    let used = [label(&path, Some("-x0,x1"))];
+    let like = opened(&path, None, &[], &[]).unwrap();
+    assert_eq!(numbers(&opened(&other, None, &[], &like.columns).unwrap())[..3], [0.0, 1.0, 2.0]);
+    let two = opened(&path, None, &used, &[]).unwrap();
+    assert_eq!(numbers(&opened(&other, None, &[], &two.columns).unwrap()), [0.0, 1.0]);
 }
 
 #[test]

@@ -86,7 +86,9 @@ impl EigenArguments {
         }
         if functions.basis().network().is_some() {
             let mut network = functions.to_network().map_err(failure)?;
-            network.set_trained_on(TrainedOn { classes: None, ..samples.trained_on() })?;
+            if network.inputs().len() == data.len() {
+                network.set_trained_on(TrainedOn { classes: None, ..samples.trained_on() })?;
+            }
             let bytes = network.to_onnx_bytes().map_err(|error| Failure::of_network(&folder.join(NETWORK), error))?;
             write_atomic(&folder.join(NETWORK), existing, |writer| writer.write_all(&bytes))?;
         }
