@@ -57,7 +57,7 @@ pub(crate) struct PredictArguments {
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     precision: Precision,
 
-    /// Read so many samples at once, or a few more: what the network runs together stays together, so the bits are the same
+    /// Read about so many samples at once; the results do not depend on it [default: what suits the network]
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
 
