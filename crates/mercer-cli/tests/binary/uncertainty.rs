@@ -52,6 +52,71 @@ fn probabilities_are_those_of_the_reference() {
     }
 }
 
+/// A second softmax would make every prediction unsure: the logits are found, for every method, and it is said.
+#[test]
+fn a_softmax_at_the_end_changes_nothing() {
+    let folder = folder(IRIS);
+    let softmax = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/iris_softmax.onnx");
+    std::fs::copy(softmax, folder.path("iris_softmax.onnx")).expect("a fixture");
+    for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "sketch", "eigen --components 20"] {
+        let more = format!("--method {method} --prior 2 --precision f64 --force -o");
+        folder.succeed(&line(IRIS, &format!("{more} plain")));
+        let ended = line(IRIS, &format!("{more} ended")).replace("--net lla_iris_tanh", "--net iris_softmax");
+        let json = folder.json(&ended);
+        for file in ["probabilities.npy", "map_probabilities.npy", "variance.npy"] {
+            let error = difference(&folder.read(&format!("ended/{file}")), &folder.read(&format!("plain/{file}")));
+            assert!(error < 1e-12, "{method}, {file}: {error}");
+        }
+        let notes = json["notes"].to_string();
+        assert!(notes.contains("over the logits") && notes.contains("Softmax"), "{method}: {notes}");
+        assert!(json["worse_than_network"].is_boolean(), "{json}");
+    }
+    let named =
+        line(IRIS, "--method diag --logits probabilities -o named").replace("lla_iris_tanh.onnx", "iris_softmax.onnx");
+    assert!(folder.succeed(&named).contains("look like probabilities"));
+}
+
+/// Samples that come twice, and half of them that is said to be half.
+#[test]
+fn a_part_of_the_training_set_stands_for_all() {
+    let folder = folder(IRIS);
+    let (x, y) = (golden(&folder, IRIS, "x_train"), golden(&folder, IRIS, "y_train"));
+    let twice = |a: &ArrayD<f64>| ndarray::concatenate(ndarray::Axis(0), &[a.view(), a.view()]).expect("one shape");
+    folder.write_array("x.npy", twice(&x).view());
+    folder.write_array("y.npy", twice(&y).mapv(|y| y as i64).view());
+    let run = |train: &str, more: &str| {
+        folder.json(&format!(
+            "uncertainty --net {IRIS}.onnx {train} --test {IRIS}.npz:x_test --method kron --precision f64 --force {more}"
+        ))
+    };
+    let whole = run("--train x.npy --train-labels y.npy", "-o whole");
+    let size = 2 * x.shape()[0];
+    let part = format!("--train {IRIS}.npz:x_train --train-labels {IRIS}.npz:y_train");
+    let half = run(&part, &format!("--train-size {size} -o half"));
+    for key in ["prior_precision", "log_evidence"] {
+        let (half, whole) = (half[key].as_f64().expect(key), whole[key].as_f64().expect(key));
+        assert!((half / whole - 1.0).abs() < 1e-6, "{key}: {half} and {whole}");
+    }
+    assert!(difference(&folder.read("half/variance.npy"), &folder.read("whole/variance.npy")) < 1e-6);
+    let few = format!("uncertainty --net {IRIS}.onnx {part} --test {IRIS}.npz:x_test --train-size 3 -o no");
+    folder.refuse(&few, &["training set", "more samples"]);
+}
+
+/// The data that chose nothing: an end of the grid is told, and a posterior that is worse than the network.
+#[test]
+fn ends_of_the_grid_and_worse_posteriors_are_told() {
+    let folder = folder(IRIS);
+    let validation = format!("--validation {IRIS}.npz:x_train --validation-labels {IRIS}.npz:y_train");
+    let json = folder.json(&line(IRIS, &format!("--method kron --prior validation {validation} -o sure")));
+    let (notes, precision) = (json["notes"].to_string(), json["prior_precision"].as_f64().expect("a number"));
+    assert_eq!(notes.contains("validation: the"), !(2e-12..5e11).contains(&precision) || precision >= 1e4, "{json}");
+    let text = folder.succeed(&line(IRIS, "--method diag --prior 0.0001 -o vague"));
+    assert!(text.contains("note: the posterior predicts these labels worse than the network alone"), "{text}");
+    let json = folder.json(&line(IRIS, "--method diag --prior 0.0001 -o vague --force"));
+    assert_eq!(json["worse_than_network"], true);
+    assert!(json["laplace"]["nll"].as_f64() > json["map"]["nll"].as_f64());
+}
+
 #[test]
 fn approximations_and_other_data() {
     let folder = folder(IRIS);

@@ -24,6 +24,7 @@ use super::algebra::{add_gram, weighted, wide};
 use super::blocks::Blocks;
 use super::kept::Kept;
 use super::source::Batch;
+use super::tangent::Projection;
 use crate::error::Result;
 use mercer_kernel::{FeatureMap, Real};
 use mercer_linalg::{Cholesky, matmul, mirror_lower, symmetric_eigen};
@@ -60,8 +61,17 @@ impl<T: Real> Dense<T> {
         Ok(features)
     }
 
-    pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, roots: &Array3<f64>) -> Result<()> {
+    /// Adds some samples, also to what finds the part of the parameters that the features stand for.
+    pub(super) fn accumulate(
+        &mut self,
+        batch: &Batch<'_, T>,
+        roots: &Array3<f64>,
+        projection: Option<&mut Projection<T>>,
+    ) -> Result<()> {
         let features = self.features(batch)?;
+        if let Some(projection) = projection {
+            projection.add(wide(&features, self.curvature.nrows()).view(), batch.inputs, batch.samples)?;
+        }
         add_gram(&mut self.curvature, weighted(&features, roots).view());
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::softmax::{log_softmax, softmax};
 use mercer_data::Labels;
-use ndarray::{Array3, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 /// The distribution of a target given the outputs.
@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum Likelihood {
     /// A class, with the softmax of the outputs as probabilities: `Λ = diag(p) − ppᵀ`.
     Categorical,
+    /// One of two classes, with the sigmoid of the one output as the probability of the second: `Λ = p(1 − p)`.
+    Bernoulli,
     /// Numbers, with independent normal noise: `Λ = I/σ²`.
     Gaussian {
         /// The standard deviation `σ` of the noise.
@@ -20,7 +22,8 @@ pub enum Likelihood {
 }
 
 impl Likelihood {
-    /// The likelihood that suits these labels: classes are categorical, numbers have unit noise.
+    /// The likelihood that suits these labels: classes are categorical, numbers have unit noise. A machine takes classes of a network
+    /// with one output for [`Bernoulli`](Self::Bernoulli)'s two.
     pub fn of(labels: &Labels) -> Self {
         match labels {
             Labels::Classes(_) => Self::Categorical,
@@ -30,8 +33,32 @@ impl Likelihood {
 
     pub(super) fn check(&self) -> Result<()> {
         match *self {
-            Self::Categorical => Ok(()),
+            Self::Categorical | Self::Bernoulli => Ok(()),
             Self::Gaussian { noise } => check_positive("the observation noise", noise).map(|_| ()),
+        }
+    }
+
+    /// Whether targets are classes, so that outputs are logits.
+    pub(super) fn is_of_classes(&self) -> bool {
+        !matches!(self, Self::Gaussian { .. })
+    }
+
+    /// The same for a network of so many outputs.
+    pub(super) fn with_outputs(self, n_outputs: usize) -> Result<Self> {
+        match (self, n_outputs) {
+            (Self::Categorical, 1) => Ok(Self::Bernoulli),
+            (Self::Bernoulli, outputs) if outputs != 1 => {
+                Err(setting("the likelihood", "bernoulli", "the network has more outputs than one"))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The probabilities of classes, a row per row of outputs; the sigmoid of one logit is the softmax of zero and itself.
+    pub(super) fn probabilities(&self, outputs: ArrayView2<'_, f64>) -> Array2<f64> {
+        match self {
+            Self::Bernoulli => softmax(two(outputs).view()),
+            _ => softmax(outputs),
         }
     }
 
@@ -43,6 +70,11 @@ impl Likelihood {
         let mut roots = Array3::zeros((samples, n_outputs, n_outputs));
         match *self {
             Self::Gaussian { noise } => roots.axis_iter_mut(Axis(0)).for_each(|mut s| s.diag_mut().fill(1.0 / noise)),
+            Self::Bernoulli => {
+                for (mut root, p) in roots.axis_iter_mut(Axis(0)).zip(self.probabilities(outputs).outer_iter()) {
+                    root.fill((p[0] * p[1]).sqrt());
+                }
+            }
             Self::Categorical => {
                 for (mut root, p) in roots.axis_iter_mut(Axis(0)).zip(softmax(outputs).outer_iter()) {
                     for ((row, column), value) in root.indexed_iter_mut() {
@@ -76,15 +108,29 @@ impl Likelihood {
                 }
                 Ok(log_softmax(outputs).outer_iter().zip(own).map(|(row, &class)| row[class]).sum())
             }
+            (Self::Bernoulli, Labels::Classes(classes)) => {
+                let own = &classes.indices()[first..first + samples];
+                if let Some(at) = own.iter().position(|&class| class >= 2) {
+                    return Err(LearnError::Class { row: first + at, class: own[at], n_classes: 2 });
+                }
+                Ok(log_softmax(two(outputs).view()).outer_iter().zip(own).map(|(row, &class)| row[class]).sum())
+            }
             (Self::Gaussian { noise }, Labels::Targets(targets)) => {
                 check_size("the number of targets per sample", n_outputs, targets.ncols())?;
                 let own = targets.slice(s![first..first + samples, ..]);
                 Ok(own.outer_iter().zip(outputs.outer_iter()).map(|(y, f)| gaussian(y, f, noise)).sum())
             }
-            (Self::Categorical, _) => Err(setting("the likelihood", "categorical", "the labels are not classes")),
+            (Self::Categorical | Self::Bernoulli, _) => {
+                Err(setting("the likelihood", "categorical", "the labels are not classes"))
+            }
             _ => Err(setting("the likelihood", "gaussian", "the labels are classes, not numbers")),
         }
     }
+}
+
+/// One logit as two: that of the first class is zero.
+fn two(outputs: ArrayView2<'_, f64>) -> Array2<f64> {
+    Array2::from_shape_fn((outputs.nrows(), 2), |(row, class)| if class == 0 { 0.0 } else { outputs[(row, 0)] })
 }
 
 fn gaussian(y: ArrayView1<'_, f64>, f: ArrayView1<'_, f64>, noise: f64) -> f64 {
@@ -108,6 +154,25 @@ pub(super) fn check_labels(labels: &Labels, samples: usize) -> Result<()> {
 mod tests {
     use super::*;
     use ndarray::array;
+
+    /// One logit is two, of which one is zero.
+    #[test]
+    fn one_output_is_two_classes() {
+        let one = array![[0.3], [-2.0], [40.0]];
+        let pair = two(one.view());
+        let labels = Labels::Classes(mercer_data::Classes::new(vec![1, 0, 1], 2).expect("classes"));
+        let (single, double) = (Likelihood::Bernoulli, Likelihood::Categorical);
+        assert_eq!(single.probabilities(one.view()), double.probabilities(pair.view()));
+        let value = |likelihood: Likelihood, outputs: &Array2<f64>| {
+            likelihood.log_likelihood(outputs.view(), &labels, 0).expect("a number")
+        };
+        assert_eq!(value(single, &one), value(double, &pair));
+        let (found, whole) = (single.curvature(one.view()), double.curvature(pair.view()));
+        // Products of numbers below one; the root of a product loses one more bit.
+        assert!((0..3).all(|at| (found[(at, 0, 0)] - whole[(at, 1, 1)]).abs() < 1e-15));
+        let third = Labels::Classes(mercer_data::Classes::new(vec![0, 0, 2], 3).expect("classes"));
+        assert!(single.log_likelihood(one.view(), &third, 0).is_err());
+    }
 
     #[test]
     fn roots_are_roots_of_the_softmax_curvature() {

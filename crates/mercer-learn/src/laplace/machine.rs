@@ -9,18 +9,19 @@ use super::needs::Needs;
 use super::predictive::Functional;
 use super::settings::{Settings, Structure};
 use super::source::{Batch, Head, Source};
+use super::tangent::Projection;
+use super::target::Target;
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::repair::{self, Repair};
 use mercer_data::{Dataset, Labels};
 use mercer_kernel::activation::Activations;
-use mercer_kernel::empirical::{Gradients, Kind, Selection};
+use mercer_kernel::empirical::{Gradients, Kind};
 use mercer_kernel::sketch::{Sketch, Spec};
 use mercer_kernel::{FeatureMap, KernelError, Real};
-use mercer_net::graph::{Graph, ValueId};
-use mercer_net::network::find;
+use mercer_net::Network;
+use mercer_net::network::Logits;
 use mercer_net::progress::Progress;
-use mercer_net::{NetError, Network};
-use ndarray::{Array2, Array3, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -42,6 +43,9 @@ pub struct Laplace<T> {
     pub(super) squared_norm: f64,
     pub(super) log_likelihood: f64,
     pub(super) n_samples: usize,
+    /// The part of the parameters that features stand for, while it is being found.
+    projection: Option<Projection<T>>,
+    notes: Vec<String>,
 }
 
 /// `H` in one of its forms.
@@ -100,14 +104,10 @@ impl<T: Real> Laplace<T> {
         let features = map.as_ref().map(|map| map.n_features());
         Needs::of::<T>(network, samples, settings, features)?.check(settings)?;
         let graph = network.graph(samples)?;
-        let output = output(&graph, settings.output.as_deref())?;
+        let Target { value: output, logits, .. } = Target::of(&graph, settings)?;
         let n_outputs = graph.value(output).meta.numel();
         let weights = network.weights::<T>(&graph);
-        let selection = Selection {
-            output: settings.output.clone(),
-            parameters: settings.parameters.clone(),
-            ..Selection::default()
-        };
+        let selection = settings.selection(&graph)?;
         let gradients = || Gradients::new(network, samples, Kind::Trace, &selection);
         let kernel = |wanted: bool| -> Result<Option<Blocks<T>>> {
             Ok(if wanted { Some(Blocks::new(Source::All(gradients()?), false)) } else { None })
@@ -161,8 +161,21 @@ impl<T: Real> Laplace<T> {
         let squared_norm =
             weights.parameters.iter().zip(&chosen).filter(|(_, own)| **own).map(|(a, _)| squares(a)).sum();
         let fingerprint = weights.fingerprint(&graph);
+        let likelihood = settings.likelihood.with_outputs(n_outputs)?;
+        // What was found is kept by name, so that a saved posterior does not depend on how it is found.
+        let output_name = logits.as_ref().map(|logits| logits.name.clone()).or_else(|| settings.output.clone());
+        let mut notes = Vec::new();
+        notes.extend(logits.map(|Logits { name, node, .. }| {
+            format!("the posterior is over the logits {name:?}, before the final {node}")
+        }));
+        let projection = match &curvature {
+            Curvature::Dense(dense) if settings.structure != Structure::Full => {
+                Some(Projection::new(gradients()?, dense.curvature.nrows()))
+            }
+            _ => None,
+        };
         Ok(Self {
-            settings: settings.clone(),
+            settings: Settings { likelihood, output: output_name, ..settings.clone() },
             samples: samples.to_vec(),
             outputs: Activations::of_values(network, Arc::clone(&graph), vec![output])?,
             n_outputs,
@@ -171,12 +184,18 @@ impl<T: Real> Laplace<T> {
             squared_norm,
             log_likelihood: 0.0,
             n_samples: 0,
+            projection,
+            notes,
         })
     }
 
     fn learn(mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<Self> {
         let total = count(data)?;
         check_labels(labels, total)?;
+        if let Some(size) = self.settings.train_size.filter(|&size| size < total) {
+            return Err(setting("the size of the training set", size, "more samples than that are given"));
+        }
+        let mut probable = true;
         for rows in self.blocks(total) {
             let inputs = read::<T>(data, rows.clone(), progress)?;
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
@@ -186,7 +205,9 @@ impl<T: Real> Laplace<T> {
             self.log_likelihood += likelihood.log_likelihood(outputs.view(), labels, rows.start)?;
             let added = match &mut self.curvature {
                 Curvature::Blocks(blocks) => blocks.accumulate(&batch, &likelihood.roots(outputs.view())),
-                Curvature::Dense(dense) => dense.accumulate(&batch, &likelihood.roots(outputs.view())),
+                Curvature::Dense(dense) => {
+                    dense.accumulate(&batch, &likelihood.roots(outputs.view()), self.projection.as_mut())
+                }
                 Curvature::Last(last) => {
                     last.accumulate(&batch, &likelihood.curvature(outputs.view()));
                     Ok(())
@@ -194,6 +215,7 @@ impl<T: Real> Laplace<T> {
             };
             added.map_err(|error| shifted(error, rows.start))?;
             self.n_samples += rows.len();
+            probable &= are_probabilities(outputs.view());
             progress.report(rows.end, total, "");
         }
         match &mut self.curvature {
@@ -201,7 +223,44 @@ impl<T: Real> Laplace<T> {
             Curvature::Dense(dense) => dense.finish(),
             Curvature::Last(last) => last.finish(),
         }
-        Ok(self)
+        if let Some(projection) = self.projection.take() {
+            self.squared_norm = projection.squared_norm()?;
+        }
+        if probable && self.settings.likelihood.is_of_classes() {
+            self.notes.push(
+                "the outputs are never negative and sum to one: they look like probabilities, and their softmax is taken \
+                 again; name the logits as the output"
+                    .to_owned(),
+            );
+        }
+        let ratio = self.train_size() as f64 / self.n_samples as f64;
+        if ratio != 1.0 {
+            self.scale_curvature(ratio);
+            self.log_likelihood *= ratio;
+        }
+        match self.log_likelihood.is_finite() && self.squared_norm.is_finite() {
+            true => Ok(self),
+            false => Err(LearnError::NotFinite { what: "likelihood" }),
+        }
+    }
+
+    /// Multiplies the curvature.
+    pub(super) fn scale_curvature(&mut self, factor: f64) {
+        match &mut self.curvature {
+            Curvature::Blocks(blocks) => blocks.scale(factor),
+            Curvature::Dense(dense) => dense.scale(factor),
+            Curvature::Last(last) => last.scale(factor),
+        }
+    }
+
+    /// What a user should know of how it was fitted.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The number of samples that the posterior speaks of: those that were given, or those that they stand for.
+    pub fn train_size(&self) -> usize {
+        self.settings.train_size.unwrap_or(self.n_samples)
     }
 
     /// What was asked for; the prior is the present one.
@@ -230,7 +289,7 @@ impl<T: Real> Laplace<T> {
         Ok(())
     }
 
-    /// `‖θ‖²` of the parameters that are not fixed.
+    /// `‖θ‖²` of the parameters that are not fixed; where features stand for them, `‖w*‖²` of the part that lies in these.
     pub fn squared_norm(&self) -> f64 {
         self.squared_norm
     }
@@ -337,16 +396,10 @@ impl<T: Real> Laplace<T> {
     }
 }
 
-/// The value that is uncertain.
-pub(super) fn output(graph: &Graph, name: Option<&str>) -> Result<ValueId> {
-    let id = match name {
-        Some(name) => find(graph, name)?,
-        None => match graph.outputs().first() {
-            Some(&(_, id)) => id,
-            None => return Err(NetError::Setting("the network has no output".to_owned()).into()),
-        },
-    };
-    Ok(id)
+/// Whether all rows are distributions over classes, up to the rounding of single precision.
+fn are_probabilities(outputs: ArrayView2<'_, f64>) -> bool {
+    let distribution = |row: ArrayView1<'_, f64>| row.iter().all(|&p| p >= 0.0) && (row.sum() - 1.0).abs() < 1e-4;
+    outputs.ncols() > 1 && outputs.outer_iter().all(distribution)
 }
 
 fn sample_shapes(data: &[Dataset]) -> Vec<Vec<usize>> {

@@ -23,6 +23,17 @@
 //! `½(γ/δ − ‖θ*‖²)` with the effective number of parameters `γ = tr H(H + δI)⁻¹`, and it has exactly one maximum. The noise of a
 //! regression's observations can be chosen by it as well, alone or together with `δ`.
 //!
+//! Where `K` features `Ψ(x) = J(x)V` stand for the parameters, only the directions `V` are uncertain, so that `γ ≤ K`, and the evidence is that of
+//! their weights `w`, with the part of `θ*` that lies in them: `−½ δ‖w*‖²` in place of `−½ δ‖θ*‖²`. Features are known by their values
+//! alone, so `w*` are the weights whose function is that of `θ*` at the training samples,
+//!
+//! ```text
+//! w* = argmin_w Σᵢ ‖J(xᵢ) θ* − Ψ(xᵢ) w‖²          (the shortest of them)
+//! ```
+//!
+//! which is `Vᵀθ*` where the columns of `V` are eigenvectors of `Σ JᵀJ`, as those of the tangent kernel's eigenfunctions are, and `θ*` itself
+//! where the features are the Jacobian's columns: the evidence is then that of the full posterior.
+//!
 //! Reference values: laplace-torch 0.3, whose conventions these are (observation noise 1, no damping of the prior).
 
 #![allow(clippy::result_large_err, reason = "closures that passes call return the error of the crate of kernels")]
@@ -43,10 +54,13 @@ mod scores;
 mod settings;
 mod source;
 mod stored;
+mod tangent;
+mod target;
 
 pub use likelihood::Likelihood;
 pub use machine::Laplace;
 pub use needs::Needs;
 pub use predictive::{Functional, MonteCarlo};
-pub use scores::{ClassScores, Detection, RegressionScores, entropies};
+pub use prior::Validation;
+pub use scores::{ClassScores, Detection, RegressionScores, entropies, worse};
 pub use settings::{Settings, Structure};

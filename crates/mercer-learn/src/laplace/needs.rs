@@ -2,9 +2,10 @@
 
 use super::settings::{Settings, Structure};
 use super::source::Head;
+use super::target::Target;
 use crate::error::{LearnError, Result};
 use mercer_kernel::Real;
-use mercer_kernel::empirical::{Gradients, Kind, Selection};
+use mercer_kernel::empirical::{Gradients, Kind};
 use mercer_kernel::gram::{default_memory, resident_memory};
 use mercer_net::Network;
 use mercer_net::graph::{Graph, ValueId};
@@ -35,7 +36,7 @@ impl Needs {
     ) -> Result<Self> {
         settings.check()?;
         let graph = network.graph(samples)?;
-        let output = super::machine::output(&graph, settings.output.as_deref())?;
+        let output = Target::of(&graph, settings)?.value;
         let (n_parameters, sides) = sides::<T>(network, samples, &graph, output, settings, features)?;
         let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
         let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
@@ -81,8 +82,7 @@ fn sides<T: Real>(
         let full = settings.structure == Structure::LastLayerFull;
         return Ok((count, if full { vec![count] } else { vec![width, head.n_outputs] }));
     }
-    let selection =
-        Selection { output: settings.output.clone(), parameters: settings.parameters.clone(), ..Selection::default() };
+    let selection = settings.selection(graph)?;
     let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
     let gradients = Gradients::<T>::new(network, samples, Kind::Trace, &selection)?;
     let shapes = gradients.outer_shapes();
@@ -90,8 +90,9 @@ fn sides<T: Real>(
     let count: usize = own.clone().map(|at| gradients.numel(at)).sum();
     Ok(match settings.structure {
         Structure::Full => (count, vec![count]),
-        Structure::Sketch { k, .. } => (k, vec![k]),
-        Structure::Features { .. } => (features, vec![features]),
+        // A second matrix finds the part of the parameters that the features stand for.
+        Structure::Sketch { k, .. } => (k, vec![k, k]),
+        Structure::Features { .. } => (features, vec![features, features]),
         Structure::Kronecker => {
             let both = own.flat_map(|at| match shapes[at] {
                 Some(shape) if !shape.one_hot => vec![shape.left, shape.right],

@@ -12,7 +12,7 @@
 //! (1992) fixed points `δ = γ/‖θ‖²` and `σ² = E/(M − γ)`, found without iterating one against the other.
 
 use super::likelihood::Likelihood;
-use super::machine::{Curvature, Laplace};
+use super::machine::Laplace;
 use crate::error::{LearnError, Result, check_positive, setting};
 use mercer_kernel::Real;
 
@@ -30,7 +30,7 @@ impl<T: Real> Laplace<T> {
     pub fn noise(&self) -> Option<f64> {
         match self.settings.likelihood {
             Likelihood::Gaussian { noise } => Some(noise),
-            Likelihood::Categorical => None,
+            Likelihood::Categorical | Likelihood::Bernoulli => None,
         }
     }
 
@@ -42,11 +42,7 @@ impl<T: Real> Laplace<T> {
         check_positive("the observation noise", noise)?;
         let (before, errors) = self.observed()?;
         let factor = (before / noise).powi(2);
-        match &mut self.curvature {
-            Curvature::Blocks(blocks) => blocks.scale(factor),
-            Curvature::Dense(dense) => dense.scale(factor),
-            Curvature::Last(last) => last.scale(factor),
-        }
+        self.scale_curvature(factor);
         self.log_likelihood = -0.5 * errors / (noise * noise) - self.n_targets() * per_target(noise);
         self.settings.likelihood = Likelihood::Gaussian { noise };
         Ok(())
@@ -98,7 +94,7 @@ impl<T: Real> Laplace<T> {
     }
 
     fn n_targets(&self) -> f64 {
-        (self.n_samples() * self.n_outputs()) as f64
+        (self.train_size() * self.n_outputs()) as f64
     }
 
     /// The present noise and the sum of squared errors.

@@ -10,7 +10,6 @@
 
 use super::likelihood::Likelihood;
 use crate::error::{Result, check_positive, check_size, setting};
-use crate::softmax::softmax;
 use mercer_data::random::stream;
 use mercer_linalg::symmetric_eigen;
 use ndarray::{Array1, Array2, Array3, Axis};
@@ -55,7 +54,7 @@ impl Functional {
     pub fn noise(&self) -> Option<f64> {
         match self.likelihood {
             Likelihood::Gaussian { noise } => Some(noise),
-            Likelihood::Categorical => None,
+            Likelihood::Categorical | Likelihood::Bernoulli => None,
         }
     }
 
@@ -70,13 +69,13 @@ impl Functional {
 
     /// The probabilities of the network itself, without uncertainty.
     pub fn map(&self) -> Array2<f64> {
-        softmax(self.mean.view())
+        self.likelihood.probabilities(self.mean.view())
     }
 
     /// The probabilities of the classes, in closed form.
     pub fn probit(&self) -> Array2<f64> {
         let shrink = self.variances().mapv(|variance| (1.0 + std::f64::consts::FRAC_PI_8 * variance).sqrt());
-        softmax((&self.mean / &shrink).view())
+        self.likelihood.probabilities((&self.mean / &shrink).view())
     }
 
     /// The probabilities of the classes, as a mean over draws from the posterior.
@@ -88,7 +87,7 @@ impl Functional {
         check_size("the number of covariances", self.mean.nrows(), self.covariance.dim().0)?;
         let n_outputs = self.mean.ncols();
         let mut random = stream(settings.seed, "laplace/predictive");
-        let mut probabilities = Array2::zeros(self.mean.dim());
+        let mut probabilities = self.map();
         for ((mut row, mean), covariance) in
             probabilities.outer_iter_mut().zip(self.mean.outer_iter()).zip(self.covariance.axis_iter(Axis(0)))
         {
@@ -100,7 +99,7 @@ impl Functional {
                 number
             });
             let outputs = noise.dot(&half.t()) + mean;
-            row.assign(&softmax(outputs.view()).mean_axis(Axis(0)).unwrap_or_default());
+            row.assign(&self.likelihood.probabilities(outputs.view()).mean_axis(Axis(0)).unwrap_or_default());
         }
         Ok(probabilities)
     }

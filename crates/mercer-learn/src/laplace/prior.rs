@@ -11,6 +11,8 @@ use crate::metrics::{gaussian_log_likelihood, negative_log_likelihood};
 use mercer_data::{Dataset, Labels};
 use mercer_kernel::Real;
 use mercer_net::progress::Progress;
+use serde::Serialize;
+use std::collections::VecDeque;
 
 /// The precision is found to this relative accuracy: far more than a prior means.
 const TOLERANCE: f64 = 1e-8;
@@ -63,21 +65,18 @@ impl<T: Real> Laplace<T> {
         Ok(u.exp())
     }
 
-    /// Sets the precision of the prior to the one on a logarithmic grid from 10⁻⁴ to 10⁴ that predicts other data best: by the
-    /// probit probabilities of the classes, or the density of the targets.
-    pub fn validate(&mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<f64> {
-        let mut best: Option<(f64, f64)> = None;
-        for step in 0..GRID {
-            let precision = 10f64.powf(-4.0 + 8.0 * step as f64 / (GRID - 1) as f64);
-            self.set_prior_precision(precision)?;
-            let loss = self.loss(&self.predict(data, progress)?, labels)?;
-            if best.is_none_or(|(least, _)| loss < least) {
-                best = Some((loss, precision));
-            }
+    /// Sets the precision of the prior to the one on a logarithmic grid that predicts other data best: by the probit probabilities of the
+    /// classes, or the density of the targets. The grid goes from 10⁻⁴ to 10⁴, and on beyond the end that is best, to 10⁻¹² or 10¹²
+    /// at most.
+    pub fn validate(&mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<Validation> {
+        let mut search = Search { first: -FIRST, losses: VecDeque::new() };
+        while let Some(step) = search.next() {
+            self.set_prior_precision(precision_of(step))?;
+            search.put(step, self.loss(&self.predict(data, progress)?, labels)?);
         }
-        let precision = best.map_or(1.0, |(_, precision)| precision);
-        self.set_prior_precision(precision)?;
-        Ok(precision)
+        let found = search.result();
+        self.set_prior_precision(found.precision)?;
+        Ok(found)
     }
 
     /// The mean negative log density of labels.
@@ -99,5 +98,125 @@ impl<T: Real> Laplace<T> {
     }
 }
 
-/// Five precisions in every two decades.
-const GRID: usize = 21;
+/// A precision chosen by validation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Validation {
+    /// The best of those tried.
+    pub precision: f64,
+    /// The mean negative log density of the validation data there.
+    pub loss: f64,
+    /// The least and the highest precision tried.
+    pub tried: (f64, f64),
+}
+
+impl Validation {
+    /// What to know where the best precision is the least or the highest of all: the data do not bound it.
+    pub fn note(&self) -> Option<String> {
+        let (least, highest) = self.tried;
+        let end = |what: &str, reason: &str| {
+            let precision = self.precision;
+            Some(format!("validation: {what} precision tried, {precision:.0e}, is the best: {reason}"))
+        };
+        match self.precision {
+            own if own >= highest => end("the highest", "these data prefer the network without uncertainty"),
+            own if own <= least => end("the least", "these data prefer more uncertainty than any prior gives"),
+            _ => None,
+        }
+    }
+}
+
+/// Steps of the grid in a decade, times two; the first grid and the last one in steps from precision one.
+const PER_TWO_DECADES: i32 = 5;
+const FIRST: i32 = 10;
+const LAST: i32 = 30;
+
+/// Beyond the ends of the first grid, a loss that falls by less than this share is no longer worth a step.
+const WORTH: f64 = 1e-6;
+
+fn precision_of(step: i32) -> f64 {
+    10f64.powf(2.0 * f64::from(step) / f64::from(PER_TWO_DECADES))
+}
+
+/// Losses on a grid that grows at the end where the best one is.
+struct Search {
+    first: i32,
+    losses: VecDeque<f64>,
+}
+
+impl Search {
+    fn last(&self) -> i32 {
+        self.first + self.losses.len() as i32 - 1
+    }
+
+    fn best(&self) -> (usize, f64) {
+        let least = |best: (usize, f64), (at, &loss): (usize, &f64)| if loss < best.1 { (at, loss) } else { best };
+        self.losses.iter().enumerate().fold((0, f64::INFINITY), least)
+    }
+
+    /// The next step to try; none if the best one has neighbours, or the grid cannot grow.
+    fn next(&self) -> Option<i32> {
+        if self.last() < FIRST {
+            return Some(self.last() + 1);
+        }
+        let (at, loss) = self.best();
+        let falls = |neighbour: usize| self.losses[neighbour] - loss > WORTH * loss.abs().max(1.0);
+        if at + 1 == self.losses.len() && self.last() < LAST && falls(at - 1) {
+            return Some(self.last() + 1);
+        }
+        (at == 0 && self.first > -LAST && falls(1)).then_some(self.first - 1)
+    }
+
+    fn put(&mut self, step: i32, loss: f64) {
+        if step < self.first {
+            self.first = step;
+            self.losses.push_front(loss);
+        } else {
+            self.losses.push_back(loss);
+        }
+    }
+
+    fn result(&self) -> Validation {
+        let (at, loss) = self.best();
+        let tried = (precision_of(self.first), precision_of(self.last()));
+        Validation { precision: precision_of(self.first + at as i32), loss, tried }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(loss: impl Fn(f64) -> f64) -> Validation {
+        let mut search = Search { first: -FIRST, losses: VecDeque::new() };
+        while let Some(step) = search.next() {
+            search.put(step, loss(precision_of(step).log10()));
+        }
+        search.result()
+    }
+
+    #[test]
+    fn the_grid_grows_until_the_best_is_inside() {
+        for wanted in [-9.2, -4.0, 0.4, 4.0, 7.6] {
+            let found = search(|u| (u - wanted).powi(2));
+            assert!((found.precision.log10() - wanted).abs() < 1e-9, "{found:?}");
+            assert_eq!(found.note(), None);
+        }
+        let inside = search(|u| (u - 0.4).powi(2));
+        assert!((inside.tried.0 - 1e-4).abs() < 1e-12 && (inside.tried.1 - 1e4).abs() < 1e-4);
+    }
+
+    #[test]
+    fn an_end_that_stays_the_best_is_told() {
+        // Without a bound, to the last step; towards a limit, until nothing is gained.
+        let found = search(|u| -u);
+        assert!(
+            (found.precision / 1e12 - 1.0).abs() < 1e-9 && found.note().is_some_and(|note| note.contains("highest"))
+        );
+        let found = search(|u| u);
+        assert!(
+            (found.precision / 1e-12 - 1.0).abs() < 1e-9 && found.note().is_some_and(|note| note.contains("least"))
+        );
+        let found = search(|u| (-3.0 * u).exp());
+        assert!(found.precision < 1e8 && found.note().is_some(), "{found:?}");
+    }
+}

@@ -66,6 +66,17 @@ impl RegressionScores {
     }
 }
 
+/// What to say where the posterior predicts labelled data worse than the network alone: by the mean negative log likelihood of each.
+pub fn worse(network: f64, posterior: f64) -> Option<String> {
+    // Rounding is no reason.
+    (posterior > network + 1e-6 * network.abs().max(1.0)).then(|| {
+        format!(
+            "the posterior predicts these labels worse than the network alone (NLL {posterior:.4} instead of {network:.4}); \
+             another prior or method may do better"
+        )
+    })
+}
+
 /// How well uncertainty tells other data from those of the training distribution.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Detection {
@@ -94,6 +105,12 @@ pub fn entropies(probabilities: ArrayView2<'_, f64>) -> Array1<f64> {
 mod tests {
     use super::*;
     use ndarray::array;
+
+    #[test]
+    fn a_posterior_that_is_worse_is_told() {
+        assert!(worse(0.1, 0.2).is_some_and(|text| text.contains("0.2000 instead of 0.1000")));
+        assert!(worse(0.2, 0.1).is_none() && worse(0.2, 0.2 + 1e-9).is_none());
+    }
 
     #[test]
     fn sure_and_unsure_are_told_apart() {

@@ -1,8 +1,11 @@
 //! What a Laplace approximation is of, and in which form.
 
 use super::likelihood::Likelihood;
+use super::target::Target;
 use crate::error::{Result, check_positive, setting};
+use mercer_kernel::empirical::Selection;
 use mercer_kernel::sketch;
+use mercer_net::graph::Graph;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -61,12 +64,17 @@ pub struct Settings {
     pub likelihood: Likelihood,
     /// The precision `δ` of the prior; with weight decay `λ` in a mean loss of `N` samples it is `Nλ`.
     pub prior_precision: f64,
-    /// The output, or any other value of the network; the first output if it is not named.
+    /// The output, or any other value of the network. If it is not named it is the first output; for classes, where that ends in a
+    /// softmax or sigmoid, the logits before it.
     #[serde(default)]
     pub output: Option<String>,
     /// Only the parameters whose name or layer matches one of these (`*` and `?` are wild); all if there are none.
     #[serde(default)]
     pub parameters: Vec<String>,
+    /// The number of samples that the network was trained on, where fewer are given: they stand for all, so that the sums over samples
+    /// in curvature and likelihood are multiplied by its ratio to theirs.
+    #[serde(default)]
+    pub train_size: Option<usize>,
     /// Bytes that may be used, all that the process holds included; three quarters of what is free if it is not said.
     #[serde(skip)]
     pub memory: Option<usize>,
@@ -75,7 +83,8 @@ pub struct Settings {
 impl Settings {
     /// All parameters, the first output, unit prior.
     pub fn new(structure: Structure, likelihood: Likelihood) -> Self {
-        Self { structure, likelihood, prior_precision: 1.0, output: None, parameters: Vec::new(), memory: None }
+        let (output, parameters, train_size, memory) = (None, Vec::new(), None, None);
+        Self { structure, likelihood, prior_precision: 1.0, output, parameters, train_size, memory }
     }
 
     /// With another prior.
@@ -91,6 +100,23 @@ impl Settings {
             return Err(setting("the choice of parameters", self.parameters.join(" "), reason));
         }
         Ok(())
+    }
+
+    /// What the posterior is of: the output by name, so that nothing is left to a default.
+    ///
+    /// # Errors
+    /// For an output that does not exist, and for probabilities of classes whose logits cannot be found: the node is named.
+    pub fn selection(&self, graph: &Graph) -> Result<Selection> {
+        let output = Some(Target::of(graph, self)?.name);
+        Ok(Selection { output, parameters: self.parameters.clone(), ..Selection::default() })
+    }
+
+    /// The number of outputs that the posterior is of.
+    ///
+    /// # Errors
+    /// As [`selection`](Self::selection).
+    pub fn n_outputs(&self, graph: &Graph) -> Result<usize> {
+        Ok(graph.value(Target::of(graph, self)?.value).meta.numel())
     }
 
     pub(super) fn is_last_layer(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::machine::{Curvature, Laplace};
 use super::settings::{Settings, Structure};
+use super::target::Target;
 use crate::error::{LearnError, Result, setting};
 use crate::folder::{FolderReader, FolderWriter};
 use mercer_data::Existing;
@@ -87,6 +88,13 @@ impl<T: Real> Laplace<T> {
         }
         if map.is_none() && matches!(stored.settings.structure, Structure::Features { .. }) {
             return Err(setting("the structure", stored.settings.structure, "its features are not given"));
+        }
+        if stored.settings.output.is_none() {
+            let graph = network.graph(&stored.samples)?;
+            if Target::of(&graph, &stored.settings)?.logits.is_some() {
+                let text = "is of the network's probabilities, as those of an earlier version were; fit it again";
+                return Err(wrong(text.to_owned()));
+            }
         }
         let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map)?;
         if machine.fingerprint != stored.network {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::result_large_err, reason = "closures that passes call return the error of the crate of kernels")]
 
+mod endings;
+mod evidence;
 mod golden;
 mod nets;
 mod noise;

@@ -129,8 +129,11 @@ fn validation_finds_a_precision_that_predicts_well() {
     let mut machine = case.fit(Structure::Kronecker);
     let best = machine.validate(&case.train, &case.labels, &Silent::default()).expect("a precision");
     // On the training data itself certainty is rewarded: the prior should be strong, not weak.
-    assert!(best > 1.0, "{best}");
-    assert_eq!(machine.prior_precision(), best);
+    assert!(best.precision > 1.0 && best.loss.is_finite(), "{best:?}");
+    assert_eq!(machine.prior_precision(), best.precision);
+    // The best of the grid is better than its neighbours, or the first at an end that was told.
+    let (least, highest) = best.tried;
+    assert_eq!(best.note().is_some(), best.precision <= least || best.precision >= highest, "{best:?}");
 }
 
 /// The same again gives the same bits, on any number of threads; another order of the samples only another rounding.

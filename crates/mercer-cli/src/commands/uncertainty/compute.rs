@@ -10,11 +10,11 @@ use crate::format::bytes;
 use crate::options::{DataOptions, Real, Samples};
 use crate::progress::Bar;
 use mercer::data::{Classes, Columns, Existing, Labels, write_atomic, write_npy};
-use mercer::kernel::empirical::{Kind, Selection};
+use mercer::kernel::empirical::Kind;
 use mercer::kernel::{FeatureMap, Ntk};
 use mercer::learn::LearnError;
 use mercer::learn::laplace::{
-    ClassScores, Detection, Functional, Laplace, Likelihood, MonteCarlo, Needs, RegressionScores, entropies,
+    ClassScores, Detection, Functional, Laplace, Likelihood, MonteCarlo, Needs, RegressionScores, Settings, entropies,
 };
 use mercer::net::Network;
 use mercer::spectral::{Eigenfunctions, Landmarks, Nystrom};
@@ -81,8 +81,8 @@ impl UncertaintyArguments {
         };
         let Some(known) = &train.labels else { return Err(Failure::new("--train-labels: there are no labels in it")) };
         let likelihood = match Likelihood::of(known) {
-            Likelihood::Categorical => Likelihood::Categorical,
             Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: self.posterior.noise.start() },
+            classes => classes,
         };
         let test_labels =
             test.labels.as_ref().map(|labels| same_classes("--test-labels", labels, known)).transpose()?;
@@ -97,7 +97,9 @@ impl UncertaintyArguments {
             }
         }
         let features = matches!(self.posterior.method, Method::Eigen).then_some(self.posterior.components);
-        let outputs = |count: usize| count.saturating_mul(known.n_outputs());
+        let graph = network.graph(&shapes).map_err(|error| self.failure(error.into()))?;
+        let n_outputs = settings.n_outputs(&graph).map_err(|error| self.failure(error))?;
+        let outputs = |count: usize| count.saturating_mul(n_outputs);
         let needs = Needs::of::<T>(network, &shapes, &settings, features.map(outputs)).map_err(|e| self.failure(e))?;
         needs.check(&settings).map_err(|error| self.failure(error))?;
         let mut report = UncertaintyReport::begin(self, &train.samples, &test.samples, needs);
@@ -107,7 +109,7 @@ impl UncertaintyArguments {
         self.prepare_folder()?;
         let bar = Bar(console.progress(train.samples.n_samples as u64, "samples"));
         let functions = match self.posterior.method {
-            Method::Eigen => Some(self.eigenfunctions::<T>(network, &train.samples, &bar)?),
+            Method::Eigen => Some(self.eigenfunctions::<T>(network, &train.samples, &settings, &bar)?),
             _ => None,
         };
         let fitted = match &functions {
@@ -118,7 +120,8 @@ impl UncertaintyArguments {
             None => Laplace::<T>::fit(network, &train.samples.inputs, known, &settings, &bar),
         };
         let mut machine = fitted.map_err(|error| self.failure(error))?;
-        self.choose_prior(&mut machine, validation.as_ref(), known, &bar)?;
+        report.notes.extend_from_slice(machine.notes());
+        self.choose_prior(&mut machine, validation.as_ref(), known, &mut report, &bar)?;
         let functional = machine.predict(&test.samples.inputs, &bar).map_err(|error| self.failure(error))?;
         let other = ood.as_ref().map(|ood| machine.predict(&ood.samples.inputs, &bar)).transpose();
         let other = other.map_err(|error| self.failure(error))?;
@@ -135,6 +138,7 @@ impl UncertaintyArguments {
             None => self.classes(&mut report, &functional, test_labels.as_ref(), other.as_ref())?,
             Some(noise) => self.values(&mut report, &functional, noise, test_labels.as_ref(), other.as_ref())?,
         }
+        report.compare();
         let folder = self.output.path.join(POSTERIOR);
         machine.save(&folder, Existing::Replace).map_err(|error| self.failure(error))?;
         if let Some(functions) = functions {
@@ -150,10 +154,11 @@ impl UncertaintyArguments {
         &self,
         network: &Network,
         train: &Samples,
+        settings: &Settings,
         bar: &Bar,
     ) -> Result<Eigenfunctions<T>, Failure> {
-        let selection =
-            Selection { output: self.node.clone(), parameters: self.params.clone(), ..Selection::default() };
+        let graph = network.graph(&train.shapes()).map_err(|error| self.failure(error.into()))?;
+        let selection = settings.selection(&graph).map_err(|error| self.failure(error))?;
         let kernel = Ntk::<T>::of(network, &train.shapes(), Kind::Full, &selection);
         let kernel = kernel.map_err(|error| self.failure(error.into()))?;
         let count = self.posterior.landmarks.clamp(1, train.n_samples);
@@ -168,6 +173,7 @@ impl UncertaintyArguments {
         machine: &mut Laplace<T>,
         validation: Option<&Part>,
         known: &Labels,
+        report: &mut UncertaintyReport,
         bar: &Bar,
     ) -> Result<(), Failure> {
         let by_evidence = self.posterior.noise == NoiseChoice::Evidence && machine.noise().is_some();
@@ -183,11 +189,11 @@ impl UncertaintyArguments {
             (PriorChoice::Evidence, _) if by_evidence => return Ok(()),
             (PriorChoice::Validation, Some(Part { samples, labels: Some(labels) })) => {
                 let labels = same_classes("--validation-labels", labels, known)?;
-                machine.validate(&samples.inputs, &labels, bar)
+                machine.validate(&samples.inputs, &labels, bar).map(|found| report.notes.extend(found.note()))
             }
-            _ => machine.maximise_evidence(),
+            _ => machine.maximise_evidence().map(|_| ()),
         };
-        chosen.map(|_| ()).map_err(|error| self.failure(error))
+        chosen.map_err(|error| self.failure(error))
     }
 
     fn classes(

@@ -123,6 +123,7 @@ impl UncertaintyArguments {
             prior_precision,
             output: self.node.clone(),
             parameters: self.params.clone(),
+            train_size: self.data.train_size,
             memory: self.memory,
         })
     }

@@ -31,7 +31,8 @@ Methods, from cheap to dear:
   eigen             all parameters, through eigenfunctions of the tangent kernel
   full              all parameters, exactly; side: number of parameters
 
-The network's last output must be logits (or values, for a regression); --output names another node.
+Classes need logits: where the first output ends in a softmax or sigmoid, the value before that is taken, and --logits names
+another node. One output is the logit of the second of two classes. A regression takes the values themselves.
 The folder gets result.json, probabilities.npy (mean.npy and variance.npy for a regression), map_*.npy of
 the network alone, ood_*.npy, reliability.svg, entropy.svg, and the posterior itself in posterior/.";
 
@@ -43,7 +44,7 @@ pub(crate) struct UncertaintyArguments {
     #[arg(long, value_name = "MODEL.onnx")]
     net: PathBuf,
 
-    /// The logits, or any other node [default: the first output]
+    /// The logits, or any other node [default: the first output, or what lies before its softmax or sigmoid]
     #[arg(long = "logits", value_name = "NODE")]
     node: Option<String>,
 
@@ -132,6 +133,10 @@ struct UncertaintyData {
     /// What they show
     #[arg(long, value_name = "FILE[:KEY]", required = true)]
     train_labels: String,
+
+    /// The number of samples that the network was trained on, if --train has only a part of them, which stands for all
+    #[arg(long, value_name = "N")]
+    train_size: Option<usize>,
 
     /// The samples to predict
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]

@@ -4,7 +4,7 @@ use super::UncertaintyArguments;
 use super::method::Method;
 use crate::format::{bytes, count, duration, grouped, table};
 use crate::options::{Precision, Samples};
-use mercer::learn::laplace::{ClassScores, Detection, Needs, RegressionScores};
+use mercer::learn::laplace::{ClassScores, Detection, Needs, RegressionScores, worse};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -16,6 +16,8 @@ pub(super) struct UncertaintyReport {
     method: Method,
     precision: Precision,
     n_train: usize,
+    /// Of the whole training set, where only a part was given.
+    train_size: Option<usize>,
     n_test: usize,
     needs: Needs,
     prior: &'static str,
@@ -31,6 +33,9 @@ pub(super) struct UncertaintyReport {
     predictive: String,
     pub(super) map: Scores,
     pub(super) laplace: Scores,
+    /// Whether the posterior predicts the test labels worse than the network alone.
+    worse_than_network: Option<bool>,
+    pub(super) notes: Vec<String>,
     pub(super) repairs: Vec<String>,
     /// Samples whose residual had a negative part, which was cut off.
     pub(super) clipped: usize,
@@ -62,6 +67,7 @@ impl UncertaintyReport {
             method: options.method,
             precision: arguments.precision,
             n_train: train.n_samples,
+            train_size: arguments.data.train_size,
             n_test: test.n_samples,
             needs,
             prior: options.prior.name(),
@@ -72,10 +78,24 @@ impl UncertaintyReport {
             predictive: options.draws.map_or("probit".to_owned(), draws),
             map: Scores::default(),
             laplace: Scores::default(),
+            worse_than_network: None,
+            notes: Vec::new(),
             repairs: Vec::new(),
             clipped: 0,
             seconds: 0.0,
             output: (!arguments.dry_run).then(|| arguments.output.path.display().to_string()),
+        }
+    }
+
+    /// Says so where the posterior is worse than the network.
+    pub(super) fn compare(&mut self) {
+        let nll = |scores: &Scores| {
+            scores.classes.as_ref().map(|scores| scores.nll).or(scores.values.as_ref().map(|scores| scores.nll))
+        };
+        if let (Some(network), Some(posterior)) = (nll(&self.map), nll(&self.laplace)) {
+            let note = worse(network, posterior);
+            self.worse_than_network = Some(note.is_some());
+            self.notes.extend(note);
         }
     }
 
@@ -101,8 +121,8 @@ impl UncertaintyReport {
         }
         let _ = writeln!(text, "log evidence {evidence:.2}\n");
         text += &self.table();
-        for repair in &self.repairs {
-            let _ = writeln!(text, "note: {repair}");
+        for note in self.notes.iter().chain(&self.repairs) {
+            let _ = writeln!(text, "note: {note}");
         }
         if self.clipped > 0 {
             let _ =
