@@ -2,6 +2,7 @@
 
 use crate::networks::Case;
 use mercer_kernel::empirical::layer_names;
+use mercer_net::network::default_logits;
 use mercer_net::run::{Keep, Reverse, Target, Workspace};
 
 /// Which tangent kernel is expected.
@@ -40,7 +41,9 @@ impl Jacobian {
         let (samples, outputs) = (case.samples, case.n_outputs());
         let mut workspace = Workspace::new(graph.clone(), &Keep::All);
         workspace.forward(&weights, &[&case.data], samples).expect("runs");
-        let mut reverse = Reverse::new(graph.clone(), Target::all(&graph));
+        // Kernels are of the logits where nobody names an output.
+        let (output, _) = default_logits(&graph).expect("an output");
+        let mut reverse = Reverse::new(graph.clone(), Target { output, ..Target::all(&graph) });
         let eye = |at: usize| if at / outputs % outputs == at % outputs { 1.0 } else { 0.0 };
         let seeds: Vec<f64> = (0..samples * outputs * outputs).map(eye).collect();
         reverse.per_sample(&workspace, &weights, &seeds, outputs);
@@ -91,8 +94,10 @@ impl Jacobian {
         };
         if of.normalised {
             let n = gram.len().isqrt();
-            let diagonal: Vec<f64> = (0..n).map(|at| gram[at * n + at].sqrt()).collect();
-            gram.iter_mut().enumerate().for_each(|(at, x)| *x /= diagonal[at / n] * diagonal[at % n]);
+            // An output without a gradient, as a logit behind a dead unit, has no direction.
+            let scale = |x: f64| if x > 0.0 { 1.0 / x.sqrt() } else { 0.0 };
+            let scales: Vec<f64> = (0..n).map(|at| scale(gram[at * n + at])).collect();
+            gram.iter_mut().enumerate().for_each(|(at, x)| *x *= scales[at / n] * scales[at % n]);
         }
         gram
     }
