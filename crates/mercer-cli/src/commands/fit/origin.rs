@@ -1,7 +1,7 @@
 //! Where the rows of a machine come from: the kernel, its network and the training samples, so that predictions need new
 //! samples alone.
 
-use crate::failure::{Failure, cannot_write};
+use crate::failure::Failure;
 use crate::options::{KernelOptions, ParameterOptions, Samples, Source as KernelSource, SourceOptions};
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::kernel::gram::Gram;
@@ -52,11 +52,7 @@ impl Origin {
 
     /// Takes away the origin of a machine that is being replaced.
     pub(super) fn forget(folder: &Path) -> Result<(), Failure> {
-        let path = folder.join(FILE);
-        if path.exists() {
-            std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;
-        }
-        Ok(())
+        Ok(mercer::learn::folder::forget(folder, FILE)?)
     }
 
     pub(super) fn save(&self, folder: &Path, inputs: &[Dataset], existing: Existing) -> Result<(), Failure> {
