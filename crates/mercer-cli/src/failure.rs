@@ -77,6 +77,7 @@ impl From<data::Error> for Failure {
         let hint = match &error {
             Error::Io { source, .. } => hint_for_io(source.kind()),
             Error::Exists { .. } => Some("--force replaces it".to_owned()),
+            Error::Foreign { .. } => Some("move it away, or name another folder".to_owned()),
             Error::Malformed { .. } | Error::Size { .. } => {
                 Some("the file may be incomplete: copy or write it again".to_owned())
             }

@@ -1,7 +1,8 @@
 //! `-o` for commands that write one array.
 
 use crate::failure::{Failure, cannot_write};
-use mercer::data::{self, Existing};
+use mercer::data::{self, Existing, Results};
+use mercer::net::train::files;
 use std::path::{Path, PathBuf};
 
 /// Where the result goes.
@@ -63,32 +64,26 @@ pub(crate) struct OutputFolder {
 impl OutputFolder {
     /// Makes the folder, and refuses one that holds something unless it may be replaced or gone on with.
     pub(crate) fn prepare(&self, resume: bool) -> Result<(), Failure> {
-        prepare_folder(&self.path, self.force, resume, "--force replaces what is there; --resume goes on with it")
+        let hint = "--force replaces what is there; --resume goes on with it";
+        prepare_folder(&self.path, &files::results(&self.path)?, self.force, resume, hint)
     }
 }
 
-/// Files and checkpoints that training writes; only these are removed by `--force`.
-fn is_result(name: &str) -> bool {
-    matches!(name, "model.onnx" | "result.json") || name.ends_with(".safetensors")
-}
-
-/// Makes a folder ready for results.
-pub(crate) fn prepare_folder(path: &Path, force: bool, resume: bool, hint: &str) -> Result<(), Failure> {
+/// Makes a folder ready for results: those of this command that are in it are replaced or gone on with, if that is wanted.
+pub(crate) fn prepare_folder(
+    path: &Path,
+    results: &Results<'_>,
+    force: bool,
+    resume: bool,
+    hint: &str,
+) -> Result<(), Failure> {
     let place = path.display();
-    let failed = |error: std::io::Error| cannot_write(place.to_string(), &error);
     if path.is_file() {
         return Err(Failure::new(format!("-o {place}: this is a file")).hint("name a folder"));
     }
-    std::fs::create_dir_all(path).map_err(failed)?;
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let is_result = entry.file_name().to_str().is_some_and(is_result);
-        if !force && !resume && is_result {
-            return Err(Failure::new(format!("-o {place}: there are results in it already")).hint(hint));
-        }
-        if force && is_result {
-            std::fs::remove_file(entry.path()).map_err(|error| cannot_write(entry.path().display(), &error))?;
-        }
+    if results.any() && !force && !resume {
+        return Err(Failure::new(format!("-o {place}: there are results in it already")).hint(hint));
     }
-    Ok(())
+    std::fs::create_dir_all(path).map_err(|error| cannot_write(place, &error))?;
+    Ok(if force { results.clear(&[])? } else { results.check()? })
 }

@@ -299,6 +299,13 @@ pub enum Error {
         /// The file.
         place: String,
     },
+
+    /// A file that would be replaced, and that was not written by whoever wants to replace it.
+    #[error("{place} would be replaced, but nothing shows that it is a result of this command: it is left alone")]
+    Foreign {
+        /// The file.
+        place: String,
+    },
 }
 
 fn available(found: u64, at_most: bool) -> String {

@@ -45,7 +45,10 @@ impl FolderWriter {
             if existing == Existing::Refuse {
                 return Err(mercer_data::Error::Exists { place: path.display().to_string() }.into());
             }
-            let arrays = arrays_of(&path);
+            // Only what is known to be such a file is replaced.
+            let Some(arrays) = arrays_of(&path) else {
+                return Err(mercer_data::Error::Foreign { place: path.display().to_string() }.into());
+            };
             std::fs::remove_file(&path).map_err(io)?;
             for array in arrays {
                 match std::fs::remove_file(folder.join(format!("{array}.npy"))) {
@@ -75,13 +78,29 @@ impl FolderWriter {
     }
 }
 
-/// The arrays of a machine that is being replaced; none of a file that does not say. Names that could lead elsewhere are left alone.
-fn arrays_of(path: &Path) -> Vec<String> {
+/// Takes away the JSON file of a folder, which then holds no machine.
+///
+/// # Errors
+/// [`Foreign`](mercer_data::Error::Foreign) if it is none of ours.
+pub fn forget(folder: &Path, name: &str) -> Result<()> {
+    let path = folder.join(name);
+    let place = path.display().to_string();
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    if arrays_of(&path).is_none() {
+        return Err(mercer_data::Error::Foreign { place }.into());
+    }
+    Ok(std::fs::remove_file(&path).map_err(|source| mercer_data::Error::Io { place, source })?)
+}
+
+/// The arrays of a machine that is being replaced; nothing if the file is none of ours. Names that could lead elsewhere are left alone.
+fn arrays_of(path: &Path) -> Option<Vec<String>> {
     let small = std::fs::metadata(path).is_ok_and(|found| found.len() <= MOST_BYTES);
     let header = small.then(|| std::fs::read(path).ok()).flatten();
     let header: Option<Header> = header.and_then(|text| serde_json::from_slice(&text).ok());
     let plain = |name: &String| name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
-    header.map(|header| header.arrays).unwrap_or_default().into_iter().filter(plain).collect()
+    Some(header?.arrays.into_iter().filter(plain).collect())
 }
 
 /// A folder that is being read.
@@ -150,5 +169,37 @@ impl FolderReader {
         let path = self.folder.join(format!("{name}.npy"));
         // Reading checks that every number is finite.
         Ok((path.display().to_string(), Source::new(path, None).open()?.read()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of the same name that is no machine stays, and so do the arrays that it lists.
+    #[test]
+    fn only_machines_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("mine.npy"), b"a user's").unwrap();
+        for text in ["not JSON", r#"{ "arrays": ["mine"] }"#, r#"["mine"]"#] {
+            std::fs::write(path("machine.json"), text).unwrap();
+            let error = FolderWriter::create(folder.path(), "machine.json", Existing::Replace).unwrap_err();
+            assert!(error.to_string().contains("machine.json"), "{error}");
+            assert!(forget(folder.path(), "machine.json").is_err());
+            assert!(path("mine.npy").is_file() && path("machine.json").is_file());
+        }
+        std::fs::remove_file(path("machine.json")).unwrap();
+        for size in [2, 1] {
+            let writer = FolderWriter::create(folder.path(), "machine.json", Existing::Replace).unwrap();
+            for at in 0..size {
+                writer.array(&format!("part{at}"), &ndarray::array![1.0]).unwrap();
+            }
+            writer.finish("machine", 1, Value::Null).unwrap();
+        }
+        assert!(path("part0.npy").is_file() && !path("part1.npy").exists() && path("mine.npy").is_file());
+        forget(folder.path(), "machine.json").unwrap();
+        forget(folder.path(), "machine.json").unwrap();
+        assert!(!path("machine.json").exists());
     }
 }

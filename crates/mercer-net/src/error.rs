@@ -109,6 +109,14 @@ pub enum NetError {
         /// What does not fit.
         reason: String,
     },
+    /// The state of a run that cannot be gone on with.
+    #[error("{path}: the run cannot go on from this file: {reason}")]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The data could not be read, or a file could not be written.
     #[error(transparent)]
     Data(#[from] mercer_data::Error),

@@ -1,11 +1,19 @@
 //! How far eigenfunctions are from the truth, where it is known.
+//!
+//! On the samples that they were found from, functions with enough parameters may agree with the exact ones and mean nothing
+//! elsewhere. So [`Truth`] measures them on samples that were held out, too. The exact eigenfunctions are known there by Nyström's
+//! extension (Deng, Shi and Zhu 2022, arXiv 2205.00165, equation 8), `ψ_j(x) = 1/(R μ_j) Σ_n κ(x, x_n) ψ_j(x_n)`.
 
 use crate::error::{Result, SpectralError};
+use crate::exact::{Solver, extend, gram_matrix};
 use crate::spectrum::Spectrum;
-use mercer_kernel::Real;
+use mercer_data::Dataset;
+use mercer_kernel::{Kernel, Real};
 use mercer_linalg::{Scalar, matmul, thin_qr, thin_svd};
+use mercer_net::progress::Progress;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Functions beside the true ones, on the same rows; a number per component.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,6 +52,84 @@ impl Comparison {
         let cosines = found.axis_iter(Axis(1)).zip(expected.axis_iter(Axis(1))).map(|(a, b)| cosine(a, b)).collect();
         let value_errors = values.iter().zip(&truth.values).map(|(found, truth)| (found - truth) / truth).collect();
         Ok(Self { cosines, value_errors, subspace_angles: subspace_angles(&found, &expected)? })
+    }
+}
+
+/// The exact eigenfunctions of a kernel on data, and on samples that were held out.
+#[derive(Clone, Debug)]
+pub struct Truth<T> {
+    /// On the data.
+    pub spectrum: Spectrum<T>,
+    /// The same functions on the samples that were held out, `rows × k`.
+    held_out: Option<Array2<T>>,
+}
+
+/// Functions beside the true ones, on the data and on samples that were held out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// On the data that both were found from.
+    #[serde(flatten)]
+    pub data: Comparison,
+    /// On the others, if there are any.
+    pub held_out: Option<HeldOut>,
+}
+
+/// Functions beside the true ones where neither was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HeldOut {
+    /// As in [`Comparison`].
+    pub cosines: Vec<f64>,
+    /// As in [`Comparison`].
+    pub subspace_angles: Vec<f64>,
+    /// How much larger the cosines on the data are: what was learnt by heart.
+    pub gaps: Vec<f64>,
+}
+
+impl<T: Real> Truth<T> {
+    /// From a decomposition of the whole matrix, where the kernel itself is not known.
+    pub fn of_spectrum(spectrum: Spectrum<T>) -> Self {
+        Self { spectrum, held_out: None }
+    }
+
+    /// Decomposes the whole matrix of a kernel on data, one data set per input, and extends it to the samples that were held out.
+    pub fn new(
+        kernel: Arc<dyn Kernel<T>>,
+        data: &[Dataset],
+        held_out: Option<&[Dataset]>,
+        k: usize,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let gram = gram_matrix(&*kernel, data, progress)?;
+        let spectrum = Spectrum::of_matrix(gram.view(), k, Solver::Full)?;
+        drop(gram);
+        let held_out = match held_out {
+            Some(others) => Some(extend(&spectrum, kernel, data)?.eval_data(others, progress)?),
+            None => None,
+        };
+        Ok(Self { spectrum, held_out })
+    }
+
+    /// Compares functions by their values on the data, and on the samples that were held out if there are any.
+    ///
+    /// # Errors
+    /// [`SpectralError::Setting`] if the rows are not the same in number.
+    pub fn measure(
+        &self,
+        values: ArrayView1<'_, f64>,
+        data: ArrayView2<'_, T>,
+        held_out: Option<ArrayView2<'_, T>>,
+    ) -> Result<Measured> {
+        let on_data = Comparison::new(values, data, &self.spectrum)?;
+        let held_out = match (held_out, &self.held_out) {
+            (Some(found), Some(truth)) => {
+                let truth = Spectrum { functions: truth.clone(), ..self.spectrum.clone() };
+                let Comparison { cosines, subspace_angles, .. } = Comparison::new(values, found, &truth)?;
+                let gaps = on_data.cosines.iter().zip(&cosines).map(|(seen, new)| seen - new).collect();
+                Some(HeldOut { cosines, subspace_angles, gaps })
+            }
+            _ => None,
+        };
+        Ok(Measured { data: on_data, held_out })
     }
 }
 

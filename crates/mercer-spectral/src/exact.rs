@@ -45,6 +45,16 @@ impl Solver {
         }
     }
 
+    /// How often an operator of so many rows is multiplied with a vector, at least; of the whole decomposition, which takes none, as for
+    /// Lanczos.
+    pub(crate) fn products(self, k: usize, rows: usize) -> usize {
+        let k = k.min(rows);
+        match self {
+            Self::Randomised { .. } => Randomised::new(k).n_applications(rows),
+            _ => Lanczos::new(k).least_applications(rows),
+        }
+    }
+
     fn top<T: Scalar>(self, operator: &impl LinearOperator<T>, k: usize) -> Result<TopEigen<T>> {
         Ok(match self {
             Self::Randomised { seed } => Randomised::new(k).seed(seed).run(operator)?,

@@ -70,8 +70,12 @@ fn rows(steps: usize) -> Vec<Row> {
         Row { name: "shared, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: true },
         Row { name: "nested sequential", settings: constant(Method::Nested(Nesting::Sequential)), shared: false },
         Row { name: "nested joint, shared", settings: constant(Method::Nested(Nesting::Joint)), shared: true },
-        Row { name: "SpIN", settings: constant(Method::Spin), shared: false },
-        Row { name: "SpIN, shared", settings: constant(Method::Spin), shared: true },
+        // What the runs of the NeuralEF paper keep of the averages, and a slower average.
+        Row { name: "SpIN, keeps 0.01", settings: constant(Method::Spin).keep(0.01), shared: false },
+        Row { name: "SpIN, keeps 0.9", settings: constant(Method::Spin).keep(0.9), shared: false },
+        Row { name: "SpIN, keeps 0.99", settings: constant(Method::Spin).keep(0.99), shared: false },
+        Row { name: "SpIN, shared, keeps 0.01", settings: constant(Method::Spin).keep(0.01), shared: true },
+        Row { name: "SpIN, shared, keeps 0.99", settings: constant(Method::Spin).keep(0.99), shared: true },
     ]
 }
 

@@ -47,6 +47,7 @@ eigen EXPERIMENT [--seed N] [--output DIR] [--threads N] …
                --data-dir DIR [--epochs N] [--landmarks N] [--steps N] [--rate X] [--extra N]
   mnist        MNIST through the kernel of random CNNs with max-pools
                --data-dir DIR [--samples N] [--test N] [--networks S] [--outputs C] [--steps N] [--batch N] [--extra N]
+               [--only classic] [--all N]
   contrastive  codes of several lengths from pairs of views
                --data-dir DIR [--samples N] [--test N] [--pairs N] [--steps N]";
 

@@ -29,13 +29,14 @@ pub(crate) fn projections(options: &Options) -> Outcome {
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---|");
     let sets = [
-        ("two moons", synthetic::two_moons(samples, 0.1, options.seed)?, Activation::Relu),
+        // The authors' noise; their code standardises the coordinates, too.
+        ("two moons", synthetic::two_moons(samples, 0.04, options.seed)?, Activation::Relu),
         ("circles", synthetic::circles(samples, 0.5, 0.05, options.seed)?, Activation::Erf),
     ];
     let mut figure = Figure::new("Projections by three eigenfunctions of MLP-GP kernels").columns(2);
     for (name, (points, classes), activation) in sets {
         let start = Instant::now();
-        let x = points.mapv(|x| x as f32);
+        let x = standardised(points).mapv(|x| x as f32);
         let gram = kernel_matrix(&x, activation, networks, options.seed)?;
         let seconds = start.elapsed().as_secs_f64();
         let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos)?;
@@ -81,6 +82,15 @@ pub(crate) fn projections(options: &Options) -> Outcome {
     figure.write(&path, Existing::Replace)?;
     println!("\n{}", path.display());
     Ok(())
+}
+
+/// Coordinates of mean 0 and deviation 1.
+fn standardised(mut points: Array2<f64>) -> Array2<f64> {
+    for mut column in points.columns_mut() {
+        let (mean, deviation) = (column.mean().unwrap_or(0.0), column.std(0.0));
+        column.mapv_inplace(|x| (x - mean) / deviation);
+    }
+    points
 }
 
 /// The kernel of random networks with weights of variance 2/width and biases of variance 1 (appendix B).

@@ -2,7 +2,7 @@
 
 use mercer_data::random::stream;
 use mercer_data::{Classes, Dataset, Labels, Preprocess, Source};
-use mercer_learn::classification::Glm;
+use mercer_learn::classification::{Glm, SgdGlm};
 use mercer_learn::{Classify, Fit, Samples};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
@@ -51,6 +51,12 @@ impl Images {
         Ok(Self { data: [Dataset::from_array("images", numbers.view())?], classes: self.classes.clone() })
     }
 
+    /// The same images with numbers from -1 to 1.
+    pub(crate) fn centred(&self) -> Fallible<Self> {
+        let numbers = self.data[0].read::<f32>()?.mapv(|x| 2.0 * x - 1.0);
+        Ok(Self { data: [Dataset::from_array("images", numbers.view())?], classes: self.classes.clone() })
+    }
+
     pub(crate) fn samples(&self) -> usize {
         self.classes.len()
     }
@@ -76,6 +82,21 @@ pub(crate) fn linear_probe(
     let n_classes = train_classes.iter().chain(test_classes).max().map_or(0, |most| most + 1);
     let classes = Classes::new(train_classes.to_vec(), n_classes)?;
     let machine = Glm::new(0.01)?.fit(&Samples::Features(train.view()), &classes)?;
+    let found = machine.decide(&Samples::Features(test.view()))?;
+    Ok(found.iter().zip(test_classes).filter(|(a, b)| a == b).count() as f64 / test_classes.len().max(1) as f64)
+}
+
+/// The accuracy of logistic regression by stochastic gradient descent, one class against the others, on features as they are; the
+/// penalty is scikit-learn's usual one.
+pub(crate) fn sgd_probe(
+    (train, train_classes): (ArrayView2<'_, f32>, &[usize]),
+    (test, test_classes): (ArrayView2<'_, f32>, &[usize]),
+    seed: u64,
+) -> Fallible<f64> {
+    let (train, test) = (train.mapv(f64::from), test.mapv(f64::from));
+    let n_classes = train_classes.iter().chain(test_classes).max().map_or(0, |most| most + 1);
+    let classes = Classes::new(train_classes.to_vec(), n_classes)?;
+    let machine = SgdGlm::new(seed).with_alpha(1e-4)?.unbalanced().fit(&Samples::Features(train.view()), &classes)?;
     let found = machine.decide(&Samples::Features(test.view()))?;
     Ok(found.iter().zip(test_classes).filter(|(a, b)| a == b).count() as f64 / test_classes.len().max(1) as f64)
 }

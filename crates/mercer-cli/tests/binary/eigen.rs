@@ -67,7 +67,7 @@ fn networks_and_their_kernels_come_back_from_the_folder() {
     let folder = points();
     let line = "eigen --net mlp.onnx --data mlp.x.npy --eval mlp.x.npy -k 3";
     folder.succeed(&format!("{line} --kind trace --method exact -o trace"));
-    folder.succeed(&format!("{line} --kind trace --method lanczos --matrix-free -o free"));
+    folder.succeed(&format!("{line} --kind trace --method lanczos --matrix-free=always -o free"));
     assert!(same_columns(&folder.read("free/psi.npy"), &folder.read("trace/psi.npy"), 1e-8));
     folder.succeed("eigen --load trace --eval mlp.x.npy -o again");
     assert_eq!(folder.read("again/psi.npy"), folder.read("trace/psi.npy"));
@@ -78,6 +78,79 @@ fn networks_and_their_kernels_come_back_from_the_folder() {
     folder.succeed(&format!("{line} --kind ck --method rff -o ck"));
     folder.succeed("eigen --load ck --eval mlp.x.npy -o ck2");
     assert!(difference(&folder.read("ck2/psi.npy"), &folder.read("ck/psi.npy")) < 1e-12);
+}
+
+/// The way that takes fewer operations is taken and told, and both give the same.
+#[test]
+fn the_matrix_is_made_where_that_is_cheaper() {
+    let folder = points();
+    let line = "eigen --net mlp.onnx --data mlp.x.npy --kind trace -k 3 --method lanczos";
+    let run = |options: &str| {
+        let run = folder.run(&format!("{line} {options} --json"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        (serde_json::from_str::<serde_json::Value>(&run.out).unwrap(), run.err)
+    };
+    let (auto, told) = run("--matrix-free -o auto");
+    assert!(told.contains("Gflop") && told.contains("the matrix is made"), "{told}");
+    assert_eq!(auto["choice"]["way"], "matrix");
+    let number = |name: &str| auto["choice"][name].as_f64().unwrap();
+    assert!(number("matrix_flops") < number("products_flops"));
+    let (free, told) = run("--matrix-free=always -o free");
+    assert!(told.contains("not made"), "{told}");
+    assert_eq!(free["choice"]["way"], "products");
+    assert!(same_columns(&folder.read("free/psi_data.npy"), &folder.read("auto/psi_data.npy"), 1e-8));
+    assert!(difference(&folder.read("free/values.npy"), &folder.read("auto/values.npy")) < 1e-8);
+    let (_, told) = run("-o silent");
+    assert!(!told.contains("Gflop"), "{told}");
+}
+
+/// With samples that were held out the truth is measured there, too.
+#[test]
+fn truth_is_measured_on_other_samples() {
+    let folder = points();
+    let line = "eigen --kernel rbf(lengthscale=0.05) --data plane.npy --eval new.npy -k 3 --truth";
+    let report = folder.json(&format!("{line} --method nystrom --n-landmarks 45 -o half"));
+    let part = |report: &serde_json::Value, place: &str| -> Vec<f64> {
+        report.pointer(place).unwrap().as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+    };
+    let (seen, new) = (part(&report, "/truth/cosines"), part(&report, "/truth/held_out/cosines"));
+    let gaps = part(&report, "/truth/held_out/gaps");
+    assert!(gaps.iter().zip(seen.iter().zip(&new)).all(|(gap, (a, b))| (gap - (a - b)).abs() < 1e-12));
+    let exact = folder.json(&format!("{line} --method exact -o exact"));
+    assert!(part(&exact, "/truth/held_out/cosines").iter().all(|c| *c > 1.0 - 1e-9));
+    let text = folder.succeed(&format!("{line} --method neuralef --iterations 20 --batch 90 -o learnt"));
+    assert!(text.contains("|cos| held out") && text.contains("gap"), "{text}");
+    let alone = folder.json("eigen --kernel rbf() --data plane.npy -k 3 --truth --method exact -o alone");
+    assert!(alone["truth"]["held_out"].is_null());
+}
+
+/// What SpIN keeps of its averages is a setting; a damaged state of it is refused, and nothing of the user's is removed.
+#[test]
+fn spin_is_resumed_from_its_own_state_alone() {
+    let folder = points();
+    let line = "eigen --kernel rbf() --data line.npy --method spin -k 3 --batch 60 --checkpoint 20 --iterations 40";
+    folder.succeed(&format!("{line} -o usual"));
+    folder.succeed(&format!("{line} --keep 0.01 -o same"));
+    folder.succeed(&format!("{line} --keep 0.99 -o other"));
+    assert_eq!(folder.read("usual/before/values.npy"), folder.read("same/before/values.npy"));
+    assert_ne!(folder.read("usual/before/values.npy"), folder.read("other/before/values.npy"));
+    folder.refuse(&format!("{line} --keep 1 -o no"), &["--keep 1"]);
+    folder.refuse("eigen --kernel rbf() --data line.npy --method exact --keep 0.5 -o no", &["--keep"]);
+    let state = folder.path("usual/state.safetensors");
+    let mut bytes = std::fs::read(&state).unwrap();
+    let last = bytes.len() - 3;
+    bytes[last] ^= 1;
+    std::fs::write(&state, &bytes).unwrap();
+    folder.refuse(&format!("{line} -o usual --resume"), &["state.safetensors", "damaged", "--force"]);
+    std::fs::write(&state, b"another's").unwrap();
+    folder.refuse(&format!("{line} -o usual --force"), &["state.safetensors", "left alone"]);
+    std::fs::remove_file(&state).unwrap();
+    folder.write("usual/mine.npy", b"a user's");
+    folder.succeed(&format!("{line} -o usual --force"));
+    assert!(folder.path("usual/mine.npy").is_file());
+    std::fs::create_dir(folder.path("plain")).unwrap();
+    folder.write("plain/psi.npy", b"a user's");
+    folder.refuse(&format!("{line} -o plain --force"), &["psi.npy", "left alone"]);
 }
 
 #[test]
@@ -132,7 +205,12 @@ fn functions_are_learnt_from_a_matrix() {
         for file in ["npy", "zarr"] {
             let report = learn(&format!("--gram gram.{file} --data line.npy"), file);
             assert_eq!(report["values"], direct["values"], "{method}, {file}");
-            assert_eq!(report["truth"], direct["truth"], "{method}, {file}");
+            for part in ["values", "cosines", "subspace_angles"] {
+                assert_eq!(report["truth"][part], direct["truth"][part], "{method}, {file}");
+            }
+            assert!(report["truth"]["held_out"].is_null(), "the kernel is not known");
+            let held_out = &direct["truth"]["held_out"];
+            assert_eq!(held_out["cosines"].as_array().unwrap().len(), 3, "{held_out}");
             assert_eq!((&report["samples"], &report["evaluated"]), (&direct["samples"], &direct["evaluated"]));
             let psi = |name: &str| folder.read(&format!("{method}-{name}/psi.npy"));
             assert_eq!(psi(file), psi("kernel"), "{method}, {file}");

@@ -47,7 +47,7 @@ fn every_optimiser_learns() {
     let folder = folder();
     for options in [
         "--optimiser gd --learning-rate 0.5 --epochs 400",
-        "--optimiser sgd --nesterov --schedule step --step-every 20 --step-factor 0.5 --epochs 40",
+        "--optimiser sgd --momentum 0.9 --nesterov --schedule step --step-every 20 --step-factor 0.5 --epochs 40",
         "--optimiser adamw --learning-rate 0.01 --epochs 40",
         "--optimiser adagrad --learning-rate 0.1 --epochs 40",
         "--optimiser adam --learning-rate 0.01 --loss squared --epochs 40 --precision f64",
@@ -57,6 +57,55 @@ fn every_optimiser_learns() {
             json["history"].as_array().unwrap().iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect();
         assert!(losses.last().unwrap() < &(0.7 * losses[0]), "{options}: {losses:?}");
     }
+}
+
+/// `--optimiser sgd` is the plain one; momentum is asked for.
+#[test]
+fn sgd_is_plain() {
+    let folder = folder();
+    let weights = |options: &str| {
+        folder.succeed(&format!("{LINE} --force --epochs 3 --optimiser sgd {options}"));
+        std::fs::read(folder.path("run/weights.safetensors")).unwrap()
+    };
+    assert_eq!(weights(""), weights("--momentum 0"));
+    assert_ne!(weights(""), weights("--momentum 0.9"));
+    assert_eq!(folder.json(&format!("{LINE} --force --optimiser sgd"))["optimiser"]["momentum"], 0.0);
+    folder.refuse(&format!("{LINE} --force --optimiser sgd --nesterov"), &["--nesterov", "--momentum 0.9"]);
+}
+
+/// `--force` takes away what an earlier run wrote, and nothing of the user's.
+#[test]
+fn force_leaves_what_is_not_ours() {
+    let folder = folder();
+    folder.succeed(&format!("{LINE} --epochs 4 --checkpoint-at 1,4"));
+    folder.write("run/mine.safetensors", b"a user's");
+    folder.write("run/notes.txt", b"a user's");
+    std::fs::copy(folder.path("run/weights.safetensors"), folder.path("run/best.safetensors")).unwrap();
+    folder.refuse(&format!("{LINE} --epochs 2"), &["results in it already", "--force"]);
+    folder.succeed(&format!("{LINE} --epochs 2 --force"));
+    for kept in ["mine.safetensors", "notes.txt", "best.safetensors", "model.onnx", "result.json"] {
+        assert!(folder.path("run").join(kept).is_file(), "{kept}");
+    }
+    assert!(!folder.path("run/epoch-00004.safetensors").exists(), "a checkpoint of the earlier run");
+    // Files of others under the names of results.
+    for (name, bytes) in [
+        ("model.onnx", b"another's".as_slice()),
+        ("weights.safetensors", b"another's"),
+        ("result.json", br#"{ "kind": "eigenfunctions" }"#),
+        ("epoch-00007.safetensors", b"another's"),
+    ] {
+        let path = folder.path("run").join(name);
+        let own = std::fs::read(&path).ok();
+        std::fs::write(&path, bytes).unwrap();
+        folder.refuse(&format!("{LINE} --epochs 2 --force"), &[name, "left alone", "another folder"]);
+        folder.refuse(&format!("{LINE} --epochs 2 --resume"), &[name, "left alone"]);
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
+        match own {
+            Some(own) => std::fs::write(&path, own).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+    }
+    folder.succeed(&format!("{LINE} --epochs 2 --force"));
 }
 
 #[test]

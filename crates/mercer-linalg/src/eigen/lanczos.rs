@@ -85,6 +85,13 @@ impl Lanczos {
         Self { max_restarts, ..self }
     }
 
+    /// How often an operator of so many rows is applied, at least: the basis is filled twice, and every pair is checked.
+    pub fn least_applications(&self, rows: usize) -> usize {
+        let (wanted, size) = (self.n_components.min(rows), self.n_basis.min(rows));
+        let again = if size == rows { 0 } else { size - kept(size, wanted) };
+        size + again + wanted
+    }
+
     /// The eigenpairs. The start vector is fixed, so the same operator gives the same bits.
     ///
     /// # Errors
@@ -229,7 +236,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
     /// Keeps the best half of the Ritz vectors, and `next`.
     fn restart(&mut self, ritz: &Eigen<T>, wanted: usize) {
         let size = self.basis.nrows();
-        let kept = (wanted + (size - wanted) / 2).min(size - 1).max(wanted);
+        let kept = kept(size, wanted);
         let rotated = matmul(ritz.vectors.slice(s![.., ..kept]).t(), self.basis.view());
         self.basis.slice_mut(s![..kept, ..]).assign(&rotated);
         self.projected.fill(T::zero());
@@ -258,6 +265,11 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
         let vectors = rows.reversed_axes();
         Ok(TopEigen { values, vectors, residuals, others: self.others, n_applications: self.n_applications })
     }
+}
+
+/// Ritz vectors of a full basis that a restart keeps.
+fn kept(size: usize, wanted: usize) -> usize {
+    (wanted + size.saturating_sub(wanted) / 2).min(size.saturating_sub(1)).max(wanted)
 }
 
 fn norm<T: Scalar>(x: ArrayView1<'_, T>) -> T {

@@ -45,6 +45,11 @@ impl Randomised {
         Self { seed, ..self }
     }
 
+    /// How often an operator of so many rows is applied to a vector.
+    pub fn n_applications(&self, rows: usize) -> usize {
+        (self.n_components + self.oversampling).min(rows) * (self.n_products + 1)
+    }
+
     /// The approximate eigenpairs, with their residuals. Values that are large and negative take places of the block but
     /// come last.
     ///

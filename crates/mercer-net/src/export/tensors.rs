@@ -1,25 +1,34 @@
 //! safetensors files: named arrays, written atomically, read with their shapes checked.
 
+use super::seal::{ENTRY, Note, WEIGHTS, digest};
 use crate::element::Element;
 use crate::error::{NetError, Result};
 use crate::network::{Network, Values};
 use half::{bf16, f16};
 use mercer_data::{Existing, write_atomic};
-use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Arrays to be written as one safetensors file: what a run needs to go on.
-#[derive(Debug, Default)]
+/// Arrays to be written as one safetensors file: weights, or what a run needs to go on.
+#[derive(Debug)]
 pub struct Tensors {
+    kind: String,
     arrays: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
-    notes: HashMap<String, String>,
 }
 
 impl Tensors {
+    /// For a file of this kind, such as `weights`.
+    pub fn new(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), arrays: Vec::new() }
+    }
+
     /// Adds an array in the precision that it has.
     pub fn push<T: Element>(&mut self, name: impl Into<String>, shape: &[usize], values: &[T]) {
-        let single = T::NAME == "f32";
+        let dtype = dtype::<T>();
+        let single = dtype == Dtype::F32;
         let mut bytes = Vec::with_capacity(values.len() * if single { 4 } else { 8 });
         for value in values {
             if single {
@@ -28,26 +37,39 @@ impl Tensors {
                 bytes.extend_from_slice(&value.wide().to_le_bytes());
             }
         }
-        let dtype = if single { Dtype::F32 } else { Dtype::F64 };
         self.arrays.push((name.into(), dtype, shape.to_vec(), bytes));
-    }
-
-    /// Text that goes into the header.
-    pub fn note(&mut self, key: &str, text: String) {
-        self.notes.insert(key.to_owned(), text);
     }
 
     /// Replaces a file atomically.
     pub fn write(&self, path: &Path) -> Result<()> {
+        self.write_with(path, None)
+    }
+
+    /// Replaces a file atomically, with a header and a digest of everything: [`TensorFile::unseal`] reads it.
+    pub fn write_sealed<H: Serialize>(&self, path: &Path, header: &H) -> Result<()> {
+        self.write_with(
+            path,
+            Some(serde_json::to_string(header).map_err(|error| NetError::Setting(error.to_string()))?),
+        )
+    }
+
+    fn write_with(&self, path: &Path, header: Option<String>) -> Result<()> {
         let refuse = |error| NetError::Setting(format!("{}: {error}", path.display()));
         let mut views = Vec::with_capacity(self.arrays.len());
         for (name, dtype, shape, bytes) in &self.arrays {
             views.push((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).map_err(refuse)?));
         }
-        let notes = (!self.notes.is_empty()).then(|| self.notes.clone());
-        let bytes = safetensors::serialize(views, notes).map_err(refuse)?;
+        let digest = header.as_ref().map(|header| digest(header, &views));
+        let note = serde_json::to_string(&Note { kind: self.kind.clone(), digest, header });
+        let note = note.map_err(|error| NetError::Setting(error.to_string()))?;
+        let bytes = safetensors::serialize(views, Some(HashMap::from([(ENTRY.to_owned(), note)]))).map_err(refuse)?;
         Ok(write_atomic(path, Existing::Replace, |writer| writer.write_all(&bytes))?)
     }
+}
+
+/// The type that numbers of a scalar have in a file.
+fn dtype<T: Element>() -> Dtype {
+    if T::NAME == "f32" { Dtype::F32 } else { Dtype::F64 }
 }
 
 /// A safetensors file that was read. Nothing in it is trusted.
@@ -60,7 +82,11 @@ pub struct TensorFile {
 impl TensorFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|source| NetError::Io { path: path.to_owned(), source })?;
+        let failed = |source| NetError::Io { path: path.to_owned(), source };
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(failed(std::io::Error::other("this is no regular file")));
+        }
+        let bytes = std::fs::read(path).map_err(failed)?;
         let file = Self { path: path.to_owned(), bytes };
         file.open()?;
         Ok(file)
@@ -74,11 +100,31 @@ impl TensorFile {
         SafeTensors::deserialize(&self.bytes).map_err(|error| self.broken(error))
     }
 
-    /// A text of the header.
-    pub fn note(&self, key: &str) -> Result<Option<String>> {
-        let (_, header): (usize, Metadata) =
-            SafeTensors::read_metadata(&self.bytes).map_err(|error| self.broken(error))?;
-        Ok(header.metadata().as_ref().and_then(|notes| notes.get(key).cloned()))
+    /// The header of a file of this kind that was [sealed](Tensors::write_sealed).
+    ///
+    /// # Errors
+    /// [`NetError::State`] if it is another file, or anything in it is not as it was written.
+    pub fn unseal<H: DeserializeOwned>(&self, kind: &str) -> Result<H> {
+        let damaged = |error: String| self.refused(format!("its header is damaged: {error}"));
+        let found = match Note::read(&self.bytes).map_err(damaged)? {
+            Some(found) if found.kind == kind => found,
+            Some(found) => return Err(self.refused(format!("it holds {}, not {kind}", found.kind))),
+            None => return Err(self.refused(format!("it does not hold {kind}"))),
+        };
+        let (Some(header), Some(written)) = (found.header, found.digest) else {
+            return Err(self.refused("it has no digest: it was written by an earlier version, or changed"));
+        };
+        let file = self.open()?;
+        let tensors: Vec<(&str, TensorView<'_>)> = file.iter().collect();
+        if digest(&header, &tensors) != written {
+            return Err(self.refused("it was damaged or changed since it was written: its digest is another one"));
+        }
+        serde_json::from_str(&header).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// The state of a run that cannot be used.
+    pub fn refused(&self, reason: impl Into<String>) -> NetError {
+        NetError::State { path: self.path.clone(), reason: reason.into() }
     }
 
     /// The names of its tensors.
@@ -86,17 +132,15 @@ impl TensorFile {
         Ok(self.open()?.names().into_iter().map(str::to_owned).collect())
     }
 
-    pub(crate) fn error(&self, tensor: &str, reason: impl Into<String>) -> NetError {
+    /// A tensor that does not fit.
+    pub fn error(&self, tensor: &str, reason: impl Into<String>) -> NetError {
         NetError::Tensor { path: self.path.clone(), tensor: tensor.to_owned(), reason: reason.into() }
     }
 
     /// A tensor of this shape, in the precision it has in the file (halves become single).
     pub fn values(&self, name: &str, shape: &[usize]) -> Result<Values> {
         let file = self.open()?;
-        let view = file.tensor(name).map_err(|_| self.error(name, "is missing"))?;
-        if view.shape() != shape {
-            return Err(self.error(name, format!("has shape {:?}, {shape:?} is needed", view.shape())));
-        }
+        let view = self.view(&file, name, shape)?;
         let data = view.data();
         let values = match view.dtype() {
             Dtype::F64 => Values::from_slice(&numbers(data, f64::from_le_bytes)),
@@ -109,6 +153,24 @@ impl TensorFile {
             None => Ok(values),
             Some(at) => Err(self.error(name, format!("is not finite at element {at}"))),
         }
+    }
+
+    /// A tensor of this shape in the precision of `T` and no other: a state goes on with the numbers it was left with.
+    pub fn exact<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
+        let file = self.open()?;
+        let (found, needed) = (self.view(&file, name, shape)?.dtype(), dtype::<T>());
+        if found != needed {
+            return Err(self.error(name, format!("holds {found:?}, {needed:?} is needed")));
+        }
+        Ok(self.values(name, shape)?.to_vec::<T>())
+    }
+
+    fn view<'a>(&self, file: &SafeTensors<'a>, name: &str, shape: &[usize]) -> Result<TensorView<'a>> {
+        let view = file.tensor(name).map_err(|_| self.error(name, "is missing"))?;
+        if view.shape() != shape {
+            return Err(self.error(name, format!("has shape {:?}, {shape:?} is needed", view.shape())));
+        }
+        Ok(view)
     }
 }
 
@@ -132,7 +194,7 @@ impl Network {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
-        let mut tensors = Tensors::default();
+        let mut tensors = Tensors::new(WEIGHTS);
         for parameter in self.parameters() {
             match parameter.values() {
                 Values::F32(values) => tensors.push(parameter.name(), parameter.shape(), values),

@@ -28,10 +28,11 @@ impl Fingerprint {
     where
         T: Element + mercer_data::Element,
     {
+        // The precision comes first: with another one the weights differ, too.
         let mut facts = vec![
+            ("precision", <T as mercer_linalg::Scalar>::NAME.to_owned()),
             ("network", network(trainer.graph())),
             ("initial weights", initial(trainer)),
-            ("precision", <T as mercer_linalg::Scalar>::NAME.to_owned()),
             ("loss", format!("{:?}", trainer.loss())),
             ("optimiser", format!("{:?}", trainer.optimiser())),
             ("schedule", format!("{:?}", settings.schedule)),

@@ -5,6 +5,7 @@
 //! every epoch; a run that continues from it ends with the same bits as one that was never interrupted.
 
 use super::batch::Loaded;
+use super::files;
 use super::fingerprint::Fingerprint;
 use super::state::{self, Saved};
 use super::{Metrics, Optimiser, Schedule, Trainer};
@@ -135,13 +136,13 @@ impl<'a> Fit<'a> {
         if let Some(folder) = &self.folder {
             std::fs::create_dir_all(folder).map_err(|source| NetError::Io { path: folder.clone(), source })?;
             let made = Fingerprint::of(trainer, &self.settings, batch, samples)?;
-            let path = folder.join(state::STATE);
+            let path = folder.join(files::STATE);
             if path.exists() {
                 if !self.resume {
                     let text = format!("{} exists; resume from it, or remove it", path.display());
                     return Err(NetError::Setting(text));
                 }
-                history = state::load(&path, trainer, &made)?;
+                history = state::load(&path, trainer, &made, steps_per_epoch)?;
             } else {
                 self.checkpoint(trainer, 0)?;
             }
@@ -198,7 +199,7 @@ impl<'a> Fit<'a> {
             self.checkpoint(trainer, epoch)?;
             if let (Some(folder), Some(fingerprint)) = (&self.folder, &fingerprint) {
                 let saved = Saved { trainer, history: &history, fingerprint };
-                state::save(&folder.join(state::STATE), &saved)?;
+                state::save(&folder.join(files::STATE), &saved)?;
             }
             if let (Some(call), Some(epoch)) = (self.on_epoch, history.last()) {
                 call(epoch);
@@ -240,7 +241,7 @@ impl<'a> Fit<'a> {
     fn checkpoint<T: Element>(&self, trainer: &Trainer<T>, epoch: usize) -> Result<()> {
         match &self.folder {
             Some(folder) if self.settings.checkpoints.contains(&epoch) => {
-                let path = folder.join(format!("epoch-{epoch:05}.safetensors"));
+                let path = folder.join(files::checkpoint(epoch));
                 state::save_weights(&path, trainer.graph(), trainer.weights())
             }
             _ => Ok(()),

@@ -4,11 +4,13 @@
 //! checkpoints, and can be cancelled and resumed.
 
 mod batch;
+pub mod files;
 mod fingerprint;
 mod fit;
 mod lane;
 mod loss;
 mod optimiser;
+mod saved;
 mod schedule;
 mod state;
 mod trainer;
@@ -17,5 +19,6 @@ mod update;
 pub use fit::{Epoch, Fit, FitSettings, Samples};
 pub use loss::{Answers, Loss, Target, Targets};
 pub use optimiser::{Optimiser, OptimiserState};
+pub use saved::{push_state, read_state};
 pub use schedule::{Decay, Schedule};
 pub use trainer::{LANES, Metrics, Trainer};

@@ -1,26 +1,25 @@
 //! The state of a run on disk: weights, the optimiser's memory, the history, and what run it is.
 //!
 //! It is a safetensors file, so that other tools can look inside: `weights/NAME`, `optimiser/first`, `optimiser/second`,
-//! and `history` with the columns of [`COLUMNS`]. The header holds the number of steps and the fingerprint of the run.
+//! and `history` with the columns of [`COLUMNS`]. The header holds the number of steps and the fingerprint of the run. The file is
+//! sealed, and nothing in it is used before its name, shape, precision and numbers were checked.
 
 use super::fingerprint::Fingerprint;
-use super::{Epoch, Metrics, OptimiserState, Trainer};
+use super::saved::{push_state, push_weights, read_state};
+use super::{Epoch, Metrics, Trainer};
 use crate::element::Element;
-use crate::error::{NetError, Result};
-use crate::export::{TensorFile, Tensors};
+use crate::error::Result;
+use crate::export::{TRAINING, TensorFile, Tensors, WEIGHTS};
 use crate::graph::Graph;
 use crate::run::Weights;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The name of the state file in a run's folder.
-pub(super) const STATE: &str = "state.safetensors";
-
 /// Learning rate, loss, accuracy, and the last two on the evaluation set; −1 where there is none.
 const COLUMNS: usize = 5;
 
-/// Rises when the file changes its meaning.
-const VERSION: u32 = 1;
+/// Rises when the file changes its meaning. Files of version 1 were not sealed.
+const VERSION: u32 = 2;
 
 /// What is to be saved.
 pub(super) struct Saved<'a, T> {
@@ -41,10 +40,8 @@ struct Header {
 pub(super) fn save<T: Element>(path: &Path, saved: &Saved<'_, T>) -> Result<()> {
     let Saved { trainer, history, fingerprint } = saved;
     let state = trainer.state();
-    let mut tensors = Tensors::default();
-    push_weights(&mut tensors, "weights/", trainer.graph(), trainer.weights());
-    tensors.push("optimiser/first", &[state.first.len()], &state.first);
-    tensors.push("optimiser/second", &[state.second.len()], &state.second);
+    let mut tensors = Tensors::new(TRAINING);
+    push_state(&mut tensors, trainer.graph(), trainer.weights(), state);
     let numbers: Vec<f64> = history.iter().flat_map(to_row).map(|x| x.unwrap_or(MISSING)).collect();
     tensors.push("history", &[history.len(), COLUMNS], &numbers);
     let header = Header {
@@ -53,9 +50,7 @@ pub(super) fn save<T: Element>(path: &Path, saved: &Saved<'_, T>) -> Result<()> 
         steps: state.steps,
         fingerprint: Fingerprint::clone(fingerprint),
     };
-    let text = serde_json::to_string(&header).map_err(|error| NetError::Setting(error.to_string()))?;
-    tensors.note("mercer-training", text);
-    tensors.write(path)
+    tensors.write_sealed(path, &header)
 }
 
 /// Losses and accuracies are never negative, so this stands for one that is not there.
@@ -79,44 +74,33 @@ fn from_row(epoch: usize, row: &[f64]) -> Epoch {
     Epoch { epoch, learning_rate: row[0], training, evaluation }
 }
 
-/// Puts a trainer into the saved state; returns the history. Refuses the state of another run.
-pub(super) fn load<T: Element>(path: &Path, trainer: &mut Trainer<T>, run: &Fingerprint) -> Result<Vec<Epoch>> {
+/// Puts a trainer into the saved state; returns the history. Refuses the state of another run, and one that is damaged.
+pub(super) fn load<T: Element>(
+    path: &Path,
+    trainer: &mut Trainer<T>,
+    run: &Fingerprint,
+    steps_per_epoch: usize,
+) -> Result<Vec<Epoch>> {
     let file = TensorFile::read(path)?;
-    let broken = |reason: &str| NetError::Setting(format!("{}: {reason}", path.display()));
-    let text = file.note("mercer-training")?.ok_or_else(|| broken("not the state of a training run"))?;
-    let header: Header = serde_json::from_str(&text).map_err(|error| broken(&error.to_string()))?;
+    let header: Header = file.unseal(TRAINING)?;
     if header.version != VERSION {
-        return Err(broken(&format!("version {} of the format; {VERSION} can be read", header.version)));
+        return Err(file.refused(format!("version {} of the format; {VERSION} can be read", header.version)));
     }
     run.check(&header.fingerprint, path)?;
-    let graph = trainer.graph();
-    let mut parameters = Vec::with_capacity(graph.parameters().len());
-    for &id in graph.parameters() {
-        let value = graph.value(id);
-        parameters.push(file.values(&format!("weights/{}", value.name), &value.meta.shape)?.to_vec::<T>());
+    let whole = header.epochs.checked_mul(steps_per_epoch).and_then(|steps| u64::try_from(steps).ok());
+    if whole != Some(header.steps) {
+        let (epochs, steps) = (header.epochs, header.steps);
+        return Err(file.refused(format!("{epochs} epochs of {steps_per_epoch} steps are not {steps} steps")));
     }
-    let own = trainer.state();
-    let vector = |name: &str, length: usize| Ok::<_, NetError>(file.values(name, &[length])?.to_vec::<T>());
-    let state = OptimiserState {
-        steps: header.steps,
-        first: vector("optimiser/first", own.first.len())?,
-        second: vector("optimiser/second", own.second.len())?,
-    };
-    let rows = file.values("history", &[header.epochs, COLUMNS])?.to_vec::<f64>();
+    let (parameters, state) = read_state(&file, trainer.graph(), trainer.state(), header.steps)?;
+    let rows = file.exact::<f64>("history", &[header.epochs, COLUMNS])?;
     trainer.restore(parameters, state);
     Ok((1..).zip(rows.chunks_exact(COLUMNS)).map(|(epoch, row)| from_row(epoch, row)).collect())
 }
 
 /// Writes weights alone, under the names they have in the network.
 pub(super) fn save_weights<T: Element>(path: &Path, graph: &Graph, weights: &Weights<T>) -> Result<()> {
-    let mut tensors = Tensors::default();
+    let mut tensors = Tensors::new(WEIGHTS);
     push_weights(&mut tensors, "", graph, weights);
     tensors.write(path)
-}
-
-fn push_weights<T: Element>(tensors: &mut Tensors, prefix: &str, graph: &Graph, weights: &Weights<T>) {
-    for (&id, values) in graph.parameters().iter().zip(&weights.parameters) {
-        let value = graph.value(id);
-        tensors.push(format!("{prefix}{}", value.name), &value.meta.shape, values);
-    }
 }

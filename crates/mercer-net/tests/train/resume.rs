@@ -1,10 +1,11 @@
 //! Runs that stop: cancelled, diverged, resumed, and resumed with something else.
 
+use super::damage::{Damage, damages};
 use super::trainer;
 use mercer_data::{Dataset, Labels, synthetic};
 use mercer_net::arch::Mlp;
 use mercer_net::progress::Progress;
-use mercer_net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use mercer_net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer, files};
 use mercer_net::{NetError, Network};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -122,6 +123,61 @@ fn a_run_is_not_resumed_with_something_else() {
     assert!(text.contains("exists"), "{text}");
     std::fs::write(folder.path().join("state.safetensors"), b"broken").unwrap();
     assert!(try_with(&mut new_trainer(), settings(), &inputs, &labels).contains("safetensors"));
+}
+
+/// A state that was damaged in whatever way is refused, and the error names the file and the tensor.
+#[test]
+fn damaged_states_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    interrupted(folder.path());
+    let path = folder.path().join("state.safetensors");
+    let whole = std::fs::read(&path).unwrap();
+    let (inputs, labels) = moons(0);
+    let resumed = || {
+        let fit = Fit::new(settings()).folder(folder.path()).resume(true);
+        fit.run(&mut new_trainer(), Samples { inputs: &inputs, labels: &labels })
+    };
+    for Damage { what, tensor, bytes } in damages(&path) {
+        std::fs::write(&path, bytes).unwrap();
+        let text = resumed().expect_err(&what).to_string();
+        assert!(text.contains("state.safetensors"), "{what}: {text}");
+        assert!(tensor.is_none_or(|tensor| text.contains(&format!("{tensor:?}"))), "{what}: {text}");
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(resumed().unwrap().len(), 6);
+}
+
+/// Only what training wrote is replaced; anything else under its names is refused.
+#[test]
+fn results_of_training_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    interrupted(folder.path());
+    let path = |name: &str| folder.path().join(name);
+    network().save_onnx(path("model.onnx")).unwrap();
+    network().save_safetensors(path("weights.safetensors")).unwrap();
+    std::fs::write(path("mine.safetensors"), b"a user's").unwrap();
+    network().save_safetensors(path("mine-too.safetensors")).unwrap();
+    let results = || files::results(folder.path()).unwrap();
+    assert!(results().any());
+    results().check().unwrap();
+    // Another's network, or tensors, under a name that training writes.
+    for name in ["model.onnx", "weights.safetensors", "epoch-00003.safetensors", "state.safetensors"] {
+        let own = std::fs::read(path(name)).ok();
+        std::fs::write(path(name), b"another's").unwrap();
+        let text = results().clear(&[]).unwrap_err().to_string();
+        assert!(text.contains(name), "{text}");
+        match own {
+            Some(bytes) => std::fs::write(path(name), bytes).unwrap(),
+            None => std::fs::remove_file(path(name)).unwrap(),
+        }
+    }
+    results().clear(&[]).unwrap();
+    let mut left: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["mine-too.safetensors", "mine.safetensors"]);
 }
 
 #[test]

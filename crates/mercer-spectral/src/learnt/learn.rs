@@ -2,7 +2,7 @@
 
 use super::draws::{Draws, Moments};
 use super::networks::{Networks, by_row};
-use super::objective::{Again, Objective, Rows};
+use super::objective::{Again, Objective, Rows, Sizes};
 use super::passes::{MAX_INPUTS, Passes};
 use super::ritz::rayleigh_ritz;
 use super::settings::{Method, Settings};
@@ -109,7 +109,7 @@ impl<'a> Learn<'a> {
                     let text = format!("{} exists; resume from it, or remove it", path.display());
                     return Err(SpectralError::Setting(text));
                 }
-                done = state::load(path, run.changing(), &facts)?;
+                done = state::load(path, run.changing(), self.settings.steps, &facts)?;
             }
         }
         let steps = self.settings.steps;
@@ -142,10 +142,11 @@ impl<'a> Learn<'a> {
             return Ok(Vec::new());
         }
         let settings = serde_json::to_value(&self.settings).map_err(|e| SpectralError::Setting(e.to_string()))?;
+        // The precision comes first: with another one the weights differ, too.
         let facts = [
+            ("precision", json!(<T as mercer_linalg::Scalar>::NAME)),
             ("network and initial weights", json!(run.weights.fingerprint(&run.graph))),
             ("settings", settings),
-            ("precision", json!(<T as mercer_linalg::Scalar>::NAME)),
             ("data and kernel", draws.identity()?),
         ];
         Ok(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
@@ -231,6 +232,11 @@ impl<T: Real> Run<T> {
             weights: &mut self.weights,
             optimiser: &mut self.optimiser,
             objectives: &mut self.objectives,
+            sizes: Sizes {
+                functions: self.functions,
+                parameters: self.passes.n_params(),
+                separate: !self.owners.is_empty(),
+            },
         }
     }
 

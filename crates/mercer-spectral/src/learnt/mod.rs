@@ -40,6 +40,7 @@ pub use nested::Nesting;
 pub use networks::Networks;
 pub use pairs::Pairs;
 pub use settings::{Method, Settings};
+pub(crate) use state::STATE;
 pub use tangent::tangents;
 
 #[cfg(test)]

@@ -20,7 +20,7 @@
 //! sequential: m_j = 1, M_ij = [i ≤ j]      joint: m_j = Σ_{l ≥ j} w_l, M_ij = m_max(i, j)      none: all 1
 //! ```
 
-use super::objective::{Objective, Rows, average, inner};
+use super::objective::{Average, Objective, Rows, Sizes, average, inner};
 use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_linalg::gemm;
@@ -124,7 +124,7 @@ impl<T: Real> Objective<T> for Nested<T> {
         Ok((self.squares.iter().map(|v| v.wide()).collect(), map))
     }
 
-    fn averages(&mut self) -> Vec<(&'static str, &mut Vec<T>)> {
-        vec![("squares", &mut self.squares)]
+    fn averages(&mut self, sizes: Sizes) -> Vec<Average<'_, T>> {
+        vec![Average { name: "squares", values: &mut self.squares, length: sizes.functions }]
     }
 }

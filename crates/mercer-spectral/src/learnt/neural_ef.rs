@@ -17,7 +17,7 @@
 //! `R_ij² ≤ R_ii R_jj`: a function with `R_ii ≤ 0` is not yet an eigenfunction that others have to avoid, and `R_ij` counts for
 //! at most twice that bound, which no other kernel reaches.
 
-use super::objective::{Objective, Rows, average, inner};
+use super::objective::{Average, Objective, Rows, Sizes, average, inner};
 use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_linalg::gemm;
@@ -122,8 +122,12 @@ impl<T: Real> Objective<T> for NeuralEf<T> {
         Ok((self.values.iter().map(|v| v.wide()).collect(), map))
     }
 
-    fn averages(&mut self) -> Vec<(&'static str, &mut Vec<T>)> {
-        vec![("values", &mut self.values), ("scales", &mut self.scales)]
+    fn averages(&mut self, sizes: Sizes) -> Vec<Average<'_, T>> {
+        let length = sizes.functions;
+        vec![
+            Average { name: "values", values: &mut self.values, length },
+            Average { name: "scales", values: &mut self.scales, length },
+        ]
     }
 }
 

@@ -48,8 +48,32 @@ pub(super) trait Objective<T: Real>: Send {
     /// Eigenvalues, and the map `A` with `ψ = u·A`.
     fn outcome(&self) -> Result<(Vec<f64>, Array2<f64>)>;
 
-    /// The averages, by name; none before the first batch.
-    fn averages(&mut self) -> Vec<(&'static str, &mut Vec<T>)>;
+    /// The averages; empty before the first batch.
+    fn averages(&mut self, sizes: Sizes) -> Vec<Average<'_, T>>;
+
+    /// Whether averages that were read from a file can be averages; the name of one that cannot, and why.
+    fn check(&self) -> std::result::Result<(), (&'static str, String)> {
+        Ok(())
+    }
+}
+
+/// What the lengths of averages follow from.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// `k`.
+    pub(super) functions: usize,
+    /// Of all functions together.
+    pub(super) parameters: usize,
+    /// Whether no two functions share a parameter.
+    pub(super) separate: bool,
+}
+
+/// A moving average that a run goes on with.
+pub(super) struct Average<'a, T> {
+    pub(super) name: &'static str,
+    pub(super) values: &'a mut Vec<T>,
+    /// From the first batch on.
+    pub(super) length: usize,
 }
 
 /// `AᵀB` of two `n × k` matrices, times a factor.

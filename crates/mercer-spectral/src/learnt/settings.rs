@@ -21,12 +21,12 @@ pub enum Method {
 }
 
 impl Method {
-    /// The share of a moving average that is kept at every step, by default: 0.9 in the authors' runs of NeuralEF, 0.99 in
-    /// those of SpIN.
+    /// The share of a moving average that is kept at every step, by default: 0.9 in the authors' runs of NeuralEF, and 0.01 in their runs of
+    /// SpIN, which is also where its functions come into their order soonest; the authors of SpIN kept another share.
     pub fn keep(self) -> f64 {
         match self {
             Self::NeuralEf | Self::Nested(_) => 0.9,
-            Self::Spin => 0.99,
+            Self::Spin => 0.01,
         }
     }
 
@@ -51,7 +51,8 @@ pub struct Settings {
     pub schedule: Schedule,
     /// How a gradient becomes a step.
     pub optimiser: Optimiser,
-    /// The share of moving averages that is kept at every step.
+    /// The share of moving averages that is kept at every step: of the values and scales of NeuralEF and nested approximation, of `Σ`
+    /// and its Jacobian in SpIN.
     pub keep: f64,
     /// How many functions are kept after the finish; all of them by default. More functions than are wanted span more, and the
     /// last ones are the worst, so that some extra ones pay.
@@ -83,6 +84,11 @@ impl Settings {
     /// The same with so many functions kept after the finish.
     pub fn components(self, components: usize) -> Self {
         Self { components: Some(components), ..self }
+    }
+
+    /// The same with another share of moving averages that is kept.
+    pub fn keep(self, keep: f64) -> Self {
+        Self { keep, ..self }
     }
 
     /// The same with other learning rates.

@@ -10,12 +10,17 @@
 //! ```
 //!
 //! `A` and `−B` are the cotangents of `Π` and `Σ`; both are upper triangular, and column `j` goes to `u_j`. A batch gives an
-//! unbiased estimate of `(Σ, Π, ∂Σ, ∂Π)` but not of the gradient, which is a non-linear function of them; so `Σ`, `Π` and the
-//! Jacobian `J_ij = (2/n) Σ_b u_i(x_b) ∂u_j(x_b)/∂θ` are moving averages (two time scales), and only `∂Π` is that of the batch:
+//! unbiased estimate of `(Σ, Π, ∂Σ, ∂Π)` but not of the gradient, which is a non-linear function of them. The gradient is linear in `Π`
+//! and `∂Π`, however, so that `Σ` and its Jacobian `J_ij = (2/n) Σ_b u_i(x_b) ∂u_j(x_b)/∂θ` alone need to be moving averages (two
+//! time scales); `Π` and `∂Π` are the batch's own:
 //!
 //! ```text
+//! Σ̄ ← keep·Σ̄ + (1 − keep)·Σ,    J̄ ← keep·J̄ + (1 − keep)·J,    Σ̄ = LLᵀ,    Λ = L⁻¹ΠL⁻ᵀ
 //! ∇ = −Σ_ij A_ij ∂Π_ij + Σ_ij B_ij J̄_ij
 //! ```
+//!
+//! How much of the averages is kept is a setting ([`Settings::keep`](super::Settings::keep)). The eigenvalues that are reported are a moving
+//! average of `diag Λ`, which no gradient sees.
 //!
 //! Functions that begin nearly alike make `Σ` ill-conditioned, and `L⁻¹` amplifies the rounding of `Π`: with ten networks on the line,
 //! single precision leaves nothing but the first function. Use `f64`.
@@ -23,7 +28,7 @@
 //! Where functions do not share weights, `J_ij` has entries for the parameters of function `j` alone, and one pass back
 //! gives row `i` for all of them; otherwise every pair `i ≤ j` takes a pass.
 
-use super::objective::{Again, Objective, Rows, average, inner};
+use super::objective::{Again, Average, Objective, Rows, Sizes, average, inner};
 use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_linalg::simd::dispatch;
@@ -34,9 +39,10 @@ use ndarray::{Array2, ArrayView2};
 #[derive(Debug)]
 pub(super) struct Spin<T> {
     keep: f64,
-    /// `Σ̄` and `Π̄`, `k × k`.
+    /// `Σ̄`, `k × k`.
     sigma: Vec<T>,
-    pi: Vec<T>,
+    /// The average of `diag Λ`.
+    values: Vec<T>,
     /// `J̄`: rows of as many numbers as there are parameters.
     jacobian: Vec<T>,
     /// `B` of the last batch.
@@ -52,7 +58,7 @@ impl<T: Real> Spin<T> {
         Self {
             keep,
             sigma: Vec::new(),
-            pi: Vec::new(),
+            values: Vec::new(),
             jacobian: Vec::new(),
             covariance_cotangent: Array2::zeros((0, 0)),
             image: Vec::new(),
@@ -61,15 +67,17 @@ impl<T: Real> Spin<T> {
         }
     }
 
-    /// `(L⁻¹, Λ)` of the averages.
-    fn whitened(&self) -> Result<(Array2<f64>, Array2<f64>)> {
-        let k = (self.sigma.len() as f64).sqrt().round() as usize;
-        let wide = |v: &[T]| Array2::from_shape_fn((k, k), |(i, j)| 0.5 * (v[i * k + j].wide() + v[j * k + i].wide()));
-        let lower = cholesky(wide(&self.sigma).view())?.lower;
-        let inverse = solve_triangular(Triangle::Lower, lower.view(), Array2::eye(k).view())?;
-        let values = matmul(matmul(inverse.view(), wide(&self.pi).view()).view(), inverse.t());
-        Ok((inverse, values))
+    /// `L⁻¹` of `Σ̄`.
+    fn whitening(&self) -> Result<Array2<f64>> {
+        let lower = cholesky(symmetric(&self.sigma).view())?.lower;
+        Ok(solve_triangular(Triangle::Lower, lower.view(), Array2::eye(lower.nrows()).view())?)
     }
+}
+
+/// A square matrix, without the rounding that makes it asymmetric.
+fn symmetric<T: Real>(v: &[T]) -> Array2<f64> {
+    let k = v.len().isqrt();
+    Array2::from_shape_fn((k, k), |(i, j)| 0.5 * (v[i * k + j].wide() + v[j * k + i].wide()))
 }
 
 /// `(A, B)` from `L⁻¹` and `Λ`.
@@ -89,9 +97,11 @@ impl<T: Real> Objective<T> for Spin<T> {
         product(outputs, &mut self.image)?;
         inner(rows, k, outputs, outputs, n.recip(), &mut self.small);
         average(&mut self.sigma, &self.small, self.keep);
+        let inverse = self.whitening()?;
         inner(rows, k, outputs, &self.image, (n * n).recip(), &mut self.small);
-        average(&mut self.pi, &self.small, self.keep);
-        let (inverse, values) = self.whitened()?;
+        let values = matmul(matmul(inverse.view(), symmetric(&self.small).view()).view(), inverse.t());
+        let quotients: Vec<T> = values.diag().iter().map(|&value| T::of(value)).collect();
+        average(&mut self.values, &quotients, self.keep);
         let (a, b) = masked(inverse.view(), values.view());
         self.covariance_cotangent = b;
         let mix: Vec<T> = a.iter().map(|&x| T::of(-2.0 / (n * n) * x)).collect();
@@ -104,9 +114,8 @@ impl<T: Real> Objective<T> for Spin<T> {
         let (k, size) = (self.covariance_cotangent.nrows(), passes.n_params());
         let is_first = self.jacobian.is_empty();
         let separate = !owners.is_empty();
-        let n_rows = if separate { k } else { k * (k + 1) / 2 };
         if is_first {
-            self.jacobian.resize(n_rows * size, T::zero());
+            self.jacobian.resize(jacobian_rows(k, separate) * size, T::zero());
         }
         let keep = if is_first { 0.0 } else { self.keep };
         self.row.resize(rows * k, T::zero());
@@ -143,11 +152,34 @@ impl<T: Real> Objective<T> for Spin<T> {
     }
 
     fn outcome(&self) -> Result<(Vec<f64>, Array2<f64>)> {
-        let (inverse, values) = self.whitened()?;
-        Ok((values.diag().to_vec(), inverse.t().to_owned()))
+        Ok((self.values.iter().map(|value| value.wide()).collect(), self.whitening()?.reversed_axes()))
     }
 
-    fn averages(&mut self) -> Vec<(&'static str, &mut Vec<T>)> {
-        vec![("sigma", &mut self.sigma), ("pi", &mut self.pi), ("jacobian", &mut self.jacobian)]
+    fn averages(&mut self, sizes: Sizes) -> Vec<Average<'_, T>> {
+        let k = sizes.functions;
+        vec![
+            Average { name: "sigma", values: &mut self.sigma, length: k * k },
+            Average { name: "values", values: &mut self.values, length: k },
+            Average {
+                name: "jacobian",
+                values: &mut self.jacobian,
+                length: jacobian_rows(k, sizes.separate) * sizes.parameters,
+            },
+        ]
     }
+
+    fn check(&self) -> std::result::Result<(), (&'static str, String)> {
+        if self.sigma.is_empty() {
+            return Ok(());
+        }
+        match self.whitening() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(("sigma", format!("is no covariance: {error}"))),
+        }
+    }
+}
+
+/// Rows of `J̄`: one per function where parameters are not shared, else one per pair `i ≤ j`.
+fn jacobian_rows(functions: usize, separate: bool) -> usize {
+    if separate { functions } else { functions * (functions + 1) / 2 }
 }

@@ -1,35 +1,32 @@
 //! The state of a run on disk: weights, the optimiser's memory, the averages, and what run it is.
 //!
-//! A safetensors file with `weights/NAME`, `optimiser/first`, `optimiser/second` and `average/KERNEL/NAME`; its header holds the
-//! number of steps and the facts that must not change when the run is resumed. It is replaced atomically, so that a run that
-//! is killed at any time leaves the last complete one.
+//! A sealed safetensors file with `weights/NAME`, `optimiser/first`, `optimiser/second` and `average/KERNEL/NAME`; its header holds
+//! the number of steps and the facts that must not change when the run is resumed. It is replaced atomically, so that a run that
+//! is killed at any time leaves the last complete one. Nothing in it is used before its name, shape, precision and numbers were
+//! checked: the lengths of averages follow from the run, not from the file.
 
-use super::objective::Objective;
-use crate::error::{Result, SpectralError};
+use super::objective::{Average, Objective, Sizes};
+use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_net::NetError;
-use mercer_net::export::{TensorFile, Tensors};
+use mercer_net::export::{EIGENFUNCTIONS, TensorFile, Tensors};
 use mercer_net::graph::Graph;
 use mercer_net::run::Weights;
-use mercer_net::train::OptimiserState;
+use mercer_net::train::{OptimiserState, push_state, read_state};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
 /// The name of the state file in a run's folder.
-pub(super) const STATE: &str = "state.safetensors";
+pub(crate) const STATE: &str = "state.safetensors";
 
-/// Rises when the file changes its meaning.
-const VERSION: u32 = 1;
-
-const NOTE: &str = "mercer-eigenfunctions";
+/// Rises when the file changes its meaning. Files of version 1 were not sealed, and held another average of SpIN.
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
     steps: usize,
-    /// The lengths of the averages, in their order.
-    averages: Vec<usize>,
     facts: Vec<(String, Value)>,
 }
 
@@ -39,14 +36,11 @@ pub(super) struct Changing<'a, T> {
     pub(super) weights: &'a mut Weights<T>,
     pub(super) optimiser: &'a mut OptimiserState<T>,
     pub(super) objectives: &'a mut [Box<dyn Objective<T>>],
+    pub(super) sizes: Sizes,
 }
 
-fn names<T: Real>(objectives: &mut [Box<dyn Objective<T>>]) -> Vec<(String, &mut Vec<T>)> {
-    let each = objectives.iter_mut().enumerate();
-    each.flat_map(|(kernel, objective)| {
-        objective.averages().into_iter().map(move |(name, values)| (format!("average/{kernel}/{name}"), values))
-    })
-    .collect()
+fn name_of(kernel: usize, average: &str) -> String {
+    format!("average/{kernel}/{average}")
 }
 
 /// Replaces the state file atomically.
@@ -56,33 +50,28 @@ pub(super) fn save<T: Real>(
     steps: usize,
     facts: &[(String, Value)],
 ) -> Result<()> {
-    let mut tensors = Tensors::default();
-    for (&id, values) in state.graph.parameters().iter().zip(&state.weights.parameters) {
-        let value = state.graph.value(id);
-        tensors.push(format!("weights/{}", value.name), &value.meta.shape, values);
+    let mut tensors = Tensors::new(EIGENFUNCTIONS);
+    push_state(&mut tensors, state.graph, state.weights, state.optimiser);
+    for (kernel, objective) in state.objectives.iter_mut().enumerate() {
+        for Average { name, values, .. } in objective.averages(state.sizes) {
+            tensors.push(name_of(kernel, name), &[values.len()], values);
+        }
     }
-    tensors.push("optimiser/first", &[state.optimiser.first.len()], &state.optimiser.first);
-    tensors.push("optimiser/second", &[state.optimiser.second.len()], &state.optimiser.second);
-    let mut lengths = Vec::new();
-    for (name, values) in names(state.objectives) {
-        tensors.push(name, &[values.len()], values);
-        lengths.push(values.len());
-    }
-    let header = Header { version: VERSION, steps, averages: lengths, facts: facts.to_vec() };
-    let text = serde_json::to_string(&header).map_err(|error| SpectralError::Setting(error.to_string()))?;
-    tensors.note(NOTE, text);
-    Ok(tensors.write(path)?)
+    Ok(tensors.write_sealed(path, &Header { version: VERSION, steps, facts: facts.to_vec() })?)
 }
 
-/// Puts a run into the saved state and returns the steps that were done. Refuses the state of another run.
-pub(super) fn load<T: Real>(path: &Path, state: Changing<'_, T>, facts: &[(String, Value)]) -> Result<usize> {
+/// Puts a run of at most so many steps into the saved state and returns the steps that were done. Refuses the state of another run,
+/// and one that is damaged.
+pub(super) fn load<T: Real>(
+    path: &Path,
+    state: Changing<'_, T>,
+    most: usize,
+    facts: &[(String, Value)],
+) -> Result<usize> {
     let file = TensorFile::read(path)?;
-    let broken = |reason: String| SpectralError::Setting(format!("{}: {reason}", path.display()));
-    let text =
-        file.note(NOTE)?.ok_or_else(|| broken("not the state of a run that learns eigenfunctions".to_owned()))?;
-    let header: Header = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+    let header: Header = file.unseal(EIGENFUNCTIONS)?;
     if header.version != VERSION {
-        return Err(broken(format!("version {} of the format; {VERSION} can be read", header.version)));
+        return Err(file.refused(format!("version {} of the format; {VERSION} can be read", header.version)).into());
     }
     for (name, given) in facts {
         let stored = header.facts.iter().find(|(other, _)| other == name).map_or(&Value::Null, |(_, value)| value);
@@ -92,22 +81,18 @@ pub(super) fn load<T: Real>(path: &Path, state: Changing<'_, T>, facts: &[(Strin
             return Err(NetError::OtherRun { path, what, stored, given }.into());
         }
     }
-    let mut parameters = Vec::with_capacity(state.graph.parameters().len());
-    for &id in state.graph.parameters() {
-        let value = state.graph.value(id);
-        parameters.push(file.values(&format!("weights/{}", value.name), &value.meta.shape)?.to_vec::<T>());
+    if header.steps > most {
+        return Err(file.refused(format!("{} steps were done of {most}", header.steps)).into());
     }
-    let vector = |name: &str, length: usize| Ok::<_, SpectralError>(file.values(name, &[length])?.to_vec::<T>());
-    let first = vector("optimiser/first", state.optimiser.first.len())?;
-    let second = vector("optimiser/second", state.optimiser.second.len())?;
-    let averages = names(state.objectives);
-    if averages.len() != header.averages.len() {
-        return Err(broken("the averages of another method".to_owned()));
-    }
-    for ((name, values), length) in averages.into_iter().zip(header.averages) {
-        *values = vector(&name, length)?;
+    let (parameters, optimiser) = read_state(&file, state.graph, state.optimiser, header.steps as u64)?;
+    for (kernel, objective) in state.objectives.iter_mut().enumerate() {
+        for Average { name, values, length } in objective.averages(state.sizes) {
+            // Before the first batch there is nothing to average.
+            *values = file.exact(&name_of(kernel, name), &[if header.steps == 0 { 0 } else { length }])?;
+        }
+        objective.check().map_err(|(name, reason)| file.error(&name_of(kernel, name), reason))?;
     }
     state.weights.parameters = parameters;
-    *state.optimiser = OptimiserState { steps: header.steps as u64, first, second };
+    *state.optimiser = optimiser;
     Ok(header.steps)
 }

@@ -171,6 +171,46 @@ fn the_gradient_of_spin_is_masked() {
     }
 }
 
+/// `Σ` and its Jacobian are averages; `Π` is the batch's own, so that a batch with another kernel and the same outputs leaves no trace.
+#[test]
+fn spin_averages_the_covariance_and_not_the_kernel() {
+    let (gram, _) = problem();
+    let mlp = |seed| Mlp::new(3, &[4], 1).activation(Activation::Tanh).build(seed).unwrap();
+    let network = super::side_by_side(&(0..FUNCTIONS as u64).map(mlp).collect::<Vec<_>>()).unwrap();
+    let graph = network.declared_graph().unwrap();
+    let weights = network.weights::<f64>(&graph);
+    let owners = super::learn::owners(&graph, FUNCTIONS);
+    let mut passes = Passes::new(&graph);
+    let mut step = |spin: &mut Spin<f64>, gram: &Array2<f64>, points: &Array2<f64>| {
+        let mut u = Array2::zeros((ROWS, FUNCTIONS));
+        let inputs = [points.iter().copied().collect::<Vec<f64>>()];
+        passes.forward(&weights, &inputs, ROWS, u.as_slice_mut().unwrap()).unwrap();
+        let (loss, by_kernel) = cotangents(spin, gram, &u);
+        let mut gradient = passes.reverse(&weights, by_kernel.as_slice().unwrap()).to_vec();
+        let (passes, weights, outputs, owners) = (&mut passes, &weights, u.as_slice().unwrap(), &owners[..]);
+        spin.correct(Again { passes, weights, outputs, rows: ROWS, owners }, &mut gradient);
+        (loss, gradient, u)
+    };
+    let (first, second) = (random(ROWS, 3, "points"), random(ROWS, 3, "other points"));
+    let mut spin = Spin::new(0.75);
+    step(&mut spin, &gram, &first);
+    let (loss, gradient, _) = step(&mut spin, &(&gram * 5.0), &first);
+    let (expected, slopes, _) = step(&mut Spin::new(0.75), &(&gram * 5.0), &first);
+    assert!((loss - expected).abs() < 1e-12 * expected.abs(), "{loss} {expected}");
+    let largest = slopes.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    assert!(gradient.iter().zip(&slopes).all(|(a, b)| (a - b).abs() < 1e-12 * largest));
+    // Of two batches with other points, Σ̄ is what was kept and what is new.
+    let mut spin = Spin::new(0.75);
+    let (_, _, one) = step(&mut spin, &gram, &first);
+    let (loss, _, two) = step(&mut spin, &gram, &second);
+    let n = ROWS as f64;
+    let sigma = matmul(one.t(), one.view()) * (0.75 / n) + matmul(two.t(), two.view()) * (0.25 / n);
+    let lower = cholesky(sigma.view()).unwrap();
+    let half = lower.solve_lower((matmul(two.t(), matmul(gram.view(), two.view()).view()) / (n * n)).view()).unwrap();
+    let trace = lower.solve_lower(half.t()).unwrap().diag().sum();
+    assert!((loss + trace).abs() < 1e-10 * trace.abs(), "{loss} {trace}");
+}
+
 /// The averages are those of all batches, not of the last one.
 #[test]
 fn averages_move_slowly() {

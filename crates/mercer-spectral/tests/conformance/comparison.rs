@@ -1,7 +1,11 @@
 //! Diagnostics of functions whose error is known.
 
-use mercer_spectral::{Comparison, Repairs, Spectrum, orient};
+use crate::problems::{Problem, RBF, points};
+use mercer_data::Dataset;
+use mercer_net::progress::Silent;
+use mercer_spectral::{Comparison, Landmarks, Nystrom, Repairs, Spectrum, Truth, orient};
 use ndarray::{Array2, array};
+use std::sync::Arc;
 
 /// Two functions turned into each other by an angle span the same plane; a third tilts out of it.
 #[test]
@@ -26,6 +30,40 @@ fn angles_are_those_of_a_rotation() {
     let compared = Comparison::new(array![2.0, 1.0].view(), tilted.view(), &truth).expect("same rows");
     near(compared.subspace_angles[1], 0.3f64.to_degrees());
     assert!(Comparison::new(array![2.0].view(), array![[1.0], [2.0]].view(), &truth).is_err());
+}
+
+/// Functions that know the data by heart agree with the truth there, and not on samples that were held out.
+#[test]
+fn what_was_learnt_by_heart_shows_on_other_samples() {
+    let (seen, new) = (points(80, 1, 1.0), points(50, 1, 0.95));
+    let problem = Problem::new("rbf", RBF, seen, 3);
+    let others = [Dataset::from_array("others", new.view().into_dyn()).expect("data")];
+    let kernel = Arc::clone(&problem.kernel);
+    let silent = Silent::default();
+    let truth = Truth::new(Arc::clone(&kernel), &problem.data, Some(&others), 3, &silent).expect("solves");
+    // The exact functions themselves, by another way: landmarks that are all samples.
+    let exact = Nystrom::new(Landmarks::All).fit(kernel, &problem.data, 3, &silent).expect("fits").functions;
+    let on = |data: &[Dataset]| exact.eval_data(data, &silent).expect("evaluates");
+    let (psi, queries) = (on(&problem.data), on(&others));
+    let values = exact.values();
+    let measured = truth.measure(values.view(), psi.view(), Some(queries.view())).expect("same rows");
+    let held_out = measured.held_out.expect("samples were held out");
+    assert!(held_out.cosines.iter().all(|c| *c > 1.0 - 1e-6), "{held_out:?}");
+    assert!(held_out.gaps.iter().all(|gap| gap.abs() < 1e-6), "{held_out:?}");
+    assert!(held_out.subspace_angles.iter().all(|angle| *angle < 0.1), "{held_out:?}");
+    // The same on the data, and noise elsewhere.
+    let mut random = mercer_data::random::stream(1, "noise");
+    let noise = Array2::from_shape_simple_fn(queries.dim(), || rand::RngExt::random::<f64>(&mut random) - 0.5);
+    let measured = truth.measure(values.view(), psi.view(), Some(noise.view())).expect("same rows");
+    assert!(measured.data.cosines.iter().all(|c| *c > 1.0 - 1e-6));
+    let held_out = measured.held_out.expect("samples were held out");
+    assert!(held_out.cosines.iter().all(|c| *c < 0.6) && held_out.gaps.iter().all(|gap| *gap > 0.4), "{held_out:?}");
+    // Without the kernel or other samples there is nothing to say.
+    let alone = truth.measure(values.view(), psi.view(), None).expect("same rows");
+    assert_eq!(alone.held_out, None);
+    let unknown = Truth::of_spectrum(truth.spectrum.clone());
+    assert_eq!(unknown.measure(values.view(), psi.view(), Some(queries.view())).expect("same rows").held_out, None);
+    assert!(truth.measure(values.view(), psi.view(), Some(psi.view())).is_err(), "other rows");
 }
 
 /// Rounding in entries of equal size and opposite sign does not flip a function.

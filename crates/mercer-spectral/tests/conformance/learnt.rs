@@ -5,6 +5,7 @@ use mercer_data::Dataset;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
 use mercer_net::progress::{Progress, Silent};
+use mercer_net::train::Schedule;
 use mercer_spectral::learnt::{
     Augmentation, Batches, FeatureRows, Learn, Learnt, Matrices, Method, Nesting, Pairs, PerBatch, Settings,
     side_by_side,
@@ -89,6 +90,21 @@ fn resumed_runs_are_the_same() {
         // A finished run is not trained again.
         assert_eq!(run(Some(folder.path()), Some(1)).expect("is there"), whole, "{method:?}");
     }
+}
+
+/// SpIN finds the eigenfunctions in their order by itself: before any finish, on batches, against the exact ones.
+#[test]
+fn spin_comes_into_its_order() {
+    let problem = Problem::new("polynomial", POLYNOMIAL, points(128, 1, 1.0), 3);
+    let mut kernel = Matrices::new(problem.gram.clone(), 1).expect("a kernel matrix");
+    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0).expect("batches");
+    let settings = Settings::new(Method::Spin).steps(800).schedule(Schedule::constant(2e-3));
+    let found: Learnt<f64> = Learn::new(settings).run(networks(1, 3, 1, false), &mut batches).expect("learns");
+    let psi = found.before[0].eval_data(&problem.data, &Silent::default()).expect("evaluates");
+    let values = found.before[0].values();
+    let compared = Comparison::new(values.view(), psi.view(), &problem.truth).expect("same rows");
+    assert!(compared.cosines.iter().all(|c| *c > 0.98), "{compared:?}");
+    assert!(compared.value_errors.iter().take(2).all(|e| e.abs() < 0.1), "{compared:?}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 mod architectures;
 mod bad_input;
 mod comparison;
+#[path = "../../../mercer-net/tests/train/damage.rs"]
+mod damage;
 mod exact;
 mod folder;
 mod fourier;
@@ -11,4 +13,6 @@ mod learnt;
 mod members;
 mod nystrom;
 mod problems;
+mod states;
 mod suite;
+mod tangent;

@@ -13,7 +13,7 @@ use kernel::Findings;
 use mercer::data::digits::{self, Digits};
 use mercer::data::{Dataset, Existing, Labels, Preprocess, write_atomic, write_npy};
 use mercer::net::arch::Architecture;
-use mercer::net::train::{Decay, FitSettings, Loss, Optimiser, Samples, Schedule};
+use mercer::net::train::{Decay, FitSettings, Loss, Optimiser, Samples, Schedule, files};
 use ndarray::{Array1, Axis};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ impl DemoArguments {
         let folder = &self.output;
         let model = folder.join("model.onnx");
         let hint = format!("--force trains again; `mercer info {}` shows the network that is there", model.display());
-        prepare_folder(folder, self.force, false, &hint)?;
+        prepare_folder(folder, &files::results(folder)?, self.force, false, &hint)?;
         let (train, test) = digits::split()?;
         let (train, test) = (write_part(folder, "train", &train)?, write_part(folder, "test", &test)?);
         write_text(&folder.join("cnn.toml"), NETWORK)?;

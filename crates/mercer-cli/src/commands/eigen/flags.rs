@@ -58,7 +58,7 @@ impl EigenArguments {
             return Err(Failure::new("--eval-labels: there are no --labels of --data to look them up by"));
         }
         let products = matches!(method, MethodName::Lanczos | MethodName::Randomised);
-        if self.matrix_free && (!products || self.gram.is_some()) {
+        if self.matrix_free.is_some() && (!products || self.gram.is_some()) {
             return Err(Failure::new("--matrix-free is for --method lanczos and randomised, with --net"));
         }
         if self.gram.is_some() {

@@ -1,9 +1,11 @@
 //! `-o` of `mercer eigen`: a folder of results.
 
 use super::report::EigenReport;
+use super::solve::failure;
 use crate::failure::{Failure, cannot_write};
-use mercer::data::{Existing, write_atomic, write_npy};
+use mercer::data::{Existing, RECORD, write_atomic, write_npy};
 use mercer::kernel::Real;
+use mercer::spectral::files;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::path::{Path, PathBuf};
 
@@ -20,20 +22,6 @@ pub(super) struct Folder {
     force: bool,
 }
 
-/// Files whose presence makes a folder one of results.
-const RESULTS: [&str; 3] = ["result.json", "eigenfunctions.json", "values.npy"];
-
-/// Files of an earlier run that a new one may not write itself; they would be taken for its own.
-const LEFT_OVER: [&str; 7] = [
-    "eigenfunctions.json",
-    "result.json",
-    "psi.npy",
-    "psi_data.npy",
-    "psi.onnx",
-    "before/eigenfunctions.json",
-    "state.safetensors",
-];
-
 impl Folder {
     /// Refuses a folder that holds results, before the work begins.
     pub(super) fn check(&self, resume: bool) -> Result<(), Failure> {
@@ -41,12 +29,14 @@ impl Folder {
         if self.path.is_file() {
             return Err(Failure::new(format!("-o {place}: this is a file")).hint("name a folder"));
         }
-        if !self.force && !resume && RESULTS.iter().any(|name| self.path.join(name).exists()) {
+        let results = files::results(&self.path).map_err(failure)?;
+        if !self.force && !resume && results.any() {
             return Err(
                 Failure::new(format!("-o {place}: there are results in it already")).hint("--force replaces them")
             );
         }
-        Ok(())
+        // What is not ours is found before the work begins.
+        Ok(results.check()?)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -61,9 +51,9 @@ impl Folder {
     /// Makes the folder; what it holds of an earlier run is taken away first, unless that is to go on.
     pub(super) fn create(&self, resume: bool) -> Result<(), Failure> {
         std::fs::create_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))?;
-        let left = LEFT_OVER.iter().map(|name| self.path.join(name)).filter(|path| self.force && path.exists());
-        for path in left.filter(|path| !(resume && path.ends_with("state.safetensors"))) {
-            std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;
+        if self.force {
+            let keep: &[&str] = if resume { &["state.safetensors"] } else { &[] };
+            files::results(&self.path).map_err(failure)?.clear(keep)?;
         }
         Ok(())
     }
@@ -77,10 +67,12 @@ impl Folder {
         Ok(write_npy(&self.path.join(name), &array.view(), self.existing())?)
     }
 
-    pub(super) fn write_report(&self, report: &EigenReport) -> Result<(), Failure> {
+    /// Writes the record, which lists what was written before it.
+    pub(super) fn write_report(&self, report: &mut EigenReport) -> Result<(), Failure> {
+        report.files = files::written(&self.path);
         let text = serde_json::to_string_pretty(report)
             .map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?;
-        let path = self.path.join("result.json");
+        let path = self.path.join(RECORD);
         Ok(write_atomic(&path, self.existing(), |writer| writer.write_all(text.as_bytes()))?)
     }
 }

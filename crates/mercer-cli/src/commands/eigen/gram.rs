@@ -13,7 +13,7 @@ use mercer::data::Source;
 use mercer::kernel::gram::{KeptGram, default_memory};
 use mercer::kernel::{KernelError, Real};
 use mercer::spectral::learnt::Matrices;
-use mercer::spectral::{Solver, Spectrum};
+use mercer::spectral::{Solver, Spectrum, Truth};
 use ndarray::{Array2, ArrayD};
 use std::path::Path;
 use std::time::Instant;
@@ -51,7 +51,8 @@ impl EigenArguments {
         report.repairs = spectrum.repairs;
         if self.truth {
             let truth = Spectrum::of_matrix(gram, self.k, Solver::Full).map_err(failure)?;
-            report.truth = Some(compared(&spectrum.values.to_vec(), &spectrum.functions, &truth)?);
+            let truth = Truth::of_spectrum(truth);
+            report.truth = Some(compared(&spectrum.values.to_vec(), &spectrum.functions, None, &truth)?);
         }
         self.folder.create(self.learn.resume())?;
         self.folder.write("values.npy", &spectrum.values)?;
@@ -79,7 +80,13 @@ impl EigenArguments {
         let network = task.network(&self.learn)?;
         task.advise(&self.learn, console)?;
         let truth = match self.truth {
-            true => Some(Spectrum::of_matrix(entries.view(), self.k, Solver::Full).map_err(failure)?),
+            true => {
+                let spectrum = Spectrum::of_matrix(entries.view(), self.k, Solver::Full).map_err(failure)?;
+                if eval.is_some() {
+                    console.note("note: a matrix does not say what its exact functions are on --eval: --truth measures --data alone");
+                }
+                Some(Truth::of_spectrum(spectrum))
+            }
             false => None,
         };
         let mut coupling = Matrices::new(entries, per_sample).map_err(failure)?;

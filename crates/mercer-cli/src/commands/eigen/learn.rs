@@ -51,6 +51,11 @@ pub(super) struct LearnOptions {
     #[arg(long, value_name = "RATE")]
     learning_rate: Option<f64>,
 
+    /// The share of moving averages that is kept at every step: of Σ and its Jacobian in spin, of values and scales in the others
+    /// [default: 0.01 for spin, 0.9 for the others]
+    #[arg(long, value_name = "SHARE")]
+    keep: Option<f64>,
+
     /// Steps after which the state is written down [default: 500]
     #[arg(long, value_name = "N")]
     checkpoint: Option<usize>,
@@ -146,6 +151,9 @@ impl LearnOptions {
         if method == MethodName::Spin && self.objective.is_some() {
             return Err(Failure::new("--objective: SpIN has its own").hint("--method neuralef or shared"));
         }
+        if let Some(keep) = self.keep.filter(|keep| !(0.0..1.0).contains(keep)) {
+            return Err(Failure::new(format!("--keep {keep}: accepted are shares from 0 to below 1")));
+        }
         let flags = [
             ("--functions", self.functions.is_some()),
             ("--objective", self.objective.is_some()),
@@ -153,6 +161,7 @@ impl LearnOptions {
             ("--iterations", self.iterations.is_some()),
             ("--batch", self.batch.is_some()),
             ("--learning-rate", self.learning_rate.is_some()),
+            ("--keep", self.keep.is_some()),
             ("--checkpoint", self.checkpoint.is_some()),
             ("--resume", self.resume),
         ];
@@ -291,6 +300,7 @@ impl LearnOptions {
         if let Some(rate) = self.learning_rate {
             settings.schedule.learning_rate = rate;
         }
+        settings.keep = self.keep.unwrap_or(settings.keep);
         settings.checkpoint = self.checkpoint.unwrap_or(settings.checkpoint);
         let learn = Learn::new(settings).folder(course.folder).resume(self.resume).progress(course.progress);
         let Learnt { before, after, .. } = learn.run(network, draws).map_err(failure)?;

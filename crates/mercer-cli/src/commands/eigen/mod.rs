@@ -23,7 +23,7 @@ use contrastive::PairOptions;
 use folder::Folder;
 use learn::{Course, LearnOptions, Task};
 use mercer::data::Dataset;
-use mercer::spectral::Description;
+use mercer::spectral::{Description, Way};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -78,13 +78,15 @@ pub(crate) struct EigenArguments {
     #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
     eval: Vec<String>,
 
-    /// Also decompose the whole matrix, and say how far the functions are from the truth
+    /// Also decompose the whole matrix, and say how far the functions are from the truth; with --eval there, too, where Nyström's
+    /// formula extends the exact functions to
     #[arg(long)]
     truth: bool,
 
-    /// Multiply with the tangent kernel without making its matrix (lanczos and randomised)
-    #[arg(long)]
-    matrix_free: bool,
+    /// Whether products with a tangent kernel do without its matrix (lanczos and randomised): auto takes what needs fewer
+    /// operations, or fits [default: auto]
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    matrix_free: Option<MatrixFree>,
 
     /// Landmarks: all, uniform, k-means++ or rpcholesky (nystrom) [default: uniform]
     #[arg(long, value_name = "CHOICE")]
@@ -198,6 +200,25 @@ enum LandmarksName {
     Rpcholesky,
 }
 
+/// When a matrix is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum MatrixFree {
+    Auto,
+    Always,
+    Never,
+}
+
+impl MatrixFree {
+    /// The way that is taken whatever it costs.
+    fn way(self) -> Option<Way> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(Way::Products),
+            Self::Never => Some(Way::Matrix),
+        }
+    }
+}
+
 impl MethodName {
     fn is_learnt(self) -> bool {
         self == Self::Spin || self == Self::Neuralef || self.shares()
@@ -234,11 +255,11 @@ impl EigenArguments {
         self.check_flags()?;
         self.folder.check(self.learn.resume())?;
         interrupt::watch();
-        let report = match self.precision()? {
+        let mut report = match self.precision()? {
             Precision::F32 => self.solve::<f32>(console)?,
             Precision::F64 => self.solve::<f64>(console)?,
         };
-        self.folder.write_report(&report)?;
+        self.folder.write_report(&mut report)?;
         for repair in report.repairs() {
             console.note(&format!("note: {repair}"));
         }

@@ -2,13 +2,15 @@
 
 use crate::format::{count, duration, table};
 use mercer::spectral::retrieval::Retrieval;
-use mercer::spectral::{Comparison, Repairs};
+use mercer::spectral::{Choice, Measured, Repairs};
 use serde::Serialize;
 
 /// What `--json` shows and `result.json` keeps.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct EigenReport {
     pub(super) kind: &'static str,
+    /// The files that were written with it.
+    pub(super) files: Vec<String>,
     pub(super) kernel: Option<String>,
     pub(super) method: String,
     pub(super) precision: String,
@@ -24,9 +26,12 @@ pub(super) struct EigenReport {
     pub(super) trace_residual: Option<f64>,
     pub(super) landmarks: Option<usize>,
     /// With `--truth`.
-    pub(super) truth: Option<Truth>,
+    pub(super) truth: Option<Compared>,
     /// Before the Rayleigh–Ritz finish of functions that were learnt.
     pub(super) before: Option<Before>,
+    /// Whether the matrix of a tangent kernel was made, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) choice: Option<Choice>,
     /// With labels of `--data` and of `--eval`.
     pub(super) codes: Option<Codes>,
     /// Of finding the functions.
@@ -36,10 +41,10 @@ pub(super) struct EigenReport {
 
 /// The exact decomposition.
 #[derive(Debug, Serialize)]
-pub(super) struct Truth {
+pub(super) struct Compared {
     pub(super) values: Vec<f64>,
     #[serde(flatten)]
-    pub(super) comparison: Comparison,
+    pub(super) measured: Measured,
 }
 
 /// How much the first numbers of a code tell.
@@ -76,7 +81,7 @@ impl Codes {
 #[derive(Debug, Serialize)]
 pub(super) struct Before {
     pub(super) values: Vec<f64>,
-    pub(super) comparison: Option<Comparison>,
+    pub(super) comparison: Option<Measured>,
 }
 
 impl EigenReport {
@@ -91,17 +96,25 @@ impl EigenReport {
         if diagonal.is_some() {
             head.push("sum".to_owned());
         }
-        let cosines = |comparison: &Comparison, j: usize| match comparison.cosines.get(j) {
-            Some(cosine) => format!("{cosine:.4}"),
+        let number = |numbers: &[f64], j: usize| match numbers.get(j) {
+            // Rounding may make a difference of nothing negative.
+            Some(number) if number.abs() < 5e-5 => "0.0000".to_owned(),
+            Some(number) => format!("{number:.4}"),
             None => "–".to_owned(),
         };
-        if self.truth.is_some() {
+        if let Some(Compared { measured, .. }) = &self.truth {
             head.extend(["true μ", "|cos|", "angle"].map(str::to_owned));
+            if measured.held_out.is_some() {
+                head.extend(["|cos| held out", "gap"].map(str::to_owned));
+            }
         }
         if self.before.is_some() {
             head.push("μ before".to_owned());
             if self.truth.is_some() {
                 head.push("|cos| before".to_owned());
+                if self.truth.as_ref().is_some_and(|truth| truth.measured.held_out.is_some()) {
+                    head.push("held out".to_owned());
+                }
             }
         }
         let mut rows = vec![head];
@@ -112,15 +125,19 @@ impl EigenReport {
             if let Some(diagonal) = diagonal {
                 row.push(format!("{:.2} %", 100.0 * sum / diagonal));
             }
-            if let Some(Truth { values, comparison }) = &self.truth {
+            if let Some(Compared { values, measured: Measured { data, held_out } }) = &self.truth {
                 row.push(values.get(j).map_or("–".to_owned(), |value| format!("{value:.6e}")));
-                row.push(cosines(comparison, j));
-                row.push(comparison.subspace_angles.get(j).map_or("–".to_owned(), |angle| format!("{angle:.2}°")));
+                row.push(number(&data.cosines, j));
+                row.push(data.subspace_angles.get(j).map_or("–".to_owned(), |angle| format!("{angle:.2}°")));
+                if let Some(held_out) = held_out {
+                    row.extend([number(&held_out.cosines, j), number(&held_out.gaps, j)]);
+                }
             }
             if let Some(before) = &self.before {
                 row.push(before.values.get(j).map_or("–".to_owned(), |value| format!("{value:.6e}")));
-                if let Some(comparison) = before.comparison.as_ref().filter(|_| self.truth.is_some()) {
-                    row.push(cosines(comparison, j));
+                if let Some(Measured { data, held_out }) = before.comparison.as_ref().filter(|_| self.truth.is_some()) {
+                    row.push(number(&data.cosines, j));
+                    row.extend(held_out.iter().map(|held_out| number(&held_out.cosines, j)));
                 }
             }
             rows.push(row);

@@ -1,6 +1,6 @@
 //! What is done with functions, whatever method found them: evaluated, compared, scored, written.
 
-use super::report::{Before, EigenReport, Truth};
+use super::report::{Before, Compared, EigenReport};
 use super::solve::failure;
 use super::{EigenArguments, MethodName, codes, figure};
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use crate::progress::Bar;
 use mercer::data::{Dataset, Labels, write_atomic};
 use mercer::kernel::Real;
 use mercer::net::network::TrainedOn;
-use mercer::spectral::{Comparison, Eigenfunctions, Origin, Spectrum};
+use mercer::spectral::{Eigenfunctions, Origin, Spectrum, Truth};
 use ndarray::{Array1, Array2};
 use serde_json::json;
 
@@ -20,11 +20,18 @@ pub(super) struct Found<T: Real> {
     pub(super) before: Option<Eigenfunctions<T>>,
     pub(super) trace_residual: Option<f64>,
     pub(super) landmarks: Option<usize>,
+    /// The functions on the data, if the method knows them: evaluating them would make the kernel's matrix again.
+    pub(super) psi: Option<Array2<T>>,
 }
 
 impl<T: Real> Found<T> {
     pub(super) fn plain(functions: Eigenfunctions<T>) -> Self {
-        Self { functions, before: None, trace_residual: None, landmarks: None }
+        Self { functions, before: None, trace_residual: None, landmarks: None, psi: None }
+    }
+
+    /// Functions that extend a spectrum on the data.
+    pub(super) fn solved((functions, spectrum): (Eigenfunctions<T>, Spectrum<T>)) -> Self {
+        Self { psi: Some(spectrum.functions), ..Self::plain(functions) }
     }
 }
 
@@ -33,7 +40,7 @@ pub(super) struct Given<'a, T: Real> {
     pub(super) samples: &'a Samples,
     pub(super) eval: Option<&'a Samples>,
     pub(super) origin: Option<Origin>,
-    pub(super) truth: Option<Spectrum<T>>,
+    pub(super) truth: Option<Truth<T>>,
 }
 
 /// The name of the network that gives `ψ(x)` itself.
@@ -72,12 +79,26 @@ impl EigenArguments {
         report.values = functions.values().to_vec();
         report.repairs = *functions.repairs();
         (report.trace_residual, report.landmarks) = (found.trace_residual, found.landmarks);
-        let psi = functions.eval_data(data, bar).map_err(failure)?;
-        report.truth = truth.as_ref().map(|truth| compared(&report.values, &psi, truth)).transpose()?;
+        let on_eval = |functions: &Eigenfunctions<T>| {
+            eval.map(|eval| functions.eval_data(&eval.inputs, bar).map_err(failure)).transpose()
+        };
+        let psi = match found.psi {
+            Some(psi) => psi,
+            None => functions.eval_data(data, bar).map_err(failure)?,
+        };
+        let queries = on_eval(&functions)?;
+        report.truth =
+            truth.as_ref().map(|truth| compared(&report.values, &psi, queries.as_ref(), truth)).transpose()?;
         if let Some(before) = &before {
-            let (values, psi) = (before.values().to_vec(), before.eval_data(data, bar).map_err(failure)?);
-            let comparison = truth.as_ref().map(|truth| compared(&values, &psi, truth)).transpose()?;
-            report.before = Some(Before { values, comparison: comparison.map(|truth| truth.comparison) });
+            let values = before.values().to_vec();
+            let comparison = match &truth {
+                Some(truth) => {
+                    let (psi, queries) = (before.eval_data(data, bar).map_err(failure)?, on_eval(before)?);
+                    Some(compared(&values, &psi, queries.as_ref(), truth)?.measured)
+                }
+                None => None,
+            };
+            report.before = Some(Before { values, comparison });
         }
         let (folder, existing) = (self.folder.path(), self.folder.existing());
         functions.save(folder, existing).map_err(failure)?;
@@ -93,8 +114,7 @@ impl EigenArguments {
             write_atomic(&folder.join(NETWORK), existing, |writer| writer.write_all(&bytes))?;
         }
         self.folder.write("psi_data.npy", &psi)?;
-        if let Some(eval) = eval {
-            let queries = functions.eval_data(&eval.inputs, bar).map_err(failure)?;
+        if let (Some(eval), Some(queries)) = (eval, queries) {
             self.folder.write("psi.npy", &queries)?;
             report.evaluated = Some(eval.n_samples);
             report.codes = codes::scores((&psi, samples.labels.as_ref()), (&queries, eval.labels.as_ref()))?;
@@ -121,7 +141,12 @@ impl EigenArguments {
     }
 }
 
-pub(super) fn compared<T: Real>(values: &[f64], psi: &Array2<T>, truth: &Spectrum<T>) -> Result<Truth, Failure> {
-    let comparison = Comparison::new(ndarray::aview1(values), psi.view(), truth).map_err(failure)?;
-    Ok(Truth { values: truth.values.to_vec(), comparison })
+pub(super) fn compared<T: Real>(
+    values: &[f64],
+    psi: &Array2<T>,
+    held_out: Option<&Array2<T>>,
+    truth: &Truth<T>,
+) -> Result<Compared, Failure> {
+    let measured = truth.measure(ndarray::aview1(values), psi.view(), held_out.map(|psi| psi.view()));
+    Ok(Compared { values: truth.spectrum.values.to_vec(), measured: measured.map_err(failure)? })
 }

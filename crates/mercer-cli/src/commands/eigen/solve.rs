@@ -2,7 +2,7 @@
 
 use super::report::EigenReport;
 use super::results::{Found, Given};
-use super::{EigenArguments, LandmarksName, MethodName, check_eval};
+use super::{EigenArguments, LandmarksName, MatrixFree, MethodName, check_eval};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::bytes;
@@ -10,18 +10,15 @@ use crate::options::{Samples, Source};
 use crate::progress::Bar;
 use mercer::data;
 use mercer::kernel::classic::Expression;
-use mercer::kernel::empirical::{Kind, Selection};
-use mercer::kernel::{Built, NtkOperator, Real, Recipe};
+use mercer::kernel::{Built, Real, Recipe};
 use mercer::net::Network;
 use mercer::spectral::{
-    Basis, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError, Spectrum, exact, extend,
-    gram_matrix, of_features, trace,
+    self, Basis, Choice, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError, Tangent,
+    Truth, exact, files, of_features, trace,
 };
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What kind of result it is.
-const KIND: &str = "eigenfunctions";
 
 /// What went wrong, in the words of the command line.
 pub(super) fn failure(error: SpectralError) -> Failure {
@@ -58,12 +55,8 @@ struct Problem<T: Real> {
 /// A method, with what it needs beside the kernel and the data.
 enum Way<'a, T: Real> {
     Matrix,
-    /// Products with the tangent kernel of a network, without its matrix.
-    Products {
-        network: &'a Network,
-        kind: Kind,
-        selection: &'a Selection,
-    },
+    /// Products with the tangent kernel of a network, with its matrix or without.
+    Tangent(Tangent<'a>),
     Landmarks,
     Features(Arc<dyn Basis<T>>),
     Networks(Network),
@@ -80,7 +73,7 @@ impl EigenArguments {
 
     pub(super) fn solve<T: Real>(&self, console: &Console) -> Result<EigenReport, Failure> {
         let mut report = EigenReport {
-            kind: KIND,
+            kind: files::KIND,
             method: self.method.map_or("load", MethodName::name).to_owned(),
             precision: <T as data::Element>::NAME.to_owned(),
             wanted: self.k,
@@ -113,15 +106,15 @@ impl EigenArguments {
         let (data, kernel) = (&problem.samples.inputs, &*problem.built.kernel);
         let bar = Bar(console.progress(1, ""));
         let start = Instant::now();
-        let found = self.find(way, &problem, &bar)?;
+        let found = self.find(way, &problem, report, (&bar, console))?;
         report.seconds = start.elapsed().as_secs_f64();
         report.kernel = Some(self.kernel.name());
         let rows = problem.samples.n_samples * kernel.per_sample();
         report.mean_diagonal = Some(trace(kernel, data).map_err(failure)? / rows as f64);
         let truth = match self.truth {
             true => {
-                let gram = gram_matrix(kernel, data, &bar).map_err(failure)?;
-                Some(Spectrum::of_matrix(gram.view(), self.k, Solver::Full).map_err(failure)?)
+                let (kernel, others) = (Arc::clone(&problem.built.kernel), eval.as_ref().map(|eval| &eval.inputs[..]));
+                Some(Truth::new(kernel, data, others, self.k, &bar).map_err(failure)?)
             }
             false => None,
         };
@@ -164,16 +157,17 @@ impl EigenArguments {
         console: &Console,
     ) -> Result<Way<'a, T>, Failure> {
         match self.method() {
-            MethodName::Exact | MethodName::Lanczos | MethodName::Randomised if self.matrix_free => {
+            MethodName::Exact => Ok(Way::Matrix),
+            MethodName::Lanczos | MethodName::Randomised => {
                 match (&problem.recipe, source.network()) {
                     (Recipe::Tangent { kind, selection, .. }, Some(network)) => {
-                        Ok(Way::Products { network, kind: *kind, selection })
+                        Ok(Way::Tangent(Tangent { network, kind: *kind, selection }))
                     }
-                    _ => Err(Failure::new("--matrix-free is for tangent kernels")
+                    _ if self.matrix_free.is_some() => Err(Failure::new("--matrix-free is for tangent kernels")
                         .hint("--kind trace, pseudo, full or logit:I")),
+                    _ => Ok(Way::Matrix),
                 }
             }
-            MethodName::Exact | MethodName::Lanczos | MethodName::Randomised => Ok(Way::Matrix),
             MethodName::Nystrom => Ok(Way::Landmarks),
             MethodName::Rff => Ok(Way::Features(self.features(problem)?)),
             MethodName::Spin | MethodName::Neuralef | MethodName::Shared | MethodName::Contrastive => {
@@ -184,19 +178,32 @@ impl EigenArguments {
         }
     }
 
-    fn find<T: Real>(&self, way: Way<'_, T>, problem: &Problem<T>, bar: &Bar) -> Result<Found<T>, Failure> {
+    fn find<T: Real>(
+        &self,
+        way: Way<'_, T>,
+        problem: &Problem<T>,
+        report: &mut EigenReport,
+        (bar, console): (&Bar, &Console),
+    ) -> Result<Found<T>, Failure> {
         let (kernel, data) = (Arc::clone(&problem.built.kernel), &problem.samples.inputs[..]);
         match way {
-            Way::Matrix => Ok(Found::plain(exact(kernel, data, self.k, self.solver(), bar).map_err(failure)?.0)),
-            Way::Products { network, kind, selection } => {
-                let operator = NtkOperator::<T>::new(network, data, kind, selection)
-                    .map_err(|error| self.kernel.failure(error))?;
-                let spectrum = Spectrum::of_operator(&operator, self.k, self.solver());
-                let spectrum = spectrum.map_err(|error| match operator.failure() {
-                    Some(error) => self.kernel.failure(error),
-                    None => failure(error),
+            Way::Matrix => Ok(Found::solved(exact(kernel, data, self.k, self.solver(), bar).map_err(failure)?)),
+            Way::Tangent(tangent) => {
+                let chosen = RefCell::new(None);
+                let told = |choice: &Choice| {
+                    if self.matrix_free.is_some() || choice.way == spectral::Way::Products {
+                        console.note(&format!("note: {}", choice.sentence()));
+                    }
+                    chosen.replace(Some(choice.clone()));
+                };
+                let way = (self.matrix_free.and_then(MatrixFree::way), &told as &dyn Fn(&Choice));
+                let solved = tangent.eigenfunctions(kernel, data, (self.k, self.solver()), way, bar);
+                let solved = solved.map_err(|error| match error {
+                    SpectralError::Kernel(error) => self.kernel.failure(*error),
+                    other => failure(other),
                 })?;
-                Ok(Found::plain(extend(&spectrum, kernel, data).map_err(failure)?))
+                report.choice = chosen.take();
+                Ok(Found::solved(solved))
             }
             Way::Landmarks => {
                 let m = self.n_landmarks.unwrap_or(500);

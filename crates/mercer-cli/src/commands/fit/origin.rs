@@ -2,7 +2,7 @@
 //! samples alone.
 
 use crate::console::Console;
-use crate::failure::{Failure, cannot_write};
+use crate::failure::Failure;
 use crate::options::{
     DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples, Source as KernelSource, SourceOptions,
 };
@@ -54,11 +54,7 @@ impl Origin {
 
     /// Takes away the origin of a machine that is being replaced.
     pub(super) fn forget(folder: &Path) -> Result<(), Failure> {
-        let path = folder.join(FILE);
-        if path.exists() {
-            std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;
-        }
-        Ok(())
+        Ok(mercer::learn::folder::forget(folder, FILE)?)
     }
 
     pub(super) fn save(&self, folder: &Path, inputs: &[Dataset], existing: Existing) -> Result<(), Failure> {

@@ -9,6 +9,8 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub(crate) struct TrainReport {
     pub(crate) kind: &'static str,
+    /// The files that were written with it.
+    pub(crate) files: Vec<String>,
     pub(crate) model: String,
     pub(crate) weights: String,
     pub(crate) precision: &'static str,

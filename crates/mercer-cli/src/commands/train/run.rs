@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::options::Real;
 use crate::progress::Bar;
 use mercer::data::{Existing, Labels, write_atomic};
-use mercer::net::train::{Epoch, Fit, FitSettings, Loss, Optimiser, Samples, Trainer};
+use mercer::net::train::{Epoch, Fit, FitSettings, Loss, Optimiser, Samples, Trainer, files};
 use mercer::net::{NetError, Network};
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl Run<'_> {
         let seconds = bar.0.elapsed().as_secs_f64();
         drop(bar);
         self.network.set_weights(trainer.weights());
-        let (model, tensors) = (self.folder.join("model.onnx"), self.folder.join("weights.safetensors"));
+        let (model, tensors) = (self.folder.join(files::MODEL), self.folder.join(files::TENSORS));
         self.network.save_onnx(&model)?;
         self.network.save_safetensors(&tensors)?;
         let class_names = match self.training.labels {
@@ -50,7 +50,8 @@ impl Run<'_> {
             Labels::Targets(_) => None,
         };
         let report = TrainReport {
-            kind: "training",
+            kind: files::KIND,
+            files: files::files(&self.settings),
             model: model.display().to_string(),
             weights: tensors.display().to_string(),
             precision: <T as mercer::linalg::Scalar>::NAME,
@@ -83,6 +84,9 @@ impl From<NetError> for Failure {
             NetError::Data(error) => error.into(),
             NetError::OtherRun { .. } => Self::new(error.to_string())
                 .hint("--resume with the options of the first time, or --force to begin again"),
+            NetError::State { .. } | NetError::Tensor { .. } => {
+                Self::new(error.to_string()).hint("--force begins again")
+            }
             other => Self::new(other.to_string()),
         }
     }

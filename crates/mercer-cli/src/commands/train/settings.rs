@@ -25,11 +25,11 @@ pub(crate) struct TrainingOptions {
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
 
-    /// How much of the last step sgd keeps [default: 0.9]
+    /// How much of the last step sgd keeps, 0.9 for instance [default: 0]
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     momentum: Option<f64>,
 
-    /// Nesterov's look-ahead for sgd
+    /// Nesterov's look-ahead for sgd, with --momentum
     #[arg(long)]
     nesterov: bool,
 
@@ -75,7 +75,7 @@ pub(crate) struct TrainingOptions {
 enum OptimiserName {
     /// Gradient descent on the whole set
     Gd,
-    /// Stochastic gradient descent with momentum
+    /// Stochastic gradient descent, plain unless --momentum is given
     Sgd,
     /// Adam
     Adam,
@@ -111,7 +111,7 @@ impl TrainingOptions {
         let mut optimiser = match self.optimiser {
             OptimiserName::Gd => Optimiser::Gd { weight_decay: 0.0 },
             OptimiserName::Sgd => {
-                let (momentum, nesterov) = (self.momentum.unwrap_or(0.9), self.nesterov);
+                let (momentum, nesterov) = (self.momentum.unwrap_or(0.0), self.nesterov);
                 Optimiser::Sgd { momentum, nesterov, weight_decay: 0.0 }
             }
             OptimiserName::Adam => Optimiser::adam(),
@@ -120,6 +120,11 @@ impl TrainingOptions {
         };
         if (self.momentum.is_some() || self.nesterov) && self.optimiser != OptimiserName::Sgd {
             return Err(Failure::new("--momentum and --nesterov are for --optimiser sgd"));
+        }
+        if self.nesterov && self.momentum.is_none() {
+            return Err(
+                Failure::new("--nesterov looks ahead along the momentum, and there is none").hint("--momentum 0.9")
+            );
         }
         if let Some(strength) = self.weight_decay {
             match &mut optimiser {

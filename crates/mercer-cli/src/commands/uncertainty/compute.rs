@@ -3,13 +3,13 @@
 use super::UncertaintyArguments;
 use super::figures;
 use super::method::{Method, NoiseChoice, PriorChoice};
-use super::report::{Scores, UncertaintyReport};
+use super::report::{KIND, Scores, UncertaintyReport};
 use crate::console::Console;
-use crate::failure::{Failure, cannot_write};
+use crate::failure::Failure;
 use crate::format::bytes;
 use crate::options::{DataOptions, Real, Samples};
 use crate::progress::Bar;
-use mercer::data::{Classes, Columns, Existing, Labels, write_atomic, write_npy};
+use mercer::data::{Classes, Columns, Existing, Labels, Results, write_atomic, write_npy};
 use mercer::kernel::empirical::Kind;
 use mercer::kernel::{FeatureMap, Ntk};
 use mercer::learn::LearnError;
@@ -17,7 +17,7 @@ use mercer::learn::laplace::{
     ClassScores, Detection, Functional, Laplace, Likelihood, MonteCarlo, Needs, RegressionScores, Settings, entropies,
 };
 use mercer::net::Network;
-use mercer::spectral::{Eigenfunctions, Landmarks, Nystrom};
+use mercer::spectral::{Description, Eigenfunctions, Landmarks, Nystrom, files};
 use ndarray::{Array2, ArrayView2};
 use std::sync::Arc;
 
@@ -145,6 +145,8 @@ impl UncertaintyArguments {
             let saved = functions.save(&folder.join(EIGENFUNCTIONS), Existing::Replace);
             saved.map_err(|error| Failure::new(error.to_string()))?;
         }
+        let written = FILES.iter().filter(|name| self.output.path.join(name).is_file());
+        report.files = written.map(|&name| name.to_owned()).collect();
         self.write_report(&report)?;
         Ok(report)
     }
@@ -265,18 +267,12 @@ impl UncertaintyArguments {
 
     fn prepare_folder(&self) -> Result<(), Failure> {
         let path = &self.output.path;
-        crate::output::prepare_folder(path, self.output.force, false, "--force replaces what is there")?;
-        if !self.output.force {
-            return Ok(());
-        }
-        // What another method or other data would not write again. Arrays of the posterior are taken away by its own writer.
-        let stale = FILES.map(|name| path.join(name));
-        for file in stale.iter().filter(|file| file.is_file()) {
-            std::fs::remove_file(file).map_err(|error| cannot_write(file.display(), &error))?;
-        }
+        // Arrays of the posterior are taken away by its own writer.
+        let results = Results::find(path, KIND, &FILES, |_| false, |_| None)?;
+        crate::output::prepare_folder(path, &results, self.output.force, false, "--force replaces what is there")?;
         let functions = path.join(POSTERIOR).join(EIGENFUNCTIONS);
-        if functions.is_dir() {
-            std::fs::remove_dir_all(&functions).map_err(|error| cannot_write(functions.display(), &error))?;
+        if self.output.force && Description::is_in(&functions) {
+            files::remove(&functions).map_err(|error| Failure::new(error.to_string()))?;
         }
         Ok(())
     }

@@ -8,10 +8,15 @@ use mercer::learn::laplace::{ClassScores, Detection, Needs, RegressionScores, wo
 use serde::Serialize;
 use std::fmt::Write;
 
+/// What kind of result it is.
+pub(super) const KIND: &str = "uncertainty";
+
 /// The result of the command.
 #[derive(Debug, Serialize)]
 pub(super) struct UncertaintyReport {
     kind: &'static str,
+    /// The files that were written with it.
+    pub(super) files: Vec<String>,
     network: String,
     method: Method,
     precision: Precision,
@@ -62,7 +67,8 @@ impl UncertaintyReport {
             scale => format!("{draws} draws, noise times {scale}"),
         };
         Self {
-            kind: "uncertainty",
+            kind: KIND,
+            files: Vec::new(),
             network: arguments.net.display().to_string(),
             method: options.method,
             precision: arguments.precision,

@@ -1,0 +1,56 @@
+//! The files that a run of training leaves in its folder, and how they are known from those of others.
+//!
+//! ```text
+//! state.safetensors          what the run goes on from
+//! epoch-00005.safetensors    the weights after an epoch
+//! model.onnx                 the network that was trained
+//! weights.safetensors        its weights alone
+//! result.json                what the run was and what it measured
+//! ```
+
+use super::FitSettings;
+use crate::error::Result;
+use crate::export::{TRAINING, WEIGHTS, is_own_onnx, kind};
+use mercer_data::Results;
+use std::path::Path;
+
+/// The state of the run.
+pub(super) const STATE: &str = "state.safetensors";
+
+/// The network that was trained.
+pub const MODEL: &str = "model.onnx";
+
+/// Its weights alone.
+pub const TENSORS: &str = "weights.safetensors";
+
+/// The kind of the record, `result.json`.
+pub const KIND: &str = "training";
+
+/// The weights after an epoch.
+pub(super) fn checkpoint(epoch: usize) -> String {
+    format!("epoch-{epoch:05}.safetensors")
+}
+
+fn is_checkpoint(name: &str) -> bool {
+    let digits = name.strip_prefix("epoch-").and_then(|rest| rest.strip_suffix(".safetensors"));
+    digits.is_some_and(|digits| digits.len() >= 5 && digits.chars().all(|letter| letter.is_ascii_digit()))
+}
+
+fn proof(path: &Path) -> Option<bool> {
+    Some(match path.file_name().and_then(|name| name.to_str()) {
+        Some(MODEL) => is_own_onnx(path),
+        Some(STATE) => kind(path).as_deref() == Some(TRAINING),
+        _ => kind(path).as_deref() == Some(WEIGHTS),
+    })
+}
+
+/// The results of a run of training that are in a folder.
+pub fn results(folder: &Path) -> Result<Results<'_>> {
+    Ok(Results::find(folder, KIND, &[STATE, MODEL, TENSORS], is_checkpoint, proof)?)
+}
+
+/// The files that a run with these settings writes, for its record.
+pub fn files(settings: &FitSettings) -> Vec<String> {
+    let fixed = [MODEL, TENSORS, STATE].map(str::to_owned);
+    fixed.into_iter().chain(settings.checkpoints.iter().map(|&epoch| checkpoint(epoch))).collect()
+}

@@ -1,0 +1,56 @@
+//! Weights and the optimiser's memory as tensors of a file: the part that the states of all runs have in common.
+//!
+//! They are called `weights/NAME`, `optimiser/first` and `optimiser/second`.
+
+use super::OptimiserState;
+use crate::element::Element;
+use crate::error::Result;
+use crate::export::{TensorFile, Tensors};
+use crate::graph::Graph;
+use crate::run::Weights;
+
+const FIRST: &str = "optimiser/first";
+const SECOND: &str = "optimiser/second";
+
+/// Adds what a run goes on from.
+pub fn push_state<T: Element>(
+    tensors: &mut Tensors,
+    graph: &Graph,
+    weights: &Weights<T>,
+    optimiser: &OptimiserState<T>,
+) {
+    push_weights(tensors, "weights/", graph, weights);
+    tensors.push(FIRST, &[optimiser.first.len()], &optimiser.first);
+    tensors.push(SECOND, &[optimiser.second.len()], &optimiser.second);
+}
+
+/// Parameters, and the memory of an optimiser that remembers as much as `own` does, after so many steps.
+///
+/// # Errors
+/// [`NetError::Tensor`](crate::NetError::Tensor) for a tensor that is missing or has another shape or precision, and for numbers
+/// that cannot be.
+pub fn read_state<T: Element>(
+    file: &TensorFile,
+    graph: &Graph,
+    own: &OptimiserState<T>,
+    steps: u64,
+) -> Result<(Vec<Vec<T>>, OptimiserState<T>)> {
+    let mut parameters = Vec::with_capacity(graph.parameters().len());
+    for &id in graph.parameters() {
+        let value = graph.value(id);
+        parameters.push(file.exact(&format!("weights/{}", value.name), &value.meta.shape)?);
+    }
+    let (first, second) = (file.exact(FIRST, &[own.first.len()])?, file.exact(SECOND, &[own.second.len()])?);
+    // Means and sums of squares, whose roots are taken.
+    match second.iter().position(|&x: &T| x < T::zero()) {
+        Some(at) => Err(file.error(SECOND, format!("is negative at element {at}"))),
+        None => Ok((parameters, OptimiserState { steps, first, second })),
+    }
+}
+
+pub(super) fn push_weights<T: Element>(tensors: &mut Tensors, prefix: &str, graph: &Graph, weights: &Weights<T>) {
+    for (&id, values) in graph.parameters().iter().zip(&weights.parameters) {
+        let value = graph.value(id);
+        tensors.push(format!("{prefix}{}", value.name), &value.meta.shape, values);
+    }
+}

@@ -1,0 +1,134 @@
+//! A few eigenpairs of a tangent kernel: with its matrix, or by products without it, whichever takes fewer operations.
+//!
+//! With `N` samples, `R` rows of the matrix, and `m` products until convergence,
+//!
+//! ```text
+//! with the matrix       N·prepare + ½ N(N + 1)·pair + 2 m R²        from the kernel's own cost
+//! without it            m·(a reverse and a forward-mode pass over all samples, once per output for the trace kernel)
+//! ```
+//!
+//! `m` is known for the randomised method. For Lanczos it is at least what two fillings of its basis take, which is when it can stop
+//! first. A matrix that does not fit into memory is not made.
+
+use crate::error::{Result, SpectralError};
+use crate::exact::{Solver, extend, gram_matrix};
+use crate::functions::Eigenfunctions;
+use crate::samples;
+use crate::spectrum::Spectrum;
+use mercer_data::Dataset;
+use mercer_kernel::gram::default_memory;
+use mercer_kernel::{Kernel, Kind, NtkOperator, Real, Selection};
+use mercer_linalg::LinearOperator;
+use mercer_net::Network;
+use mercer_net::progress::Progress;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Whether the matrix of the kernel is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// It is made, and multiplied with.
+    Matrix,
+    /// The network is multiplied with instead.
+    Products,
+}
+
+/// What was chosen, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// The way.
+    pub way: Way,
+    /// Operations with the matrix.
+    pub matrix_flops: f64,
+    /// Operations without it.
+    pub products_flops: f64,
+    /// Products until convergence, at least.
+    pub products: usize,
+    /// Bytes of the matrix.
+    pub matrix_bytes: usize,
+    /// Whether the matrix fits into memory.
+    pub fits: bool,
+}
+
+impl Choice {
+    /// The cheaper way to the `k` largest eigenpairs of a tangent kernel.
+    pub fn new<T: Real>(kernel: &dyn Kernel<T>, operator: &NtkOperator<T>, k: usize, solver: Solver) -> Self {
+        let rows = operator.dim();
+        let samples = (rows / operator.per_sample().max(1)) as f64;
+        let products = solver.products(k, rows);
+        let cost = kernel.cost();
+        let made = samples * cost.prepare_flops + 0.5 * samples * (samples + 1.0) * cost.pair_flops;
+        let matrix_flops = made + 2.0 * products as f64 * (rows as f64).powi(2);
+        let products_flops = products as f64 * operator.flops();
+        let matrix_bytes = rows.saturating_mul(rows).saturating_mul(size_of::<T>());
+        // The parts of a kernel that is kept by layers are added to the first.
+        let held = matrix_bytes.saturating_mul(kernel.parts().len().clamp(1, 2));
+        let fits = held <= default_memory();
+        let way = if fits && matrix_flops <= products_flops { Way::Matrix } else { Way::Products };
+        Self { way, matrix_flops, products_flops, products, matrix_bytes, fits }
+    }
+
+    /// The other way, because somebody wants it.
+    pub fn forced(self, way: Way) -> Self {
+        Self { way, ..self }
+    }
+
+    /// In a sentence.
+    pub fn sentence(&self) -> String {
+        let Self { way, matrix_flops, products_flops, products, .. } = self;
+        let (with, without) = (matrix_flops / 1e9, products_flops / 1e9);
+        let costs = format!(
+            "the kernel's matrix takes {with:.3e} Gflop, at least {products} products without it take {without:.3e} Gflop"
+        );
+        match (way, self.fits) {
+            (Way::Matrix, true) => format!("{costs}: the matrix is made"),
+            (Way::Matrix, false) => format!("{costs}: the matrix is made, although it may not fit into memory"),
+            (Way::Products, true) => format!("{costs}: the matrix is not made"),
+            (Way::Products, false) => format!("{costs}: the matrix is not made, it does not fit into memory"),
+        }
+    }
+}
+
+/// A tangent kernel: of which network, and what part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tangent<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// Which kernel of its outputs.
+    pub kind: Kind,
+    /// Which outputs and parameters.
+    pub selection: &'a Selection,
+}
+
+impl Tangent<'_> {
+    /// The leading eigenfunctions on data, one data set per input, extended to new data; `kernel` is the same kernel. The way is the
+    /// cheaper one unless one is given. Both give the same to the accuracy of the solver.
+    ///
+    /// # Errors
+    /// As [`exact`](crate::exact) and [`NtkOperator::new`].
+    pub fn eigenfunctions<T: Real>(
+        &self,
+        kernel: Arc<dyn Kernel<T>>,
+        data: &[Dataset],
+        (k, solver): (usize, Solver),
+        (way, told): (Option<Way>, &dyn Fn(&Choice)),
+        progress: &dyn Progress,
+    ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
+        let operator = NtkOperator::<T>::new(self.network, data, self.kind, self.selection)?;
+        if operator.dim() != samples::count(data) * kernel.per_sample() {
+            return Err(SpectralError::Setting("the kernel is not that of the network".to_owned()));
+        }
+        let choice = Choice::new(&*kernel, &operator, k, solver);
+        let choice = way.map_or(choice.clone(), |way| choice.forced(way));
+        told(&choice);
+        let spectrum = match choice.way {
+            Way::Matrix => Spectrum::of_matrix(gram_matrix(&*kernel, data, progress)?.view(), k, solver)?,
+            Way::Products => Spectrum::of_operator(&operator, k, solver).map_err(|error| match operator.failure() {
+                Some(why) => why.into(),
+                None => error,
+            })?,
+        };
+        Ok((extend(&spectrum, kernel, data)?.note("method", solver.name()), spectrum))
+    }
+}
