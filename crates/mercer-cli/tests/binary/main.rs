@@ -10,6 +10,7 @@ mod kernel;
 mod kill;
 mod limits;
 mod machines;
+mod parameters;
 mod predict;
 mod refusals;
 mod store;

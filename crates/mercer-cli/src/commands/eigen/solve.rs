@@ -99,6 +99,7 @@ impl EigenArguments {
     fn of_kernel<T: Real>(&self, report: &mut EigenReport, console: &Console) -> Result<(), Failure> {
         let source = self.kernel.open(&self.parameters)?;
         let problem = self.open::<T>(&source)?;
+        console.remark(source.network().filter(|_| problem.recipe.depends_on_parameters()));
         let eval = match &self.eval[..] {
             [] => None,
             texts => Some(source.samples("--eval", texts, &self.data.eval_options())?),
@@ -147,7 +148,8 @@ impl EigenArguments {
             _ => None,
         };
         let (include, exclude) = self.parameters.names();
-        let origin = Origin::new(recipe.clone(), bytes).parameters(include, exclude);
+        let origin =
+            Origin::new(recipe.clone(), bytes).parameters(include, exclude).unmerged(self.parameters.unmerged());
         Ok(Problem { recipe, built, origin, samples })
     }
 

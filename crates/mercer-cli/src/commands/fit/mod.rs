@@ -182,6 +182,7 @@ impl FitArguments {
         let shapes = samples.shapes();
         source.check_shapes(&shapes, self.kernel.path())?;
         let mut recipe = self.kernel.recipe(&source, false)?;
+        console.remark(source.network().filter(|_| recipe.depends_on_parameters()));
         let mut tuned = None;
         if self.settings.tune {
             let (found, tuning) = self.tune(&recipe, &samples)?;

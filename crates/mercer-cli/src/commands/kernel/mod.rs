@@ -135,6 +135,7 @@ impl KernelArguments {
         }
         source.check_shapes(&shapes, self.kernel.path())?;
         let recipe = self.kernel.recipe(source, self.by_layer)?;
+        console.remark(source.network().filter(|_| recipe.depends_on_parameters()));
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
         let work = Work::new(self, &built, &rows, columns.as_ref())?;
         let layout = work.layout();
