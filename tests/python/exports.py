@@ -1,12 +1,12 @@
 """Exports well-known architectures with both of PyTorch's exporters, small and with random weights; with the new one
 also at opset 23, where attention is one operator.
 
-    python exports.py OUT [NAME]
+    python exports.py OUT [TEXT]
 
-writes OUT/NAME.EXPORTER.onnx and OUT/NAME.npz: the inputs of three samples, PyTorch's outputs in float64 (`outputs`) and
+takes the networks whose name contains TEXT, and writes OUT/NAME.EXPORTER.onnx and OUT/NAME.npz: the inputs of three samples, PyTorch's outputs in float64 (`outputs`) and
 `n_params`; for transformers also OUT/NAME.short.npz with fewer tokens. Parameters are counted as PyTorch does; with BatchNorm folded into the convolution before it, as the legacy
 exporter does in evaluation mode, `n_params_folded` counts the weights that are left. What cannot be exported leaves
-OUT/NAME.EXPORTER.txt with the reason.
+OUT/NAME.EXPORTER.txt with the reason. The small networks of idioms.py, with their tangent kernels, go to OUT/idioms.
 """
 
 import pathlib
@@ -14,6 +14,7 @@ import sys
 import traceback
 import warnings
 
+import idioms
 import numpy as np
 import torch
 import torchvision
@@ -185,9 +186,11 @@ def save(model, inputs, names, counts, path):
 def main():
     warnings.filterwarnings("ignore")
     out = pathlib.Path(sys.argv[1])
-    out.mkdir(parents=True, exist_ok=True)
+    (out / "idioms").mkdir(parents=True, exist_ok=True)
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    idioms.write(out / "idioms", only)
     for name, make in MODELS.items():
-        if len(sys.argv) > 2 and sys.argv[2] != name:
+        if only not in name:
             continue
         torch.manual_seed(0)
         model, example, names, axes = make()

@@ -2,7 +2,11 @@
 //!
 //! `tests/python/exports.py` makes them, small and with random weights, for a free batch size and, for transformers, any
 //! number of tokens. Outputs are compared at batch 3 and 1 in both precisions, and the detected parameters are counted.
+//! Then the small networks of `tests/python/idioms.py`, whose parameters are easily miscounted: also the full tangent kernel
+//! against torch.func's.
 //! `--python PATH` uses an interpreter that has the packages instead of installing them.
+
+mod idioms;
 
 use crate::Outcome;
 use crate::golden::{counted, distance};
@@ -28,12 +32,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     };
     let folder = crate::root().join("target/exports");
     let script = crate::root().join("tests/python/exports.py");
-    python::run(environment.command().arg(script).arg(&folder))?;
     let only = crate::option(arguments, "--only").unwrap_or_default();
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
-    paths.sort();
-    let named = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    python::run(environment.command().arg(script).arg(&folder).arg(only))?;
+    let paths = files(&folder)?;
     println!("{:<34} {:>9} {:>9}  {:>8} {:>8}", "network", "n_params", "PyTorch", "f32", "f64");
     let mut good = true;
     for path in paths.iter().filter(|path| named(path).contains(only)) {
@@ -43,7 +44,18 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             _ => {}
         }
     }
-    Ok(good)
+    idioms::run(&folder.join("idioms"), only).map(|fine| fine && good)
+}
+
+/// The files of a folder, by name.
+fn files(folder: &Path) -> Fallible<Vec<PathBuf>> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn named(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn network(path: &Path, name: &str) -> Fallible<bool> {

@@ -4,6 +4,7 @@ use crate::arguments::Common;
 use crate::failure::{Failure, cannot_write};
 use crate::progress::Progress;
 use clap::builder::styling::{AnsiColor, Style};
+use mercer::net::Network;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -47,6 +48,13 @@ impl Console {
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// Says how the parameters of a file differ from its module's, where a result depends on them.
+    pub(crate) fn remark(&self, network: Option<&Network>) {
+        for text in network.map(Network::remarks).unwrap_or_default() {
+            self.note(&format!("note: {text}"));
         }
     }
 

@@ -112,6 +112,15 @@ impl Recipe {
         default_logits(&graph)?.1
     }
 
+    /// Whether it is made of derivatives by the parameters of the network as it is, so that it depends on what counts as one.
+    pub fn depends_on_parameters(&self) -> bool {
+        match self {
+            Self::Tangent { .. } | Self::Sketch(_) => true,
+            Self::Normalised(inner) => inner.depends_on_parameters(),
+            _ => false,
+        }
+    }
+
     /// The kernel for samples of these shapes, one per input.
     ///
     /// # Errors
@@ -206,6 +215,9 @@ mod tests {
             let kernels =
                 [&recipe, &read].map(|recipe| recipe.build::<f64>(Some(&network), &shapes).expect("builds").kernel);
             assert_eq!(kernels[0].identity(), kernels[1].identity(), "{text}");
+            let tangent =
+                !matches!(recipe, Recipe::Conjugate { .. } | Recipe::Limit { .. } | Recipe::MonteCarlo { .. });
+            assert_eq!(read.depends_on_parameters(), tangent, "{text}");
             assert!(read.needs_network() && read.build::<f64>(None, &shapes).is_err(), "{text}");
         }
     }

@@ -27,6 +27,9 @@ pub struct Origin {
     /// Tensors of the network that count as constants.
     #[serde(default)]
     pub exclude: Vec<String>,
+    /// Parameters that the exporter merged count apart.
+    #[serde(default)]
+    pub unmerge: bool,
     /// The network's ONNX file.
     #[serde(skip)]
     pub network: Option<Arc<Vec<u8>>>,
@@ -35,12 +38,18 @@ pub struct Origin {
 impl Origin {
     /// A kernel, and the bytes of its network's ONNX file if it has one.
     pub fn new(recipe: Recipe, network: Option<Vec<u8>>) -> Self {
-        Self { recipe, include: Vec::new(), exclude: Vec::new(), network: network.map(Arc::new) }
+        let network = network.map(Arc::new);
+        Self { recipe, include: Vec::new(), exclude: Vec::new(), unmerge: false, network }
     }
 
     /// With another choice of parameters.
     pub fn parameters(self, include: &[String], exclude: &[String]) -> Self {
         Self { include: include.to_vec(), exclude: exclude.to_vec(), ..self }
+    }
+
+    /// With merged parameters counted apart.
+    pub fn unmerged(self, unmerge: bool) -> Self {
+        Self { unmerge, ..self }
     }
 
     /// The kernel for samples of these shapes.
@@ -49,6 +58,9 @@ impl Origin {
             None => None,
             Some(bytes) => {
                 let mut network = Network::from_onnx_bytes(bytes, Batching::Samples)?;
+                if self.unmerge {
+                    network.unmerge()?;
+                }
                 network.select_parameters(&self.include, &self.exclude)?;
                 Some(network)
             }

@@ -17,6 +17,11 @@ pub(crate) struct ParameterOptions {
     /// Count tensors of this name as constants (repeatable; `*` and `?` are wild)
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+
+    /// Count parameters apart that the exporter stored once because their numbers are equal (`mercer info` tells which)
+    #[arg(long)]
+    #[serde(default)]
+    unmerge: bool,
 }
 
 impl ParameterOptions {
@@ -25,9 +30,14 @@ impl ParameterOptions {
         (&self.include, &self.exclude)
     }
 
-    /// Whether any tensor is named.
+    /// Whether merged parameters are counted apart.
+    pub(crate) fn unmerged(&self) -> bool {
+        self.unmerge
+    }
+
+    /// Whether anything is said of them.
     pub(crate) fn is_given(&self) -> bool {
-        !self.include.is_empty() || !self.exclude.is_empty()
+        !self.include.is_empty() || !self.exclude.is_empty() || self.unmerge
     }
 }
 
@@ -51,6 +61,9 @@ pub(crate) fn open_network(path: &Path, parameters: &ParameterOptions) -> Result
             .hint("export the network with torch.onnx.export(model, example, \"model.onnx\") or tf2onnx"));
     }
     let mut network = Network::from_onnx(path).about(path)?;
+    if parameters.unmerge {
+        network.unmerge().about(path)?;
+    }
     for (flag, include, exclude) in
         [("--include", &parameters.include[..], &[][..]), ("--exclude", &[], &parameters.exclude[..])]
     {

@@ -11,6 +11,7 @@ mod kernel;
 mod kill;
 mod limits;
 mod machines;
+mod parameters;
 mod plans;
 mod predict;
 mod refusals;

@@ -4,20 +4,23 @@ use super::{Batching, Input, Parameter, TrainedOn, Values};
 use crate::error::{NetError, Result};
 use crate::graph::{Graph, count};
 use crate::names;
-use crate::onnx::{Detected, InputShape, Model, Request, detect, folded_normalisations, lower};
+use crate::onnx::{Detected, Detection, Dropped, InputShape, Model, Request, detect, lower};
 use std::path::Path;
+
+/// The most numbers that parameters may gain by being counted apart.
+const MAX_UNMERGED: usize = 1 << 27;
 
 #[derive(Debug)]
 pub(super) struct File {
     model: Model,
-    tensors: Vec<Detected>,
+    pub(super) detection: Detection,
     pub(super) inputs: Vec<Input>,
 }
 
 impl File {
     pub(super) fn decode(bytes: &[u8], folder: Option<&Path>, batching: Batching) -> Result<Self> {
-        let model = Model::decode(bytes, folder)?;
-        let tensors = detect(&model.graph);
+        let mut model = Model::decode(bytes, folder)?;
+        let detection = detect(&mut model);
         // Old files list their initialisers among the inputs.
         let given = |name: &str| model.graph.initializers.iter().any(|tensor| tensor.name == name);
         let inputs: Vec<Input> = model
@@ -41,13 +44,13 @@ impl File {
                 return Err(NetError::Malformed { reason });
             }
         }
-        let file = Self { model, tensors, inputs };
+        let file = Self { model, detection, inputs };
         file.check_finite()?;
         Ok(file)
     }
 
     fn check_finite(&self) -> Result<()> {
-        for detected in self.tensors.iter().filter(|detected| detected.is_parameter) {
+        for detected in self.detection.tensors.iter().filter(|detected| detected.is_parameter) {
             self.parameter(detected)?;
         }
         Ok(())
@@ -60,21 +63,17 @@ impl File {
     }
 
     pub(super) fn parameters(&self) -> Vec<Parameter> {
-        let wanted = self.tensors.iter().filter(|detected| detected.is_parameter);
+        let wanted = self.detection.tensors.iter().filter(|detected| detected.is_parameter);
         wanted.filter_map(|detected| self.parameter(detected).ok().flatten()).collect()
     }
 
     pub(super) fn constants(&self) -> Vec<(String, Vec<usize>, String)> {
-        let others = self.tensors.iter().filter(|detected| !detected.is_parameter);
-        others.map(|d| (d.tensor.name.clone(), d.tensor.shape.clone(), d.reason.clone())).collect()
+        let others = self.detection.tensors.iter().filter(|detected| !detected.is_parameter);
+        others.map(|d| (d.tensor.name.clone(), d.tensor.shape.clone(), d.description())).collect()
     }
 
     pub(super) fn output_names(&self) -> Vec<String> {
         self.model.graph.outputs.iter().map(|output| output.name.clone()).collect()
-    }
-
-    pub(super) fn folded_normalisations(&self) -> usize {
-        folded_normalisations(&self.model.graph)
     }
 
     pub(super) fn origin(&self) -> (String, i64) {
@@ -87,7 +86,7 @@ impl File {
     }
 
     pub(super) fn select(&mut self, include: &[String], exclude: &[String]) -> Result<()> {
-        let all: Vec<&str> = self.tensors.iter().map(|detected| detected.tensor.name.as_str()).collect();
+        let all: Vec<&str> = self.detection.tensors.iter().map(|detected| detected.tensor.name.as_str()).collect();
         for pattern in include.iter().chain(exclude) {
             if !all.iter().any(|name| names::matches(pattern, name)) {
                 let near = names::near(pattern, &all);
@@ -95,15 +94,38 @@ impl File {
             }
         }
         let any = |patterns: &[String], name: &str| patterns.iter().any(|pattern| names::matches(pattern, name));
-        for detected in &mut self.tensors {
+        for detected in &mut self.detection.tensors {
             if any(include, &detected.tensor.name) {
                 (detected.is_parameter, detected.reason) = (true, "included by name".into());
+                detected.tied = None;
             }
             if any(exclude, &detected.tensor.name) {
                 (detected.is_parameter, detected.reason) = (false, "excluded by name".into());
+                detected.tied = None;
             }
         }
         self.check_finite()
+    }
+
+    /// Counts apart what the exporter merged, and brings back the zeros that it left out.
+    pub(super) fn unmerge(&mut self) -> Result<()> {
+        let merged = |detected: &&mut Detected| detected.tied.as_ref().is_some_and(|tied| tied.merged);
+        let elements: usize = self.detection.tensors.iter_mut().filter(merged).map(|found| found.tensor.numel()).sum();
+        if elements > MAX_UNMERGED {
+            let reason = format!("the merged parameters have {elements} numbers in all, too many to be counted apart");
+            return Err(NetError::Setting(reason));
+        }
+        for detected in self.detection.tensors.iter_mut().filter(merged) {
+            (detected.is_parameter, detected.tied) = (true, None);
+        }
+        for Dropped { nodes, detected } in std::mem::take(&mut self.detection.dropped) {
+            for node in nodes {
+                self.model.graph.nodes[node].inputs.push(detected.tensor.name.clone());
+            }
+            self.model.graph.initializers.push(detected.tensor.clone());
+            self.detection.tensors.push(detected);
+        }
+        Ok(())
     }
 
     pub(super) fn lower(&self, samples: &[Vec<usize>]) -> Result<Graph> {
@@ -119,6 +141,6 @@ impl File {
             })
             .collect();
         let baked = self.inputs.iter().filter_map(|input| input.fixed_batch).find(|&size| size > 1);
-        lower(&Request { model: &self.model, tensors: &self.tensors, inputs: &inputs, baked })
+        lower(&Request { model: &self.model, tensors: &self.detection.tensors, inputs: &inputs, baked })
     }
 }

@@ -6,6 +6,7 @@ mod input;
 mod logits;
 mod parameter;
 mod predict;
+mod remarks;
 mod trained;
 
 pub use crate::onnx::Kind;
@@ -112,10 +113,10 @@ impl Network {
         }
     }
 
-    /// The number of convolutions into which the exporter folded a batch normalisation.
+    /// The number of layers into which the exporter folded a batch normalisation.
     pub fn folded_normalisations(&self) -> usize {
         match &self.source {
-            Source::File(file) => file.folded_normalisations(),
+            Source::File(file) => file.detection.folded.layers(),
             Source::Built(_) => 0,
         }
     }
@@ -141,6 +142,17 @@ impl Network {
             Source::Built(_) if include.is_empty() && exclude.is_empty() => Ok(()),
             Source::Built(_) => Err(NetError::Setting("the parameters of a built network are fixed".into())),
         }
+    }
+
+    /// Counts apart the parameters that the exporter merged because their numbers are equal, and brings back biases of zeros
+    /// that it left out, as far as the file tells. Weights that are tied stay one parameter. Choose names afterwards.
+    pub fn unmerge(&mut self) -> Result<()> {
+        if let Source::File(file) = &mut self.source {
+            file.unmerge()?;
+            self.parameters = file.parameters();
+            self.graphs = Mutex::default();
+        }
+        Ok(())
     }
 
     /// The graph for samples of these shapes (one per input, without the sample axis).

@@ -2,10 +2,18 @@
 //!
 //! A parameter is a floating-point initialiser that acts as a weight, bias, scale or embedding. Statistics of batch
 //! normalisation, scalars of formulas, limits and masks are constants. The reason is kept for the user.
+//!
+//! Exporters store equal numbers once, so one tensor may stand for several of the module's: [`merged`](super::merged) takes
+//! its uses apart. What is a constant in one place and a parameter in another becomes two tensors; what are parameters in
+//! both stays one, with a second name, until the user says otherwise.
 
-use super::model::{Attribute, GraphDef, NodeDef};
+use super::around::{Around, Exporter, is_made_up};
+use super::folded::Folded;
+use super::merged::{self, Dropped, Part};
+use super::model::{Attribute, Model};
 use super::tensor::{Data, Tensor};
-use std::collections::{HashMap, HashSet};
+use super::verdict::{Candidate, Verdict};
+use std::collections::HashMap;
 
 /// A floating-point tensor of the file and what it was taken for.
 #[derive(Clone, Debug)]
@@ -17,134 +25,139 @@ pub(crate) struct Detected {
     pub(crate) tied: Option<Tied>,
 }
 
-/// A copy of a parameter: exporters write an embedding that is also the output layer twice, the second time transposed.
+impl Detected {
+    /// What it was taken for, and with what it was merged.
+    pub(crate) fn description(&self) -> String {
+        match &self.tied {
+            Some(Tied { to, merged: true, .. }) => format!("{}; merged with {to} by the exporter", self.reason),
+            Some(Tied { to, transposed, .. }) => {
+                format!("a copy of {to}{}", if *transposed { ", transposed" } else { "" })
+            }
+            None => self.reason.clone(),
+        }
+    }
+}
+
+/// A copy of a parameter: exporters write an embedding that is also the output layer twice, the second time transposed,
+/// and equal tensors once.
 #[derive(Clone, Debug)]
 pub(crate) struct Tied {
     pub(crate) to: String,
     pub(crate) transposed: bool,
+    /// The module has two parameters, which the exporter merged because their numbers are equal.
+    pub(crate) merged: bool,
 }
 
-/// How a use of a tensor speaks for or against its being a parameter.
-enum Verdict {
-    Parameter(&'static str),
-    Constant(&'static str),
+/// All that is known of the tensors of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Detection {
+    /// The floating-point tensors that nodes use, in the order of the file.
+    pub(crate) tensors: Vec<Detected>,
+    /// Biases of zeros that the exporter left out.
+    pub(crate) dropped: Vec<Dropped>,
+    pub(crate) folded: Folded,
 }
 
-fn verdict(node: &NodeDef, which: usize, tensor: &Tensor, from_node: bool, after_product: bool) -> Verdict {
-    use Verdict::{Constant, Parameter};
-    match (node.op.as_str(), which) {
-        ("Conv" | "ConvTranspose", 1) | ("Gemm" | "MatMul", 0 | 1) => Parameter("weight"),
-        ("Conv" | "ConvTranspose", 2) | ("Gemm", 2) => Parameter("bias"),
-        _ if from_node => Constant("value of a Constant node"),
-        ("BatchNormalization", 1) => Parameter("scale of normalisation"),
-        ("BatchNormalization", 2) => Parameter("shift of normalisation"),
-        ("BatchNormalization", _) => Constant("running statistic"),
-        (op, 1) if op.ends_with("Normalization") => Parameter("scale of normalisation"),
-        (op, 2) if op.ends_with("Normalization") => Parameter("shift of normalisation"),
-        ("Gather" | "GatherElements" | "GatherND", 0) => Parameter("embedding"),
-        ("PRelu", 1) => Parameter("slope"),
-        ("Add" | "Sub" | "Mul" | "Div" | "Sum" | "Pow" | "Min" | "Max" | "Where" | "Equal", _) => {
-            if tensor.shape.is_empty() || (tensor.numel() == 1 && !after_product) {
-                Constant("scalar of a formula")
-            } else if is_mask(tensor) {
-                Constant("mask")
-            } else if matches!(node.op.as_str(), "Pow" | "Min" | "Max" | "Where" | "Equal") {
-                Constant("operand of a comparison or power")
-            } else if matches!(node.op.as_str(), "Mul" | "Div") {
-                Parameter("scale")
-            } else {
-                Parameter("bias")
+/// A use of a tensor: which operand of which node.
+pub(super) struct Use<'a> {
+    pub(super) node: usize,
+    pub(super) operand: usize,
+    pub(super) verdict: Verdict,
+    /// The parameter of the module that it stands for, where the file tells.
+    pub(super) owner: Option<&'a str>,
+}
+
+/// Judges all floating-point tensors of a file, and gives uses that were merged names of their own.
+pub(crate) fn detect(model: &mut Model) -> Detection {
+    let aliases = merged::take_identities(&mut model.graph);
+    let around = Around::of(model);
+    let candidates = candidates(model);
+    let index: HashMap<&str, usize> = candidates.iter().enumerate().map(|(at, found)| (found.name, at)).collect();
+    let mut uses: Vec<Vec<Use<'_>>> = candidates.iter().map(|_| Vec::new()).collect();
+    for (number, node) in model.graph.nodes.iter().enumerate() {
+        for (operand, name) in node.inputs.iter().enumerate() {
+            let Some(&at) = index.get(name.as_str()) else { continue };
+            let verdict = around.verdict(node, operand, &candidates[at]);
+            let owner = match verdict {
+                Verdict::Parameter(role) => around.owner(node, role, name),
+                _ => None,
+            };
+            uses[at].push(Use { node: number, operand, verdict, owner });
+        }
+    }
+    let (folded, exporter) = (Folded::of(&around), around.exporter);
+    let mut names = merged::Names::of(&model.graph);
+    let dropped = merged::dropped(&around, &index, &candidates, &mut names);
+    let mut families = merged::Families::new(&aliases);
+    let (mut tensors, mut edits) = (Vec::new(), Vec::new());
+    for (candidate, uses) in candidates.iter().zip(&uses) {
+        for part in merged::parts(&around, candidate, uses, &mut names) {
+            let Part { name, reason, role, uses, .. } = part;
+            let tensor = Tensor { name: name.clone(), ..candidate.tensor.clone() };
+            let tied = role.and_then(|role| families.tie(candidate.name, &name, role, part.is_split));
+            tensors.push(Detected { tensor, is_parameter: role.is_some() && tied.is_none(), reason, tied });
+            if part.is_split {
+                edits.extend(uses.into_iter().map(|(node, operand)| (node, operand, name.clone())));
             }
         }
-        ("Concat" | "Expand" | "Tile" | "Transpose" | "Reshape" | "Slice" | "Split" | "Squeeze" | "Unsqueeze", 0..)
-        | ("Identity" | "Cast" | "Flatten" | "ReduceSum" | "ReduceMean" | "ReduceL2", 0) => {
-            if which > 0 && node.op != "Concat" {
-                Constant("argument of the operator")
-            } else if tensor.numel() <= 1 {
-                Constant("scalar of a formula")
-            } else {
-                Parameter("used through other operators")
-            }
-        }
-        _ => Constant("argument of the operator"),
     }
+    merged::apply(&mut model.graph, &tensors, edits);
+    tie(&mut tensors, exporter);
+    Detection { tensors, dropped, folded }
 }
 
-/// Attention masks are made of zeros and very negative numbers.
-fn is_mask(tensor: &Tensor) -> bool {
-    let masked = |x: f64| x <= -1e4;
-    match &tensor.data {
-        Data::F32(values) => {
-            values.iter().all(|&x| x == 0.0 || masked(x.into())) && values.iter().any(|&x| masked(x.into()))
-        }
-        Data::F64(values) => values.iter().all(|&x| x == 0.0 || masked(x)) && values.iter().any(|&x| masked(x)),
-        _ => false,
-    }
-}
-
-/// All floating-point tensors of the file that nodes use, in the order of the file.
-pub(crate) fn detect(graph: &GraphDef) -> Vec<Detected> {
-    let mut found: Vec<Detected> = Vec::new();
-    let mut index: HashMap<&str, (usize, bool)> = HashMap::new();
-    let mut add = |name: &str, tensor: &Tensor| {
-        let tensor = Tensor { name: name.to_owned(), ..tensor.clone() };
-        found.push(Detected { tensor, is_parameter: false, reason: "not used".to_owned(), tied: None });
-        found.len() - 1
-    };
-    for tensor in graph.initializers.iter().filter(|tensor| tensor.is_float()) {
-        let at = add(&tensor.name, tensor);
-        index.insert(&tensor.name, (at, false));
-    }
-    for node in graph.nodes.iter().filter(|node| node.op == "Constant") {
+/// The floating-point initialisers and values of Constant nodes.
+fn candidates(model: &Model) -> Vec<Candidate<'_>> {
+    let initialisers = model.graph.initializers.iter().filter(|tensor| tensor.is_float());
+    let mut found: Vec<Candidate<'_>> =
+        initialisers.map(|tensor| Candidate::new(tensor, &tensor.name, false)).collect();
+    for node in model.graph.nodes.iter().filter(|node| node.op == "Constant") {
         if let (Some(Attribute::Tensor(tensor)), Some(name)) = (node.attribute("value"), node.outputs.first())
             && tensor.is_float()
             && tensor.numel() > 1
         {
-            let at = add(name, tensor);
-            index.insert(name, (at, true));
+            found.push(Candidate::new(tensor, name, true));
         }
     }
-    let is_product = |node: &&NodeDef| matches!(node.op.as_str(), "MatMul" | "Conv" | "Gemm");
-    let products: HashSet<&String> = graph.nodes.iter().filter(is_product).flat_map(|node| &node.outputs).collect();
-    for node in &graph.nodes {
-        for (which, name) in node.inputs.iter().enumerate() {
-            let Some(&(at, from_node)) = index.get(name.as_str()) else { continue };
-            let tensor = &found[at].tensor;
-            let after_product =
-                tensor.numel() == 1 && node.inputs.iter().any(|other| other != name && products.contains(other));
-            let (is_parameter, role) = match verdict(node, which, tensor, from_node, after_product) {
-                Verdict::Parameter(role) => (true, role),
-                Verdict::Constant(role) => (false, role),
-            };
-            let entry = &mut found[at];
-            // One use as a parameter is enough.
-            if entry.reason == "not used" || (is_parameter && !entry.is_parameter) {
-                entry.is_parameter = is_parameter;
-                entry.reason = format!("{role} of {}", node.label());
-            }
-        }
-    }
-    tie(&mut found);
     found
 }
 
-/// Finds weights that are copies of an embedding: one weight used twice counts once.
-fn tie(found: &mut [Detected]) {
+/// Finds weights that are copies of an embedding, and weights that tracing turned and gave a name of its own: one weight used
+/// twice counts once.
+fn tie(found: &mut [Detected], exporter: Exporter) {
     let is = |detected: &Detected, role: &str| {
         detected.is_parameter && detected.tensor.shape.len() == 2 && detected.reason.starts_with(role)
     };
-    let tables: Vec<usize> = (0..found.len()).filter(|&at| is(&found[at], "embedding")).collect();
+    let traced = |name: &str| exporter == Exporter::TorchTracing && is_made_up(name);
+    // Copies share their corners, which a turn leaves in place.
+    let mut originals: HashMap<[u32; 2], Vec<usize>> = HashMap::new();
+    for (at, detected) in found.iter().enumerate() {
+        let named = is(detected, "weight") && !traced(&detected.tensor.name);
+        if let (true, Some(corners)) = (is(detected, "embedding") || named, corners(&detected.tensor)) {
+            originals.entry(corners).or_default().push(at);
+        }
+    }
     for at in (0..found.len()).filter(|&at| is(&found[at], "weight")).collect::<Vec<_>>() {
-        for &table in &tables {
-            let Some(transposed) = copies(&found[table].tensor, &found[at].tensor) else { continue };
-            let to = found[table].tensor.name.clone();
+        let Some(candidates) = corners(&found[at].tensor).and_then(|corners| originals.get(&corners)) else { continue };
+        for &original in candidates {
+            let of_embedding = is(&found[original], "embedding");
+            if original == at || !(of_embedding || traced(&found[at].tensor.name)) {
+                continue;
+            }
+            let Some(transposed) = copies(&found[original].tensor, &found[at].tensor) else { continue };
+            let to = found[original].tensor.name.clone();
             let entry = &mut found[at];
             entry.is_parameter = false;
-            entry.reason = format!("a copy of {to}{}", if transposed { ", transposed" } else { "" });
-            entry.tied = Some(Tied { to, transposed });
+            entry.tied = Some(Tied { to, transposed, merged: false });
             break;
         }
     }
+}
+
+/// The first and the last number.
+fn corners(tensor: &Tensor) -> Option<[u32; 2]> {
+    let Data::F32(values) = &tensor.data else { return None };
+    Some([values.first()?.to_bits(), values.last()?.to_bits()])
 }
 
 /// Whether a matrix has the numbers of another one, as it is (`false`) or transposed (`true`). Matrices of equal numbers
@@ -159,17 +172,4 @@ fn copies(a: &Tensor, b: &Tensor) -> Option<bool> {
         return Some(true);
     }
     (a.shape == b.shape && x == y).then_some(false)
-}
-
-/// The number of convolutions into which an exporter folded a batch normalisation. The legacy exporter of PyTorch renames
-/// their weights; the new one gives those without a bias one that is named after the weight.
-pub(crate) fn folded_normalisations(graph: &GraphDef) -> usize {
-    let folded = |node: &&NodeDef| match (node.op.as_str(), &node.inputs[..]) {
-        ("Conv", [_, weight, rest @ ..]) => {
-            let named = |bias: &String| bias.strip_suffix("_bias") == Some(weight);
-            weight.starts_with("onnx::Conv_") || rest.first().is_some_and(named)
-        }
-        _ => false,
-    };
-    graph.nodes.iter().filter(folded).count()
 }

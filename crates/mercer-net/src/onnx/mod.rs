@@ -1,13 +1,19 @@
 //! Reading ONNX files.
 
+mod around;
 mod detect;
+mod folded;
 mod lower;
+mod merged;
 mod model;
+mod record;
 mod tensor;
+mod verdict;
 mod wire;
 
-pub(crate) use detect::{Detected, detect, folded_normalisations};
+pub(crate) use detect::{Detected, Detection, Tied, detect};
 pub use lower::Kind;
 pub(crate) use lower::{InputShape, Request, lower};
+pub(crate) use merged::Dropped;
 pub(crate) use model::{Dimension, Model, ValueInfo};
 pub use tensor::{Data, Tensor};

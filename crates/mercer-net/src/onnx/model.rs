@@ -1,6 +1,7 @@
 //! An ONNX model as it stands in the file: messages decoded, nothing interpreted.
 
-use super::tensor::Tensor;
+use super::record;
+use super::tensor::{Tensor, entry};
 use super::wire::{Fields, Payload, malformed};
 use crate::error::Result;
 use crate::graph::label;
@@ -27,6 +28,8 @@ pub(crate) struct GraphDef {
     pub(crate) initializers: Vec<Tensor>,
     pub(crate) inputs: Vec<ValueInfo>,
     pub(crate) outputs: Vec<ValueInfo>,
+    /// What PyTorch's new exporter says of the module's state; see [`record`](super::record).
+    pub(crate) signature: Option<String>,
 }
 
 /// A function that the model brings along.
@@ -48,6 +51,8 @@ pub(crate) struct NodeDef {
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) attributes: Vec<(String, Attribute)>,
+    /// What PyTorch's new exporter says of the call that the node stands for; see [`record`](super::record).
+    pub(crate) call: Option<String>,
 }
 
 /// An attribute of a node.
@@ -155,6 +160,7 @@ impl GraphDef {
                 11 => graph.inputs.push(ValueInfo::decode(payload.bytes()?)?),
                 12 => graph.outputs.push(ValueInfo::decode(payload.bytes()?)?),
                 15 => return Err(malformed("sparse initialisers are not supported")),
+                16 => remember(&mut graph.signature, record::SIGNATURE, payload)?,
                 _ => {}
             }
         }
@@ -192,6 +198,7 @@ impl NodeDef {
                 4 => node.op = payload.text()?,
                 5 => node.attributes.extend(decode_attribute(payload.bytes()?, folder, depth)?),
                 7 => node.domain = payload.text()?,
+                9 => remember(&mut node.call, record::CALL, payload)?,
                 _ => {}
             }
         }
@@ -211,6 +218,15 @@ impl NodeDef {
     pub(crate) fn title(&self) -> &str {
         if self.name.is_empty() { self.outputs.first().map_or("", String::as_str) } else { &self.name }
     }
+}
+
+/// Keeps the text of an entry of the file's notes if it has this key.
+fn remember(to: &mut Option<String>, key: &str, payload: Payload<'_>) -> Result<()> {
+    let (own, text) = entry(payload.bytes()?)?;
+    if own == key {
+        *to = Some(text);
+    }
+    Ok(())
 }
 
 /// The kinds of attribute, as ONNX numbers them.

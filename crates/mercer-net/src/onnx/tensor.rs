@@ -111,7 +111,8 @@ impl Tensor {
     }
 }
 
-fn entry(message: &[u8]) -> Result<(String, String)> {
+/// A key and its text.
+pub(super) fn entry(message: &[u8]) -> Result<(String, String)> {
     let (mut key, mut value) = (String::new(), String::new());
     let mut fields = Fields::new(message);
     while let Some((number, payload)) = fields.next()? {

@@ -39,6 +39,7 @@ pub(crate) enum Attribute {
 pub(crate) struct Model {
     graph: Vec<u8>,
     opset: u64,
+    producer: &'static str,
 }
 
 fn varint(to: &mut Vec<u8>, mut value: u64) {
@@ -86,12 +87,17 @@ fn value_info(name: &str, element: u64, shape: Option<&[Size]>) -> Vec<u8> {
 impl Model {
     /// An empty model of opset 17.
     pub(crate) fn new() -> Self {
-        Self { graph: Vec::new(), opset: 17 }
+        Self { graph: Vec::new(), opset: 17, producer: "" }
     }
 
     /// An empty model of this opset.
     pub(crate) fn of_opset(opset: u64) -> Self {
         Self { opset, ..Self::new() }
+    }
+
+    /// Written by this program.
+    pub(crate) fn by(self, producer: &'static str) -> Self {
+        Self { producer, ..self }
     }
 
     /// An input.
@@ -190,6 +196,7 @@ impl Model {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut model = Vec::new();
         number(&mut model, 1, 8);
+        bytes(&mut model, 2, self.producer.as_bytes());
         bytes(&mut model, 7, &self.graph);
         let mut opset = Vec::new();
         number(&mut opset, 2, self.opset);

@@ -145,7 +145,8 @@ impl EigenArguments {
             _ => None,
         };
         let (include, exclude) = self.parameters.names();
-        let origin = Origin::new(recipe.clone(), bytes).parameters(include, exclude);
+        let origin =
+            Origin::new(recipe.clone(), bytes).parameters(include, exclude).unmerged(self.parameters.unmerged());
         Ok(Problem { recipe, built, origin, samples })
     }
 

@@ -16,6 +16,9 @@ use std::path::Path;
 /// Lists longer than this are cut.
 const MOST_ROWS: usize = 40;
 
+/// Letters of a line of text.
+const LINE: usize = 110;
+
 /// All that `--json` shows of a model.
 #[derive(Debug, Serialize)]
 struct ModelReport {
@@ -31,8 +34,10 @@ struct ModelReport {
     n_tensors: usize,
     parameters: Vec<TensorReport>,
     constants: Vec<TensorReport>,
-    /// Convolutions into which the exporter folded a batch normalisation.
+    /// Layers into which the exporter folded a batch normalisation.
     folded_normalisations: usize,
+    /// How the parameters differ from those of the module.
+    remarks: Vec<String>,
     /// Of a forward pass of one sample; nothing while sizes are free.
     flops: Option<u64>,
     /// Nothing while sizes are free.
@@ -122,6 +127,7 @@ impl ModelReport {
             parameters: network.parameters().iter().map(TensorReport::of).collect(),
             constants: constants.collect(),
             folded_normalisations: network.folded_normalisations(),
+            remarks: network.remarks(),
             flops: graph.map(Graph::flops),
             layers: graph.map(layers),
             trained_on: network.trained_on().clone(),
@@ -163,17 +169,25 @@ impl ModelReport {
             let title = count(self.constants.len(), "tensor");
             let _ = write!(text, "\nConstants ({title})\n{}", shortened(rows, most, &[2]));
         }
-        if self.folded_normalisations > 0 {
-            let _ = writeln!(
-                text,
-                "\nBatch normalisation: the exporter folded it into {}. The parameters, and so the tangent kernel,\n\
-                 are those of the folded network; export with training=TrainingMode.PRESERVE or do_constant_folding=False\n\
-                 to keep the original ones.",
-                count(self.folded_normalisations, "convolution")
-            );
+        for remark in &self.remarks {
+            let _ = writeln!(text, "\n{}", wrapped(remark));
         }
         text
     }
+}
+
+/// A paragraph in lines that fit a terminal.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < LINE);
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 fn spaced(flops: u64) -> String {

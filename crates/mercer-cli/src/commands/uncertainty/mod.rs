@@ -173,6 +173,7 @@ impl UncertaintyArguments {
             ));
         }
         let network = open_network(&self.net, &self.parameters)?;
+        console.remark(Some(&network));
         interrupt::watch();
         let report = match self.precision {
             Precision::F32 => self.compute::<f32>(&network, console)?,

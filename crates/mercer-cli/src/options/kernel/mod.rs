@@ -156,12 +156,14 @@ impl KernelOptions {
         Ok(if self.normalise { Recipe::Normalised(Box::new(recipe)) } else { recipe })
     }
 
-    /// Says so where the kernel is that of the logits behind the network's output.
+    /// Says so where the kernel is that of the logits behind the network's output, and what is to know of the parameters that it
+    /// depends on.
     pub(crate) fn tell(&self, recipe: &Recipe, source: &Source, shapes: &[Vec<usize>], console: &Console) {
         if let Some(logits) = recipe.logits(source.network(), shapes) {
             let flag = matches!(self.kind(), KernelKind::Tangent(_)).then_some("--output");
             console.note(&logits.note("the kernel", flag));
         }
+        console.remark(source.network().filter(|_| recipe.depends_on_parameters()));
     }
 
     fn spec(&self, kind: Kind, text: &str) -> Result<Spec, Failure> {

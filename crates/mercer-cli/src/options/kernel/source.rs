@@ -78,7 +78,8 @@ impl SourceOptions {
                 .hint("--net MODEL.onnx, --arch FILE.toml or --kernel FORMULA")),
             None => Ok(Source::Trained(open_network(self.path(), parameters)?)),
             Some(_) if parameters.is_given() => {
-                Err(Failure::new("--include and --exclude are for --net: all weights of an --arch are parameters"))
+                let flags = "--include, --exclude and --unmerge are for --net";
+                Err(Failure::new(format!("{flags}: all weights of an --arch are parameters")))
             }
             Some(path) => {
                 let (architecture, network) = open_architecture(path, seed)?;

@@ -57,13 +57,15 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         "Clip" => return clip(scope),
         _ => return Ok(None),
     };
-    let x = scope.input(0)?;
+    let mut x = scope.input(0)?;
+    if let ("FastGelu", Some(bias)) = (scope.op(), scope.optional(1)) {
+        x = scope.emit(Binary(Combine::Add), &[&x, &bias])?;
+    }
     let kind = match function {
         Not | IsNan => Kind::Bool,
         _ => scope.kind(&x),
     };
     let y = scope.emit_as(kind, Unary(function), &[&x])?;
-    // FastGelu adds a bias before the function.
     scope.result(y)
 }
 

@@ -128,7 +128,7 @@ impl Lowering<'_> {
 
     /// A copy of a parameter is that parameter, turned if need be.
     fn tied(&mut self, detected: &Detected) -> Result<()> {
-        let Some(Tied { to, transposed }) = &detected.tied else { return Ok(()) };
+        let Some(Tied { to, transposed, .. }) = &detected.tied else { return Ok(()) };
         let Some(Known { one: Operand::Value(source), .. }) = self.names.get(to) else { return Ok(()) };
         let (name, mut id) = (&detected.tensor.name, *source);
         if *transposed {

@@ -1,0 +1,197 @@
+//! What a use of a tensor says of it: weight, bias, scale, statistic, number of a formula.
+
+use super::around::{Around, Exporter, is_made_up};
+use super::model::NodeDef;
+use super::record::{Call, State};
+use super::tensor::{Data, Tensor};
+
+/// How a use of a tensor speaks for or against its being a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Parameter(&'static str),
+    Constant(&'static str),
+    /// A constant here, even if the tensor is a parameter elsewhere: exporters merge equal numbers.
+    Fixed(&'static str),
+}
+
+/// Biases, scales and slopes: exporters merge those of an untrained network. A weight that is used twice is tied.
+pub(super) fn is_soft(role: &str) -> bool {
+    matches!(role, "bias" | "scale" | "slope" | SCALE | SHIFT)
+}
+
+const SCALE: &str = "scale of normalisation";
+const SHIFT: &str = "shift of normalisation";
+const NUMBER: &str = "scalar of a formula";
+const BUFFER: &str = "buffer of the module";
+const ARGUMENT: &str = "argument of the operator";
+const THROUGH: &str = "used through other operators";
+
+/// A tensor, and what its numbers look like.
+pub(super) struct Candidate<'a> {
+    pub(super) tensor: &'a Tensor,
+    pub(super) name: &'a str,
+    /// The value of a Constant node.
+    pub(super) from_node: bool,
+    /// The one number that all elements are.
+    pub(super) uniform: Option<f64>,
+    /// Zeros and very negative numbers.
+    is_mask: bool,
+}
+
+impl<'a> Candidate<'a> {
+    pub(super) fn new(tensor: &'a Tensor, name: &'a str, from_node: bool) -> Self {
+        let (uniform, is_mask) = match &tensor.data {
+            Data::F32(values) => looks(values.iter().map(|&x| f64::from(x))),
+            Data::F64(values) => looks(values.iter().copied()),
+            Data::Int(_) | Data::Bool(_) => (None, false),
+        };
+        Self { tensor, name, from_node, uniform, is_mask }
+    }
+
+    fn is_single(&self) -> bool {
+        self.tensor.numel() <= 1
+    }
+}
+
+/// The number that all are, and whether they are a mask: attention masks are made of zeros and very negative numbers.
+fn looks(mut values: impl Iterator<Item = f64> + Clone) -> (Option<f64>, bool) {
+    let masked = |x: f64| x <= -1e4;
+    let is_mask = values.clone().all(|x| x == 0.0 || masked(x)) && values.clone().any(masked);
+    let first = values.next();
+    (first.filter(|first| values.all(|x| x == *first)), is_mask)
+}
+
+impl<'a> Around<'a> {
+    /// What the use of a tensor as operand `which` of a node says.
+    pub(super) fn verdict(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> Verdict {
+        use Verdict::{Constant, Fixed, Parameter};
+        let state = self.signature.state(candidate.name);
+        if state == Some(State::Buffer) {
+            return Constant(BUFFER);
+        }
+        let op = node.op.as_str();
+        let is_product = matches!(op, "Conv" | "ConvTranspose" | "Gemm" | "MatMul");
+        if !is_product && !candidate.from_node && self.takes_data_alone(node) {
+            return Fixed(NUMBER);
+        }
+        if Call::of(node).is_some_and(|call| self.signature.takes_buffers_alone(&call)) {
+            return Fixed(BUFFER);
+        }
+        match self.judge(node, which, candidate) {
+            Constant(_) if state == Some(State::Parameter) && which < 3 && is_arithmetic(op) => Parameter(role(op)),
+            verdict => verdict,
+        }
+    }
+
+    fn judge(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> Verdict {
+        use Verdict::{Constant, Fixed, Parameter};
+        match (node.op.as_str(), which) {
+            ("Conv" | "ConvTranspose", 1) | ("Gemm" | "MatMul", 0 | 1) => Parameter("weight"),
+            ("Conv" | "ConvTranspose", 2) | ("Gemm", 2) => Parameter("bias"),
+            _ if candidate.from_node => Constant("value of a Constant node"),
+            ("BatchNormalization", 3..) => Fixed("running statistic"),
+            (op, 1 | 2) if op.ends_with("Normalization") => {
+                if self.is_plain(node, which, candidate) {
+                    Fixed("ones and zeros of a normalisation without parameters")
+                } else {
+                    Parameter(if which == 1 { SCALE } else { SHIFT })
+                }
+            }
+            ("Gather" | "GatherElements" | "GatherND", 0) => Parameter("embedding"),
+            ("PRelu", 1) => Parameter("slope"),
+            ("BiasGelu" | "FastGelu", 1) => Parameter("bias"),
+            ("Add" | "Sub" | "Mul" | "Div" | "Sum", _) => {
+                if candidate.is_single() {
+                    self.judge_single(node, which, candidate)
+                } else if candidate.is_mask {
+                    Constant("mask")
+                } else {
+                    Parameter(role(&node.op))
+                }
+            }
+            ("Pow", 1) if candidate.is_single() => self.judge_single(node, which, candidate),
+            ("Pow" | "Min" | "Max" | "Where" | "Equal", _) => {
+                if candidate.is_single() {
+                    Constant(NUMBER)
+                } else {
+                    Constant(if candidate.is_mask { "mask" } else { "operand of a comparison or power" })
+                }
+            }
+            ("Concat", _) | (_, 0) if is_movement(&node.op) || is_function(&node.op) => {
+                if candidate.is_single() {
+                    self.judge_single(node, which, candidate)
+                } else {
+                    Parameter(THROUGH)
+                }
+            }
+            _ => Constant(ARGUMENT),
+        }
+    }
+
+    /// A single number is a parameter if the module names it, or if it ends as the bias of a product.
+    fn judge_single(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> Verdict {
+        if self.exporter.is_torch() && !is_made_up(candidate.name) {
+            Verdict::Parameter(role(&node.op))
+        } else if !candidate.tensor.shape.is_empty() && self.is_added_to_product(node, which) {
+            Verdict::Parameter("bias")
+        } else {
+            Verdict::Constant(NUMBER)
+        }
+    }
+
+    /// Whether scale and shift of a normalisation are ones and zeros that an operator needs and no module has. An
+    /// untrained InstanceNorm has such numbers too, but under the names of its own.
+    fn is_plain(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> bool {
+        if candidate.uniform != Some(if which == 1 { 1.0 } else { 0.0 }) {
+            return false;
+        }
+        if let Some(call) = Call::of(node) {
+            return node.op == "InstanceNormalization" && call.target.contains("group_norm");
+        }
+        let made_up = self.exporter == Exporter::TorchExport && is_made_up(candidate.name);
+        made_up || (node.op == "InstanceNormalization" && self.is_inside_group(node))
+    }
+
+    /// The parameter of the module that a use stands for, as its calls name it.
+    pub(super) fn owner(&self, node: &'a NodeDef, role: &str, name: &str) -> Option<&'a str> {
+        let own = self.signature.parameters(&Call::of(node)?);
+        if let Some(same) = own.iter().find(|operand| self.signature.target(operand) == Some(name)) {
+            return Some(same);
+        }
+        let is_bias = |operand: &&&str| operand.ends_with("bias");
+        let chosen = if matches!(role, "bias" | SHIFT) {
+            own.iter().rev().find(is_bias).or(own.last())
+        } else {
+            own.iter().find(|operand| !is_bias(operand)).or(own.first())
+        };
+        chosen.copied()
+    }
+}
+
+/// What a tensor is that an operator adds or multiplies with.
+fn role(op: &str) -> &'static str {
+    match op {
+        "Mul" | "Div" => "scale",
+        "Add" | "Sub" | "Sum" => "bias",
+        "PRelu" => "slope",
+        "Pow" => "exponent",
+        _ => THROUGH,
+    }
+}
+
+/// Operators that a parameter can be an operand of.
+fn is_arithmetic(op: &str) -> bool {
+    let elementwise = ["Add", "Sub", "Mul", "Div", "Sum", "Pow", "Min", "Max", "Where", "Clip", "PRelu"];
+    elementwise.contains(&op) || is_function(op) || is_movement(op)
+}
+
+/// Functions that parameters are made of others with, as in `exp(temperature)`.
+fn is_function(op: &str) -> bool {
+    let names = ["Exp", "Log", "Sqrt", "Neg", "Abs", "Sigmoid", "Tanh", "Softplus", "Reciprocal", "Relu", "Softmax"];
+    names.contains(&op) || ["ReduceSum", "ReduceMean", "ReduceL2"].contains(&op)
+}
+
+fn is_movement(op: &str) -> bool {
+    let names = ["Concat", "Expand", "Tile", "Transpose", "Reshape", "Slice", "Split", "Squeeze", "Unsqueeze"];
+    names.contains(&op) || ["Identity", "Cast", "CastLike", "Flatten"].contains(&op)
+}
