@@ -132,20 +132,6 @@ fn opset(message: &[u8]) -> Result<(String, i64)> {
     Ok((domain, version))
 }
 
-/// A key and its value.
-fn entry(message: &[u8]) -> Result<(String, String)> {
-    let (mut key, mut value) = (String::new(), String::new());
-    let mut fields = Fields::new(message);
-    while let Some((number, payload)) = fields.next()? {
-        match number {
-            1 => key = payload.text()?,
-            2 => value = payload.text()?,
-            _ => {}
-        }
-    }
-    Ok((key, value))
-}
-
 impl GraphDef {
     fn decode(message: &[u8], folder: Option<&Path>, depth: usize) -> Result<Self> {
         if depth > MAX_DEPTH {
