@@ -14,7 +14,7 @@ mod describe;
 pub mod digits;
 mod element;
 mod error;
-
+mod files;
 mod fingerprint;
 mod format;
 mod labels;
@@ -30,6 +30,7 @@ pub use dataset::Dataset;
 pub use describe::{Description, Entry, Summary, describe, summarise};
 pub use element::{DType, Element, Storable};
 pub use error::{Error, Result};
+pub use files::{open_regular, read_regular, read_regular_text};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use labels::{Classes, Labels, open_labelled};
