@@ -62,6 +62,9 @@ impl Selection {
 
     /// The cotangents that a kind asks for, `[seeds, size of the value]`.
     pub(crate) fn seeds<T: Element>(&self, kind: Kind, size: usize) -> Result<Vec<T>> {
+        if size > LARGEST_SEEDS {
+            return Err(setting(&format!("the output has {size} components, too many to differentiate")));
+        }
         let rows = self.outputs(size)?;
         let chosen = match kind {
             Kind::Full | Kind::Trace => rows,

@@ -60,7 +60,8 @@ pub struct TensorFile {
 impl TensorFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|source| NetError::Io { path: path.to_owned(), source })?;
+        let bytes = mercer_data::read_regular(path, u64::MAX)
+            .map_err(|source| NetError::Io { path: path.to_owned(), source })?;
         let file = Self { path: path.to_owned(), bytes };
         file.open()?;
         Ok(file)

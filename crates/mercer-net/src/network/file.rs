@@ -1,10 +1,12 @@
 //! A network that comes from an ONNX file.
 
-use super::{Batching, Input, Parameter, Values};
+use super::{Batching, Import, Input, Parameter, Values};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::{Graph, count};
 use crate::names;
-use crate::onnx::{Detected, InputShape, Model, Request, detect, folded_normalisations, lower};
+use crate::onnx::{Detected, InputShape, Model, Request, Surroundings, detect, folded_normalisations, lower};
+use std::collections::HashSet;
 use std::path::Path;
 
 #[derive(Debug)]
@@ -12,19 +14,27 @@ pub(super) struct File {
     model: Model,
     tensors: Vec<Detected>,
     pub(super) inputs: Vec<Input>,
+    /// What is left for each lowering.
+    budget: Budget,
 }
 
 impl File {
-    pub(super) fn decode(bytes: &[u8], folder: Option<&Path>, batching: Batching) -> Result<Self> {
-        let model = Model::decode(bytes, folder)?;
-        let tensors = detect(&model.graph);
+    pub(super) fn decode(bytes: &[u8], folder: Option<&Path>, import: &Import) -> Result<Self> {
+        let batching = import.batching;
+        let mut around = Surroundings::new(folder, Budget::new(import.limit, bytes.len()));
+        let model = Model::decode(bytes, &mut around)?;
+        let mut tensors = detect(&model.graph);
+        // What has no elements cannot be trained, and has no gradient.
+        for detected in tensors.iter_mut().filter(|detected| detected.is_parameter && detected.tensor.numel() == 0) {
+            (detected.is_parameter, detected.reason) = (false, "it has no elements".into());
+        }
         // Old files list their initialisers among the inputs.
-        let given = |name: &str| model.graph.initializers.iter().any(|tensor| tensor.name == name);
+        let given: HashSet<&str> = model.graph.initializers.iter().map(|tensor| tensor.name.as_str()).collect();
         let inputs: Vec<Input> = model
             .graph
             .inputs
             .iter()
-            .filter(|info| !given(&info.name))
+            .filter(|info| !given.contains(info.name.as_str()))
             .map(|info| Input::of_file(info, batching))
             .collect();
         // A function of tensors may be a constant; a function of samples has some.
@@ -41,7 +51,7 @@ impl File {
                 return Err(NetError::Malformed { reason });
             }
         }
-        let file = Self { model, tensors, inputs };
+        let file = Self { model, tensors, inputs, budget: around.budget };
         file.check_finite()?;
         Ok(file)
     }
@@ -91,7 +101,7 @@ impl File {
         }
         let any = |patterns: &[String], name: &str| patterns.iter().any(|pattern| names::matches(pattern, name));
         for detected in &mut self.tensors {
-            if any(include, &detected.tensor.name) {
+            if any(include, &detected.tensor.name) && detected.tensor.numel() > 0 {
                 (detected.is_parameter, detected.reason) = (true, "included by name".into());
             }
             if any(exclude, &detected.tensor.name) {
@@ -114,6 +124,6 @@ impl File {
             })
             .collect();
         let baked = self.inputs.iter().filter_map(|input| input.fixed_batch).find(|&size| size > 1);
-        lower(&Request { model: &self.model, tensors: &self.tensors, inputs: &inputs, baked })
+        lower(&Request { model: &self.model, tensors: &self.tensors, inputs: &inputs, baked, budget: self.budget })
     }
 }
