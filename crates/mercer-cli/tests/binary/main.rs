@@ -3,8 +3,10 @@
 mod classic;
 mod codes;
 mod command_line;
+mod corpus;
 mod eigen;
 mod folder;
+mod hostile;
 mod info;
 mod kernel;
 mod kill;
@@ -15,3 +17,7 @@ mod refusals;
 mod store;
 mod train;
 mod uncertainty;
+
+/// The writer of small models that the importer's own tests have.
+#[path = "../../../mercer-net/tests/writer/mod.rs"]
+mod writer;

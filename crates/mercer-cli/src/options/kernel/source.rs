@@ -79,7 +79,7 @@ impl SourceOptions {
                 Err(Failure::new("--include and --exclude are for --net: all weights of an --arch are parameters"))
             }
             Some(path) => {
-                let (architecture, network) = open_architecture(path, seed)?;
+                let (architecture, network) = open_architecture(path, seed, parameters.import)?;
                 Ok(Source::Described(network, architecture.initialisation()))
             }
         }
