@@ -105,7 +105,7 @@ impl GraphBuilder {
         // What all samples share is kept as long as the network is.
         let shared = if meta.is_batched() { 0 } else { meta.numel().saturating_mul(size_of::<f64>()) };
         let words = 2 * name.len() + operator.len() + (inputs.len() + 2 * meta.rank()) * size_of::<usize>();
-        self.budget.spend(node, shared.saturating_add(NODE_BYTES + words))?;
+        self.budget.spend(|| format!("node {}", node()), shared.saturating_add(NODE_BYTES + words))?;
         let origin = Origin::Node(self.graph.nodes.len());
         let output = self.push(name.to_owned(), meta, origin);
         self.graph.nodes.push(Node {

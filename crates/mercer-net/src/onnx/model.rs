@@ -152,7 +152,7 @@ impl GraphDef {
             match number {
                 1 => {
                     let node = NodeDef::decode(payload.bytes()?, around, depth)?;
-                    around.budget.spend(|| node.label(), node.bytes())?;
+                    around.budget.spend(|| format!("node {}", node.label()), node.bytes())?;
                     graph.nodes.push(node);
                 }
                 5 => graph.initializers.push(Tensor::decode(payload.bytes()?, around)?),
@@ -208,7 +208,7 @@ impl FunctionDef {
                 5 => function.outputs.push(payload.text()?),
                 7 => {
                     let node = NodeDef::decode(payload.bytes()?, around, 0)?;
-                    around.budget.spend(|| node.label(), node.bytes())?;
+                    around.budget.spend(|| format!("node {}", node.label()), node.bytes())?;
                     function.nodes.push(node);
                 }
                 10 => function.domain = payload.text()?,

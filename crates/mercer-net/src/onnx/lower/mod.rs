@@ -282,8 +282,10 @@ impl Lowering<'_> {
         for inner in &function.nodes {
             let names = 1 + inner.inputs.len() + inner.outputs.len();
             let passed = inner.attributes.iter().filter(|(_, value)| matches!(value, Attribute::Reference(_))).count();
-            let bytes = inner.bytes() + names * (prefix.len() + 1) + passed.saturating_mul(node.bytes());
-            self.builder.budget().spend(|| node.label(), bytes)?;
+            // Every name is known from here on by what it stands for.
+            let own = inner.bytes() + names * (prefix.len() + 1) + inner.outputs.len() * (size_of::<Known>() + 64);
+            let bytes = own.saturating_add(passed.saturating_mul(node.bytes()));
+            self.builder.budget().spend(|| format!("node {}", node.label()), bytes)?;
         }
         let body: Vec<NodeDef> = function
             .nodes

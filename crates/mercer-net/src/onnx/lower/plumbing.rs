@@ -144,9 +144,9 @@ fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         parts.retain(|part| !is_nothing(part));
     }
     let Some(first) = parts.first() else { return Err(scope.misshapen("nothing to join")) };
-    let mut off_axis = scope.shape(first);
+    let rank = scope.shape(first).len();
     let axis = scope.int("axis", 1);
-    let axis = scope.axis(axis, off_axis.len())?;
+    let axis = scope.axis(axis, rank)?;
     scope.unbake(&mut parts)?;
     if parts.len() > 1 {
         // Rows of several samples one after the other belong to no sample.
@@ -155,9 +155,19 @@ fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         }
         scope.one_for_all(&parts)?;
     }
+    let off_axis = |part: &Operand| {
+        let mut shape = scope.shape(part);
+        if let Some(size) = shape.get_mut(axis) {
+            *size = 0;
+        }
+        shape
+    };
+    let first = off_axis(&parts[0]);
+    if parts.iter().any(|part| off_axis(part) != first) {
+        return Err(scope.misshapen(format!("shapes differ off axis {axis}")));
+    }
     // Parts of length zero appear in shape arithmetic.
-    off_axis[axis] = 0;
-    let (empty, full): (Vec<&Operand>, Vec<&Operand>) = parts.iter().partition(|part| scope.shape(part) == off_axis);
+    let (empty, full): (Vec<&Operand>, Vec<&Operand>) = parts.iter().partition(|part| scope.shape(part)[axis] == 0);
     let y = match full.as_slice() {
         [] => (*empty[0]).clone(),
         several => joined(scope, axis, several)?,
