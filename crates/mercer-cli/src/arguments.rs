@@ -17,7 +17,7 @@ Data are .npy, .npz, IDX (also gzipped) and CSV files, written as FILE or FILE:K
 array of an .npz file or a column of a CSV file. Results go to standard output and to files,
 progress and errors to standard error.
 
-Exit codes: 0 done, 1 a check you asked for failed, 2 an error, 130 interrupted.";
+Exit codes: 0 done, 1 a check you asked for failed, 2 an error, 130 interrupted; 101 is a bug of mercer's own.";
 
 /// A workbench for neural kernels: see what is in a trained network, run it, train small ones.
 #[derive(Debug, Parser)]

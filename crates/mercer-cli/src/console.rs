@@ -3,6 +3,7 @@
 use crate::arguments::Common;
 use crate::failure::{Failure, cannot_write};
 use crate::progress::Progress;
+use crate::visible;
 use clap::builder::styling::{AnsiColor, Style};
 use mercer::net::Network;
 use serde::Serialize;
@@ -27,6 +28,10 @@ impl Console {
 
     /// Prints a result. A reader that has seen enough (`| head`) is no error.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        Self::write(&visible::text(text))
+    }
+
+    fn write(text: &str) -> Result<(), Failure> {
         let mut out = std::io::stdout().lock();
         let newline: &str = if text.ends_with('\n') { "" } else { "\n" };
         match write!(out, "{text}{newline}").and_then(|()| out.flush()) {
@@ -41,13 +46,14 @@ impl Console {
             return self.print(&text());
         }
         let json = serde_json::to_string_pretty(value);
-        self.print(&json.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?)
+        let json = json.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?;
+        Self::write(&visible::json(&json))
     }
 
     /// Says something in passing, unless the user wants quiet.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", visible::text(text));
         }
     }
 
@@ -65,9 +71,9 @@ impl Console {
 
     /// Says why a command ends without success.
     pub(crate) fn fail(&self, failure: &Failure) {
-        let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), failure.message());
+        let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), visible::text(failure.message()));
         if let Some(hint) = failure.hint_text() {
-            text += &format!("  {} {hint}\n", self.paint("try:", AnsiColor::Green));
+            text += &format!("  {} {}\n", self.paint("try:", AnsiColor::Green), visible::text(hint));
         }
         let _ = std::io::stderr().write_all(text.as_bytes());
     }

@@ -158,9 +158,15 @@ fn hint_for_network(path: &Path, error: &NetError) -> Option<String> {
         }
         NetError::Input { .. } => format!("`mercer info {path}` shows the inputs; `mercer info FILE` shows the data"),
         NetError::Unknown { .. } => format!("`mercer info {path} -v` lists all names"),
+        NetError::OverBudget { .. } | NetError::TooMuchWork { .. } => hint_for_budget(),
         _ => return None,
     };
     Some(hint)
+}
+
+/// A file that asks for much is refused, unless the user knows it.
+pub(crate) fn hint_for_budget() -> String {
+    "if you trust the file, --import-limit SIZE (as in 4GiB) allows more".to_owned()
 }
 
 /// Adds the file to errors about a network.

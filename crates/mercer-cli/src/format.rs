@@ -1,5 +1,6 @@
 //! Numbers and tables as text.
 
+use crate::visible;
 use std::fmt::Write;
 
 /// 1234567 as 1,234,567.
@@ -69,13 +70,17 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{} {thing}s", grouped(number)) }
 }
 
+/// A name or a reason in a table is not longer than this; JSON has it whole.
+const LONGEST_CELL: usize = 120;
+
 /// Rows of cells, each column as wide as its widest cell; numbers of a `right` column end below each other.
 pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::from(" ");
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];
@@ -89,6 +94,19 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A cell on one line, with its middle left out where it is very long: names of files have no end.
+fn cell(text: &str) -> String {
+    let shown = visible::line(text);
+    let count = shown.chars().count();
+    if count <= LONGEST_CELL {
+        return shown.into_owned();
+    }
+    let half = LONGEST_CELL / 2;
+    let (start, end): (String, String) =
+        (shown.chars().take(half).collect(), shown.chars().skip(count - half + 1).collect());
+    format!("{start}…{end}")
 }
 
 /// The first rows of a long table, and how many there are more.
@@ -132,6 +150,14 @@ mod tests {
         for (seconds, text) in cases {
             assert_eq!(duration(seconds), text);
         }
+    }
+
+    #[test]
+    fn long_cells_are_cut_and_stay_on_their_line() {
+        let rows = vec![vec!["n".repeat(70_000), "a\nb".to_owned()], vec!["x".to_owned(), "1".to_owned()]];
+        let text = table(&rows, &[1]);
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.lines().all(|line| line.chars().count() < 200), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The `mercer` command: arguments, progress and exit codes over the [`mercer`] library.
 //!
-//! Exit codes: 0 done, 1 a check the user asked for failed, 2 an error, 130 interrupted.
+//! Exit codes: 0 done, 1 a check the user asked for failed, 2 an error, 101 a bug of ours, 130 interrupted.
 
 mod arguments;
 mod blocks;
@@ -13,6 +13,7 @@ mod options;
 mod output;
 mod progress;
 mod score;
+mod visible;
 
 use arguments::Arguments;
 use clap::Parser;
@@ -20,6 +21,9 @@ use console::Console;
 use failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
+
+/// The exit code of a panic, as any program in Rust has it: it is not to be taken for an error of the user's.
+const BUG: u8 = 101;
 
 fn main() -> ExitCode {
     mercer::linalg::memory::prefer_huge_pages();
@@ -34,7 +38,7 @@ fn main() -> ExitCode {
             console.fail(&failure);
             failure.exit_code()
         }
-        Err(_) => ExitCode::from(2),
+        Err(_) => ExitCode::from(BUG),
     }
 }
 
@@ -51,7 +55,7 @@ fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
     let place = panic.location().map_or_else(String::new, |place| format!(" at {}:{}", place.file(), place.line()));
     let text = panic.payload();
     let message = text.downcast_ref::<&str>().copied().or_else(|| text.downcast_ref::<String>().map(String::as_str));
-    let message = message.unwrap_or("no message");
+    let message = visible::text(message.unwrap_or("no message"));
     // Nobody may be listening.
     let _ = writeln!(
         std::io::stderr(),

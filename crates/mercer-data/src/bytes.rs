@@ -7,6 +7,7 @@ use std::path::Path;
 use memmap2::{Mmap, MmapOptions};
 
 use crate::error::{Error, Result, io_error};
+use crate::files::open_regular;
 
 /// Decompressed data beyond this size go to an unnamed temporary file instead of memory.
 const SPOOL_IN_MEMORY: usize = 64 << 20;
@@ -112,13 +113,11 @@ pub(crate) fn inflate(place: &str, reader: &mut impl Read, length: usize, compre
     spool.finish(place)
 }
 
-/// Opens a file for reading and gives its length; folders are refused here, once for all formats.
+/// Opens a regular file for reading and gives its length; folders are refused here, once for all formats.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     let place = &path.display();
-    let file = File::open(path).map_err(io_error(place))?;
-    let metadata = file.metadata().map_err(io_error(place))?;
-    if metadata.is_dir() {
-        return Err(Error::UnknownFormat { place: place.to_string(), reason: "this is a folder" });
-    }
-    Ok((file, metadata.len()))
+    open_regular(path).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => Error::UnknownFormat { place: place.to_string(), reason: "this is a folder" },
+        _ => io_error(place)(error),
+    })
 }

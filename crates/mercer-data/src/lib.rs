@@ -17,7 +17,7 @@ mod describe;
 pub mod digits;
 mod element;
 mod error;
-
+mod files;
 mod fingerprint;
 mod format;
 mod inputs;
@@ -37,6 +37,7 @@ pub use dataset::Dataset;
 pub use describe::{Description, Entry, Summary, describe, summarise};
 pub use element::{DType, Element, Storable};
 pub use error::{Error, Result};
+pub use files::{open_regular, read_regular, read_regular_text};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use inputs::{Inputs, Role, Used, open_inputs};

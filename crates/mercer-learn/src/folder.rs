@@ -96,8 +96,7 @@ pub fn forget(folder: &Path, name: &str) -> Result<()> {
 
 /// The arrays of a machine that is being replaced; nothing if the file is none of ours. Names that could lead elsewhere are left alone.
 fn arrays_of(path: &Path) -> Option<Vec<String>> {
-    let small = std::fs::metadata(path).is_ok_and(|found| found.len() <= MOST_BYTES);
-    let header = small.then(|| std::fs::read(path).ok()).flatten();
+    let header = mercer_data::read_regular(path, MOST_BYTES).ok();
     let header: Option<Header> = header.and_then(|text| serde_json::from_slice(&text).ok());
     let plain = |name: &String| name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
     Some(header?.arrays.into_iter().filter(plain).collect())
@@ -118,10 +117,7 @@ impl FolderReader {
         let place = path.display().to_string();
         let io = |source| mercer_data::Error::Io { place: place.clone(), source };
         let malformed = |reason: String| LearnError::Malformed { place: place.clone(), reason };
-        if std::fs::metadata(&path).map_err(io)?.len() > MOST_BYTES {
-            return Err(malformed(format!("it is larger than {MOST_BYTES} bytes")));
-        }
-        let text = std::fs::read(&path).map_err(io)?;
+        let text = mercer_data::read_regular(&path, MOST_BYTES).map_err(io)?;
         let header: Header =
             serde_json::from_slice(&text).map_err(|error| malformed(format!("not a saved machine: {error}")))?;
         if header.format != format {

@@ -45,6 +45,27 @@ pub enum NetError {
         /// What does not fit.
         reason: String,
     },
+    /// A network asks for more than an import may make.
+    #[error(
+        "{place}: this needs {bytes} bytes after {spent} for the rest, and all that is made of this network may take \
+         {limit} bytes"
+    )]
+    OverBudget {
+        /// The node, tensor or layer.
+        place: String,
+        /// What it asks for.
+        bytes: usize,
+        /// What was made before it.
+        spent: usize,
+        /// The limit for all of it.
+        limit: usize,
+    },
+    /// The constants of a network take longer to compute than an import may.
+    #[error("{place}: the constants of this network take too long to compute")]
+    TooMuchWork {
+        /// The node at which it was too much.
+        place: String,
+    },
     /// The inputs given do not fit the network.
     #[error("input {input}: {reason}")]
     Input {

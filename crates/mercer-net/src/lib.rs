@@ -11,10 +11,12 @@ pub mod progress;
 pub mod run;
 pub mod train;
 
+mod budget;
 mod element;
 mod onnx;
 mod shape;
 
+pub use budget::IMPORT_FLOOR;
 pub use element::Element;
 pub use error::{NetError, Result};
 pub use network::Network;

@@ -145,7 +145,8 @@ fn refused(model: &Model) {
         match network.graph(&shapes) {
             Err(
                 NetError::Unsupported { node, .. } | NetError::Shape { node, .. } | NetError::MixesSamples { node },
-            ) => {
+            )
+            | Err(NetError::OverBudget { place: node, .. }) => {
                 assert!(node.contains("\"y\""), "{node}");
             }
             other => panic!("not refused: {:?}", other.map(|_| "it runs")),

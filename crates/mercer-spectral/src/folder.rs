@@ -141,10 +141,7 @@ impl<T: Real> Eigenfunctions<T> {
 
 fn read_description(path: &Path) -> Result<Description> {
     let failed = |error: std::io::Error| SpectralError::folder(path, error.to_string());
-    if std::fs::metadata(path).map_err(failed)?.len() > LONGEST {
-        return Err(SpectralError::folder(path, "it is too long for a description"));
-    }
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = mercer_data::read_regular(path, LONGEST).map_err(failed)?;
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|error| SpectralError::folder(path, error.to_string()))?;
     // A later format may look different as a whole, so its version comes first.

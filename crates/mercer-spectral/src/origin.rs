@@ -81,7 +81,8 @@ impl Origin {
         let mut origin = Self::deserialize(value).map_err(|error| SpectralError::folder(folder, error.to_string()))?;
         if origin.recipe.needs_network() {
             let path = folder.join(NETWORK);
-            let bytes = std::fs::read(&path).map_err(|error| SpectralError::folder(&path, error.to_string()))?;
+            let bytes = mercer_data::read_regular(&path, u64::MAX)
+                .map_err(|error| SpectralError::folder(&path, error.to_string()))?;
             origin.network = Some(Arc::new(bytes));
         }
         Ok(origin)

@@ -10,7 +10,7 @@ mod samples;
 
 pub(crate) use kernel::{KernelKind, KernelOptions, Source, SourceOptions};
 pub(crate) use memory::parse_bytes;
-pub(crate) use network::{ParameterOptions, open_architecture, open_network};
+pub(crate) use network::{ImportOptions, ParameterOptions, open_architecture, open_network, read_architecture};
 pub(crate) use precision::{Precision, Real};
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use samples::{ClassOptions, DataOptions, Samples};

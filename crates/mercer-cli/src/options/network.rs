@@ -1,7 +1,10 @@
 //! A network file, and which of its tensors are parameters.
 
-use crate::failure::{AboutNetwork, Failure, cannot_open};
+use crate::failure::{AboutNetwork, Failure, cannot_open, hint_for_budget};
+use crate::options::parse_bytes;
+use mercer::data::read_regular_text;
 use mercer::net::arch::Architecture;
+use mercer::net::network::Import;
 use mercer::net::{NetError, Network};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -22,7 +25,24 @@ pub(crate) struct ParameterOptions {
     #[arg(long)]
     #[serde(default)]
     unmerge: bool,
+
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) import: ImportOptions,
 }
+
+/// What reading a network may take.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Parameters of the network")]
+pub(crate) struct ImportOptions {
+    /// Memory that everything made of the network's file may take, at most; a small file can ask for much
+    /// [default: 16 times the file, at least 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) import_limit: Option<usize>,
+}
+
+/// A description of a network is a few lines.
+pub(crate) const LONGEST_DESCRIPTION: u64 = 1 << 20;
 
 impl ParameterOptions {
     /// The names to include and to exclude.
@@ -42,13 +62,29 @@ impl ParameterOptions {
 }
 
 /// Reads a description, and makes its network with the weights of a seed.
-pub(crate) fn open_architecture(path: &Path, seed: u64) -> Result<(Architecture, Network), Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| cannot_open(path.display(), &error))?;
-    let about =
-        |error| Failure::new(format!("{}: {error}", path.display())).hint("`mercer train --help` shows an example");
-    let architecture = Architecture::from_toml(&text).map_err(about)?;
-    let network = architecture.build(seed).map_err(about)?;
+pub(crate) fn open_architecture(
+    path: &Path,
+    seed: u64,
+    import: ImportOptions,
+) -> Result<(Architecture, Network), Failure> {
+    let architecture = read_architecture(path)?;
+    let network =
+        architecture.build_within(seed, import.import_limit).map_err(|error| about_architecture(path, &error))?;
     Ok((architecture, network))
+}
+
+/// Reads a description.
+pub(crate) fn read_architecture(path: &Path) -> Result<Architecture, Failure> {
+    let text = read_regular_text(path, LONGEST_DESCRIPTION).map_err(|error| cannot_open(path.display(), &error))?;
+    Architecture::from_toml(&text).map_err(|error| about_architecture(path, &error))
+}
+
+fn about_architecture(path: &Path, error: &NetError) -> Failure {
+    let hint = match error {
+        NetError::OverBudget { .. } => hint_for_budget(),
+        _ => "`mercer train --help` shows an example".to_owned(),
+    };
+    Failure::new(format!("{}: {error}", path.display())).hint(hint)
 }
 
 /// Opens an ONNX file.
@@ -60,7 +96,8 @@ pub(crate) fn open_network(path: &Path, parameters: &ParameterOptions) -> Result
         return Err(Failure::new(format!("{}: this is not an ONNX model", path.display()))
             .hint("export the network with torch.onnx.export(model, example, \"model.onnx\") or tf2onnx"));
     }
-    let mut network = Network::from_onnx(path).about(path)?;
+    let import = Import { limit: parameters.import.import_limit, ..Import::default() };
+    let mut network = Network::import(path, &import).about(path)?;
     if parameters.unmerge {
         network.unmerge().about(path)?;
     }

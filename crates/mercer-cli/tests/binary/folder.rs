@@ -3,7 +3,7 @@
 use mercer::data::{Existing, Source, Storable, write_npy};
 use ndarray::{ArrayD, ArrayView, Dimension};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// Address space in KiB: what nobody may need for a bad file, and more than honest work on a small one takes.
 const MEMORY: usize = 600_000;
@@ -56,26 +56,29 @@ impl Folder {
 
     /// The binary with these arguments, in this folder, with little memory.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command_within(MEMORY, arguments);
+        command.args(["--threads", "2"]);
+        command
+    }
+
+    /// The binary with these arguments, in this folder, with so many KiB of address space.
+    pub(crate) fn command_within(&self, memory: usize, arguments: &[&str]) -> Command {
         let binary = env!("CARGO_BIN_EXE_mercer");
         let mut command = if cfg!(unix) {
             let mut shell = Command::new("sh");
-            shell.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""), binary]);
+            shell.args(["-c", &format!("ulimit -v {memory}; exec \"$0\" \"$@\""), binary]);
             shell
         } else {
             Command::new(binary)
         };
-        command.args(arguments).args(["--threads", "2"]).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
     /// Runs the binary. Nothing may ever panic.
     pub(crate) fn run(&self, line: &str) -> Run {
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let Output { status, stdout, stderr } = self.command(&arguments).output().expect("mercer runs");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        let run = Run { code: status.code(), out: text(stdout), err: text(stderr) };
-        assert!(!run.err.contains("a bug in itself") && !run.err.contains("panicked"), "mercer {line}: {}", run.err);
-        run
+        Run::of(line, self.command(&arguments).output().expect("mercer runs"))
     }
 
     /// Runs the binary, which must succeed, and returns what it printed.
@@ -101,6 +104,24 @@ impl Folder {
         }
         assert_eq!(self.files(), before, "mercer {line} left files behind");
     }
+}
+
+impl Run {
+    /// What a run printed and returned; no panic.
+    pub(crate) fn of(line: &str, output: Output) -> Self {
+        let Output { status, stdout, stderr } = output;
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        let run = Self { code: sound(status).code(), out: text(stdout), err: text(stderr) };
+        assert!(!run.err.contains("a bug in itself") && !run.err.contains("panicked"), "mercer {line}: {}", run.err);
+        run
+    }
+}
+
+/// How a run ended, which is never by a panic: those have an exit code of their own. Every test that runs the binary looks
+/// at its end through this.
+pub(crate) fn sound(status: ExitStatus) -> ExitStatus {
+    assert_ne!(status.code(), Some(101), "mercer panicked");
+    status
 }
 
 pub(crate) fn fixture(name: &str) -> PathBuf {

@@ -3,8 +3,10 @@
 mod classic;
 mod codes;
 mod command_line;
+mod corpus;
 mod eigen;
 mod folder;
+mod hostile;
 mod info;
 mod kept;
 mod kernel;
@@ -19,3 +21,7 @@ mod store;
 mod tables;
 mod train;
 mod uncertainty;
+
+/// The writer of small models that the importer's own tests have.
+#[path = "../../../mercer-net/tests/writer/mod.rs"]
+mod writer;

@@ -1,6 +1,6 @@
 //! `mercer predict`, against onnxruntime.
 
-use crate::folder::{Folder, difference};
+use crate::folder::{Folder, difference, sound};
 use ndarray::{Array2, ArrayD, s};
 
 /// The network, its data as arguments, and the data as files.
@@ -97,9 +97,9 @@ fn results_do_not_depend_on_threads() {
     let folder = Folder::with(&["cnn.onnx", "cnn.image.npy"]);
     let bytes = |threads: usize| {
         let arguments = ["predict", "--net", "cnn.onnx", "--data", "cnn.image.npy", "-o", "out.npy", "--force"];
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mercer"));
-        command.args(arguments).args(["--threads", &threads.to_string()]).current_dir(folder.path(""));
-        assert!(command.output().unwrap().status.success());
+        let mut command = folder.command_within(600_000, &arguments);
+        command.args(["--threads", &threads.to_string()]);
+        assert!(sound(command.status().unwrap()).success());
         std::fs::read(folder.path("out.npy")).unwrap()
     };
     assert_eq!(bytes(1), bytes(3));

@@ -1,6 +1,6 @@
 //! `mercer train` and `mercer demo`.
 
-use crate::folder::Folder;
+use crate::folder::{Folder, sound};
 use ndarray::{Array1, Array2};
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ fn ctrl_c_leaves_a_run_to_go_on_with() {
     assert!(killed.unwrap().success());
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert_eq!(sound(output.status).code(), Some(130), "{text}");
     assert!(text.contains("--resume") && text.contains("mercer train"), "{text}");
     assert!(!folder.path("run/model.onnx").exists());
     folder.refuse(&line, &["run", "--resume", "--force"]);

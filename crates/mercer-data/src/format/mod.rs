@@ -7,7 +7,6 @@ mod records;
 pub(crate) mod table;
 
 use std::fmt;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -100,7 +99,7 @@ pub(crate) fn detect(path: &Path) -> Result<(Format, bool)> {
     if !start.starts_with(&[0x1f, 0x8b]) {
         return by_magic(place, &start).map(|format| (format, false));
     }
-    let file = File::open(path).map_err(io_error(&place))?;
+    let (file, _) = bytes::open(path)?;
     let inner = MultiGzDecoder::new(BufReader::new(file)).take(START);
     let start = beginning(inner).map_err(io_error(&place))?;
     match by_magic(place.clone(), &start)? {

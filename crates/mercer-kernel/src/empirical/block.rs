@@ -8,6 +8,7 @@ use crate::kernel::Real;
 use mercer_linalg::memory::zeros;
 use mercer_net::op::OuterShape;
 use mercer_net::run::{Factor, Factors};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -115,7 +116,7 @@ impl Plan {
         let shapes = gradients.outer_shapes();
         // The weights that take an absorbed bias along.
         let absorbed = (0..forms.len()).filter(|&at| forms[at] == Form::Absorbed);
-        let weights: Vec<Option<usize>> = absorbed.map(|bias| weight_of_bias(gradients, bias)).collect();
+        let weights: HashSet<usize> = absorbed.filter_map(|bias| weight_of_bias(gradients, bias)).collect();
         let groups = if by_layer {
             layers(gradients.graph(), gradients.chosen())
         } else {
@@ -137,7 +138,7 @@ impl Plan {
                 match (plan.forms[at], shapes[at]) {
                     (Form::Absorbed, _) => {}
                     (Form::Factored, Some(shape)) => {
-                        let bias = weights.contains(&Some(at));
+                        let bias = weights.contains(&at);
                         let directions = if full { None } else { shared_directions(gradients, at, &shape) };
                         plan.outers.push(Outer { parameter: at, shape, bias, directions });
                     }
@@ -187,10 +188,11 @@ impl Plan {
     pub(crate) fn choices<T: Real>(&self, gradients: &Gradients<T>, chosen: &[bool]) -> Vec<Choice> {
         let graph = gradients.graph();
         let (layers, shapes) = (layer_names(graph), gradients.outer_shapes());
+        let outers: HashMap<usize, &Outer> = self.outers.iter().rev().map(|outer| (outer.parameter, outer)).collect();
         (0..self.forms.len())
             .filter(|&at| chosen[at])
             .map(|at| {
-                let outer = self.outers.iter().find(|outer| outer.parameter == at);
+                let outer = outers.get(&at).copied();
                 let (price, form) = match (outer, self.forms[at]) {
                     (Some(outer), _) => (Some(self.price(outer)), Form::Factored),
                     (None, Form::Absorbed) => (None, Form::Absorbed),

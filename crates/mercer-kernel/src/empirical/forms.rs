@@ -6,7 +6,7 @@
 //! of a product, and blocks of fewer than sixteen samples would make every product small.
 
 use super::gradients::Gradients;
-use super::layers::layer_names;
+use super::layers::layer_name;
 use crate::kernel::Real;
 use mercer_net::graph::{Graph, Origin, ValueId};
 use mercer_net::op::{Binary, Combine, MatMul, OuterShape, Unary};
@@ -86,13 +86,12 @@ pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<For
         })
         .collect();
     // Where the samples are too large, those parameters go back to factors that save most for least.
-    let total = |forms: &[Form]| -> usize {
-        let elements = |at: usize| match (&shapes[at], forms[at]) {
-            (Some(shape), Form::Factored) => factored(shape, seeds, pairs).elements,
-            _ => explicit(gradients.numel(at), seeds, pairs).elements,
-        };
-        16 * size_of::<T>() * (0..forms.len()).filter(|&at| gradients.chosen()[at]).map(elements).sum::<usize>()
+    let elements = |at: usize, form: Form| match (&shapes[at], form) {
+        (Some(shape), Form::Factored) => factored(shape, seeds, pairs).elements,
+        _ => explicit(gradients.numel(at), seeds, pairs).elements,
     };
+    let chosen = (0..forms.len()).filter(|&at| gradients.chosen()[at]);
+    let mut total: usize = chosen.map(|at| elements(at, forms[at])).sum();
     let saving = |at: usize| {
         let shape = shapes[at].as_ref().filter(|_| gradients.chosen()[at])?;
         let (now, then) = (explicit(gradients.numel(at), seeds, pairs), factored(shape, seeds, pairs));
@@ -105,9 +104,10 @@ pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<For
         .collect();
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
     for (_, at) in candidates {
-        if total(&forms) <= SIXTEEN_SAMPLES {
+        if 16 * size_of::<T>() * total <= SIXTEEN_SAMPLES {
             break;
         }
+        total -= elements(at, Form::Explicit) - elements(at, Form::Factored);
         forms[at] = Form::Factored;
     }
     absorb(gradients, &mut forms);
@@ -149,8 +149,8 @@ pub(crate) fn weight_of_bias<T: Real>(gradients: &Gradients<T>, bias: usize) -> 
     only_use(graph, graph.parameters()[weight])?;
     let shape = gradients.outer_shape_of(weight)?;
     let both = gradients.chosen()[weight] && gradients.chosen()[bias];
-    let layers = layer_names(graph);
-    (both && shape.positions == 1 && shape.right == size && layers[weight] == layers[bias]).then_some(weight)
+    let same_layer = layer_name(graph, weight) == layer_name(graph, bias);
+    (both && shape.positions == 1 && shape.right == size && same_layer).then_some(weight)
 }
 
 /// Directions `v_c / ‖v‖` per element, `[seeds, right]`, where the deltas of a dense layer are `v_c ∘ f'(x)`: the layer is followed
@@ -178,7 +178,7 @@ pub(crate) fn shared_directions<T: Real>(
     let (inputs, outputs) = (shape.right, graph.value(end).meta.numel());
     let numel = gradients.numel(weight);
     let fits = graph.value(value).meta.numel() == inputs && graph.value(product).meta.numel() == outputs;
-    let unused = graph.nodes().iter().all(|node| !node.inputs.contains(&end));
+    let unused = graph.uses(end).is_empty();
     if end != gradients.output() || !unused || !fits || numel != inputs * outputs {
         return None;
     }
@@ -213,11 +213,5 @@ fn follow(graph: &Graph, id: ValueId, kind: impl Fn(&dyn Any) -> bool) -> Option
 
 /// The node that uses a value, if there is exactly one use.
 fn only_use(graph: &Graph, id: ValueId) -> Option<usize> {
-    let mut uses = graph
-        .nodes()
-        .iter()
-        .enumerate()
-        .flat_map(|(at, node)| node.inputs.iter().filter(|&&i| i == id).map(move |_| at));
-    let first = uses.next()?;
-    (uses.next().is_none()).then_some(first)
+    if let [only] = graph.uses(id) { Some(*only) } else { None }
 }

@@ -4,14 +4,14 @@ use super::selection::{Kind, Selection};
 use crate::error::{KernelError, Result};
 use crate::kernel::Real;
 use crate::products::all_finite;
-use mercer_net::graph::{Graph, ValueId};
+use mercer_net::graph::{Graph, Origin, ValueId};
 use mercer_net::network::{Shards, check_inputs};
 use mercer_net::op::OuterShape;
 use mercer_net::run::{Factors, Keep, Reverse, Target, Weights, Workspace};
 use mercer_net::{NetError, Network};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A network, an output of it with its seeds, and the parameters that count.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Gradients<T> {
     fingerprint: Option<String>,
     /// The memory of passes that are not running now.
     idle: Mutex<Vec<Passes<T>>>,
+    /// The outer form of every parameter's gradient, chosen or not.
+    every_shape: OnceLock<Vec<Option<OuterShape>>>,
 }
 
 /// The memory of one thread's passes.
@@ -58,8 +60,8 @@ impl<T: Real> Gradients<T> {
         // Seeds multiply the rows of every product, so fewer samples fill a shard.
         let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
         let selection = selection.clone();
-        let (fingerprint, idle) = (None, Mutex::default());
-        Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, fingerprint, idle })
+        let (fingerprint, idle, every_shape) = (None, Mutex::default(), OnceLock::new());
+        Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, fingerprint, idle, every_shape })
     }
 
     /// Makes the gradients of these parameters and no others.
@@ -115,9 +117,13 @@ impl<T: Real> Gradients<T> {
 
     /// The outer form of a parameter's gradient, if it has one, whether it counts or not.
     pub(crate) fn outer_shape_of(&self, parameter: usize) -> Option<OuterShape> {
-        let all = vec![true; self.chosen.len()];
-        let target = Target { output: self.output, parameters: all, inputs: false };
-        Reverse::<T>::new(Arc::clone(&self.graph), target).outer_shape(parameter)
+        let shapes = self.every_shape.get_or_init(|| {
+            let all = vec![true; self.chosen.len()];
+            let target = Target { output: self.output, parameters: all, inputs: false };
+            let reverse = Reverse::<T>::new(Arc::clone(&self.graph), target);
+            (0..self.chosen.len()).map(|at| reverse.outer_shape(at)).collect()
+        });
+        shapes[parameter]
     }
 
     /// The outer form of each parameter's gradient, where it counts and has one.
@@ -139,8 +145,8 @@ impl<T: Real> Gradients<T> {
     pub fn flops(&self, outer: &[bool]) -> f64 {
         let graph = &self.graph;
         let whole = graph.flops() as f64;
-        let inputs = graph.inputs();
-        let first = graph.nodes().iter().filter(|node| node.inputs.iter().any(|id| inputs.contains(id)));
+        let is_input = |id: &ValueId| matches!(graph.value(*id).origin, Origin::Input(_));
+        let first = graph.nodes().iter().filter(|node| node.inputs.iter().any(is_input));
         let first: u64 = first.map(|node| graph.node_flops(node)).sum();
         let formed: f64 = (self.outer_shapes().iter().enumerate())
             .filter(|&(at, _)| !outer[at])

@@ -64,6 +64,9 @@ impl Selection {
 
     /// The cotangents that a kind asks for, `[seeds, size of the value]`.
     pub(crate) fn seeds<T: Element>(&self, kind: Kind, size: usize) -> Result<Vec<T>> {
+        if size > LARGEST_SEEDS {
+            return Err(setting(&format!("the output has {size} components, too many to differentiate")));
+        }
         let outputs = Outputs::of(self, size)?;
         let count = outputs.len();
         let chosen = match kind {

@@ -163,8 +163,5 @@ pub fn resident_memory() -> (usize, usize) {
 
 /// The memory to use if nothing is said: three quarters of what is free, or four gigabytes where the system does not tell.
 pub fn default_memory() -> usize {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = info.lines().find(|line| line.starts_with("MemAvailable:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok());
-    kibibytes.map_or(4 << 30, |kibibytes| kibibytes / 4 * 3 * 1024)
+    mercer_linalg::memory::available().map_or(4 << 30, |bytes| bytes / 4 * 3)
 }

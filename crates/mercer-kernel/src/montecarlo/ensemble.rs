@@ -192,10 +192,9 @@ fn rescaled(graph: &Graph, scales: &[f64]) -> Result<Graph> {
 
 /// The product that is the only use of a weight and adds nothing.
 fn only_product(graph: &Graph, weight: ValueId) -> Option<&Node> {
-    let mut uses = graph.nodes().iter().filter(|node| node.inputs.contains(&weight));
-    let (Some(node), None) = (uses.next(), uses.next()) else { return None };
+    let [only] = graph.uses(weight) else { return None };
+    let node = &graph.nodes()[*only];
     let any = node.op.as_any();
     let product = any.is::<MatMul>() || any.is::<Conv>() && node.inputs.len() == 2;
-    let one = node.inputs.iter().filter(|&&id| id == weight).count() == 1;
-    (product && one && graph.value(node.output).meta.is_batched()).then_some(node)
+    (product && graph.value(node.output).meta.is_batched()).then_some(node)
 }

@@ -7,7 +7,6 @@ use super::layout::Layout;
 use super::manifest::Manifest;
 use mercer_data::DType;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -65,7 +64,7 @@ pub(super) fn read(folder: &Path) -> Result<Manifest> {
 fn read_json(path: &Path) -> Result<Value> {
     let malformed = |reason: String| StoreError::Malformed { place: path.display().to_string(), reason };
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(io_error(path))?;
+    let (file, _) = mercer_data::open_regular(path).map_err(io_error(path))?;
     file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(io_error(path))?;
     if bytes.len() as u64 > LONGEST {
         return Err(malformed(format!("it is longer than {LONGEST} bytes")));

@@ -104,6 +104,9 @@ impl<T: Real> Laplace<T> {
         let features = map.as_ref().map(|map| map.n_features());
         Needs::of::<T>(network, samples, settings, features)?.check(settings)?;
         let graph = network.graph(samples)?;
+        if graph.parameters().is_empty() {
+            return Err(setting("the number of parameters", 0, "a posterior is one of the parameters of a network"));
+        }
         let Target { value: output, logits, .. } = Target::of(&graph, settings)?;
         let n_outputs = graph.value(output).meta.numel();
         let weights = network.weights::<T>(&graph);

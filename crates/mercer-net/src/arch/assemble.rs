@@ -2,8 +2,9 @@
 
 use super::Activation;
 use super::initialise::{Draw, Scheme};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
-use crate::graph::{Batch, GraphBuilder, ValueId};
+use crate::graph::{Batch, GraphBuilder, ValueId, count};
 use crate::network::{Network, Values};
 use crate::op::{Binary, Combine, Conv, Function, MatMul, Reshape, Unary, Window};
 use crate::shape::numel;
@@ -33,8 +34,8 @@ pub(super) struct Sizes {
 }
 
 impl Assembly {
-    pub(super) fn new(scheme: Scheme, bias: bool, seed: u64) -> Self {
-        Self { builder: GraphBuilder::new(), scheme, bias, seed, values: Vec::new() }
+    pub(super) fn new(scheme: Scheme, bias: bool, seed: u64, budget: Budget) -> Self {
+        Self { builder: GraphBuilder::within(budget), scheme, bias, seed, values: Vec::new() }
     }
 
     /// The input, for samples of this shape.
@@ -44,6 +45,9 @@ impl Assembly {
             return Err(NetError::Setting(text));
         }
         let shape: Vec<usize> = std::iter::once(1).chain(sample.iter().copied()).collect();
+        if count(&shape).is_none() {
+            return Err(NetError::Setting(format!("inputs = {sample:?}; samples of this shape are too large")));
+        }
         Ok(self.builder.input("input", shape, Batch::axis(0)))
     }
 
@@ -51,6 +55,8 @@ impl Assembly {
         if numel(shape) > MOST_ELEMENTS {
             return Err(NetError::Setting(format!("{name} of shape {shape:?} is too large")));
         }
+        let bytes = numel(shape).saturating_mul(size_of::<f32>());
+        self.builder.budget().spend(|| format!("{name} of shape {shape:?}"), bytes)?;
         self.values.push(draw.values(self.seed, name, numel(shape)));
         Ok(self.builder.parameter(name, shape))
     }
@@ -90,7 +96,8 @@ impl Assembly {
 
     /// `scale · W∗x (+ scale · b)`; the scales are one unless the scheme is `ntk`.
     pub(super) fn conv(&mut self, name: &str, x: ValueId, sizes: Sizes) -> Result<ValueId> {
-        let fan_in = self.builder.shape(x)[1] * sizes.kernel * sizes.kernel;
+        positive(name, "kernel", sizes.kernel)?;
+        let fan_in = self.builder.shape(x)[1].saturating_mul(sizes.kernel * sizes.kernel);
         self.conv_drawn(name, x, sizes, self.scheme.kind.weight(fan_in))
     }
 
@@ -106,7 +113,10 @@ impl Assembly {
             return Err(NetError::Setting(text));
         }
         let (in_channels, scheme) = (shape[1], self.scheme);
-        let fan_in = in_channels * kernel * kernel;
+        let fan_in = in_channels.saturating_mul(kernel * kernel);
+        if padding > LARGEST {
+            return Err(NetError::Setting(format!("{name}: padding = {padding}; accepted: up to {LARGEST}")));
+        }
         let weight = self.parameter(&format!("{name}.weight"), &[channels, in_channels, kernel, kernel], draw)?;
         let window = Window {
             strides: vec![stride; 2],

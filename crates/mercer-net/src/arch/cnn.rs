@@ -3,6 +3,7 @@
 use super::assemble::{Assembly, Sizes, positive};
 use super::initialise::Scheme;
 use super::{Activation, Initialisation};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::ValueId;
 use crate::network::Network;
@@ -145,13 +146,17 @@ impl Cnn {
 
     /// The network with its initial weights.
     pub fn build(&self, seed: u64) -> Result<Network> {
+        self.within(seed, Budget::unlimited())
+    }
+
+    pub(super) fn within(&self, seed: u64, budget: Budget) -> Result<Network> {
         if self.inputs.len() != 3 {
             let text = format!("inputs = {:?}; accepted: [channels, height, width]", self.inputs);
             return Err(NetError::Setting(text));
         }
         positive("cnn", "outputs", self.outputs)?;
         let scheme = Scheme::new(self.initialisation, self.weight_std, self.bias_std)?;
-        let mut net = Assembly::new(scheme, self.bias, seed);
+        let mut net = Assembly::new(scheme, self.bias, seed, budget);
         let mut x = net.input(&self.inputs)?;
         for (index, layer) in self.layers.iter().enumerate() {
             x = self.layer(&mut net, &format!("layer{}", index + 1), layer, x)?;

@@ -3,6 +3,7 @@
 use super::assemble::{Assembly, positive};
 use super::initialise::Scheme;
 use super::{Activation, Initialisation};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
@@ -79,9 +80,13 @@ impl Mlp {
 
     /// The network with its initial weights.
     pub fn build(&self, seed: u64) -> Result<Network> {
+        self.within(seed, Budget::unlimited())
+    }
+
+    pub(super) fn within(&self, seed: u64, budget: Budget) -> Result<Network> {
         let scheme = Scheme::new(self.initialisation, self.weight_std, self.bias_std)?;
         positive("mlp", "outputs", self.outputs)?;
-        let mut net = Assembly::new(scheme, self.bias, seed);
+        let mut net = Assembly::new(scheme, self.bias, seed, budget);
         let x = net.input(&self.inputs)?;
         let mut x = net.flatten(x)?;
         for (index, &width) in self.widths.iter().enumerate() {
@@ -134,11 +139,15 @@ impl TwoLayer {
 
     /// The network with its initial weights.
     pub fn build(&self, seed: u64) -> Result<Network> {
+        self.within(seed, Budget::unlimited())
+    }
+
+    pub(super) fn within(&self, seed: u64, budget: Budget) -> Result<Network> {
         positive("two-layer", "width", self.width)?;
         Mlp::new(self.inputs, &[self.width], self.outputs)
             .activation(self.activation)
             .initialisation(Initialisation::Ntk)
             .bias(false)
-            .build(seed)
+            .within(seed, budget)
     }
 }

@@ -28,6 +28,7 @@ pub use initialise::Initialisation;
 pub use mlp::{Mlp, TwoLayer};
 pub use resnet::{Normalisation, Resnet};
 
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
@@ -82,13 +83,20 @@ impl Architecture {
         }
     }
 
-    /// The network with its initial weights.
+    /// The network with its initial weights. A description may come from anywhere, so what is made of it may take
+    /// [`crate::IMPORT_FLOOR`] bytes at most; see [`build_within`](Self::build_within).
     pub fn build(&self, seed: u64) -> Result<Network> {
+        self.build_within(seed, None)
+    }
+
+    /// The network with its initial weights, all of it in at most so many bytes.
+    pub fn build_within(&self, seed: u64, limit: Option<usize>) -> Result<Network> {
+        let budget = Budget::new(limit, 0);
         match self {
-            Self::Mlp(mlp) => mlp.build(seed),
-            Self::Cnn(cnn) => cnn.build(seed),
-            Self::Resnet(resnet) => resnet.build(seed),
-            Self::TwoLayer(two_layer) => two_layer.build(seed),
+            Self::Mlp(mlp) => mlp.within(seed, budget),
+            Self::Cnn(cnn) => cnn.within(seed, budget),
+            Self::Resnet(resnet) => resnet.within(seed, budget),
+            Self::TwoLayer(two_layer) => two_layer.within(seed, budget),
         }
     }
 }

@@ -15,6 +15,7 @@
 use super::assemble::{Assembly, Sizes};
 use super::initialise::{Draw, Initialisation, Scheme};
 use super::{Activation, assemble::positive};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::ValueId;
 use crate::network::Network;
@@ -92,6 +93,10 @@ impl Resnet {
 
     /// The network with its initial weights.
     pub fn build(&self, seed: u64) -> Result<Network> {
+        self.within(seed, Budget::unlimited())
+    }
+
+    pub(super) fn within(&self, seed: u64, budget: Budget) -> Result<Network> {
         if self.depth < 8 || !(self.depth - 2).is_multiple_of(6) {
             let text = format!("depth = {}; accepted: 6k + 2, that is 8, 14, 20, 26, 32, 38, 44, …", self.depth);
             return Err(NetError::Setting(text));
@@ -108,7 +113,7 @@ impl Resnet {
         positive("resnet", "width", self.width)?;
         let per_stage = (self.depth - 2) / 6;
         let bias = self.normalisation == Normalisation::None;
-        let mut net = Assembly::new(Scheme::new(self.initialisation, None, None)?, bias, seed);
+        let mut net = Assembly::new(Scheme::new(self.initialisation, None, None)?, bias, seed, budget);
         // A residual branch begins with this factor: the variances of all of them add up to that of the signal.
         let damping = (3.0 * per_stage as f64).sqrt().recip();
         let x = net.input(&self.inputs)?;

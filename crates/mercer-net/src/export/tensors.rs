@@ -82,11 +82,8 @@ pub struct TensorFile {
 impl TensorFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |source| NetError::Io { path: path.to_owned(), source };
-        if !std::fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(failed(std::io::Error::other("this is no regular file")));
-        }
-        let bytes = std::fs::read(path).map_err(failed)?;
+        let bytes = mercer_data::read_regular(path, u64::MAX)
+            .map_err(|source| NetError::Io { path: path.to_owned(), source })?;
         let file = Self { path: path.to_owned(), bytes };
         file.open()?;
         Ok(file)

@@ -2,10 +2,14 @@
 
 use super::limits::{MAX_TOTAL, infer};
 use super::{Batch, Graph, Meta, Node, Origin, Value, ValueId, label};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::op::{InferError, Op};
 use crate::shape::numel;
 use std::sync::Arc;
+
+/// Bytes of a node and its result, with the primitive, where it is known by name, and its place in the passes.
+const NODE_BYTES: usize = 512;
 
 /// Builds a [`Graph`]. Every node's shape is inferred when it is added, so a graph that exists is consistent.
 #[derive(Debug, Default)]
@@ -13,12 +17,22 @@ pub struct GraphBuilder {
     graph: Graph,
     /// Elements of all results so far.
     total: usize,
+    budget: Budget,
 }
 
 impl GraphBuilder {
     /// An empty graph.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty graph of a network that is not trusted.
+    pub(crate) fn within(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    pub(crate) fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
     }
 
     fn push(&mut self, name: String, meta: Meta, origin: Origin) -> ValueId {
@@ -44,6 +58,16 @@ impl GraphBuilder {
 
     /// A constant.
     pub fn constant(&mut self, name: impl Into<String>, shape: impl Into<Vec<usize>>, data: Vec<f64>) -> ValueId {
+        self.shared_constant(name, shape, Arc::new(data))
+    }
+
+    /// A constant whose numbers are kept elsewhere, too.
+    pub(crate) fn shared_constant(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Vec<usize>>,
+        data: Arc<Vec<f64>>,
+    ) -> ValueId {
         let shape = shape.into();
         assert_eq!(numel(&shape), data.len(), "a constant has as many elements as its shape says");
         let origin = Origin::Constant(self.graph.constants.len());
@@ -78,6 +102,10 @@ impl GraphBuilder {
             let reason = format!("a result of shape {:?} for one sample is too large", meta.shape);
             return Err(NetError::Shape { node: node(), reason });
         }
+        // What all samples share is kept as long as the network is.
+        let shared = if meta.is_batched() { 0 } else { meta.numel().saturating_mul(size_of::<f64>()) };
+        let words = 2 * name.len() + operator.len() + (inputs.len() + 2 * meta.rank()) * size_of::<usize>();
+        self.budget.spend(|| format!("node {}", node()), shared.saturating_add(NODE_BYTES + words))?;
         let origin = Origin::Node(self.graph.nodes.len());
         let output = self.push(name.to_owned(), meta, origin);
         self.graph.nodes.push(Node {

@@ -13,7 +13,7 @@ pub(crate) use limits::{count, infer};
 
 use crate::op::Op;
 use crate::shape::numel;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An index into the values of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,7 +109,16 @@ impl Node {
 }
 
 pub(crate) fn label(name: &str, operator: &str) -> String {
-    format!("{name:?} ({operator})")
+    format!("{:?} ({})", shortened(name), shortened(operator))
+}
+
+/// A name as messages show it: files may have names of any length.
+pub(crate) fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
+    const LONGEST: usize = 200;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]).into(),
+        None => name.into(),
+    }
 }
 
 /// A network as a function of one sample.
@@ -120,7 +129,33 @@ pub struct Graph {
     pub(crate) inputs: Vec<ValueId>,
     pub(crate) outputs: Vec<(String, ValueId)>,
     pub(crate) parameters: Vec<ValueId>,
-    pub(crate) constants: Vec<Vec<f64>>,
+    pub(crate) constants: Vec<Arc<Vec<f64>>>,
+    /// Found when it is first asked for; a builder begins anew.
+    pub(super) uses: OnceLock<Uses>,
+}
+
+/// The nodes that use each value: those of value `v` are `nodes[starts[v]..starts[v + 1]]`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uses {
+    starts: Vec<usize>,
+    nodes: Vec<usize>,
+}
+
+impl Uses {
+    fn of(graph: &Graph) -> Self {
+        let mut starts = vec![0; graph.values.len() + 1];
+        let operands =
+            || graph.nodes.iter().enumerate().flat_map(|(at, node)| node.inputs.iter().map(move |id| (at, id)));
+        operands().for_each(|(_, id)| starts[id.0 + 1] += 1);
+        (1..starts.len()).for_each(|value| starts[value] += starts[value - 1]);
+        let mut next = starts.clone();
+        let mut nodes = vec![0; starts.last().copied().unwrap_or(0)];
+        for (at, id) in operands() {
+            nodes[next[id.0]] = at;
+            next[id.0] += 1;
+        }
+        Self { starts, nodes }
+    }
 }
 
 impl Graph {
@@ -189,6 +224,13 @@ impl Graph {
         for (index, node) in self.nodes.iter().enumerate() {
             self.values[node.output.0].origin = Origin::Node(index);
         }
+        self.uses = std::sync::OnceLock::new();
+    }
+
+    /// The nodes that use a value, in their order, each as often as it does.
+    pub fn uses(&self, id: ValueId) -> &[usize] {
+        let uses = self.uses.get_or_init(|| Uses::of(self));
+        &uses.nodes[uses.starts[id.0]..uses.starts[id.0 + 1]]
     }
 
     pub(crate) fn metas(&self, node: &Node) -> Vec<&Meta> {

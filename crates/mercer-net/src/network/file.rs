@@ -1,10 +1,12 @@
 //! A network that comes from an ONNX file.
 
-use super::{Batching, Input, Parameter, TrainedOn, Values};
+use super::{Batching, Import, Input, Parameter, TrainedOn, Values};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::{Graph, count};
 use crate::names;
-use crate::onnx::{Detected, Detection, Dropped, InputShape, Model, Request, detect, lower};
+use crate::onnx::{Detected, Detection, Dropped, InputShape, Model, Request, Surroundings, detect, lower};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The most numbers that parameters may gain by being counted apart.
@@ -15,19 +17,28 @@ pub(super) struct File {
     model: Model,
     pub(super) detection: Detection,
     pub(super) inputs: Vec<Input>,
+    /// What is left for each lowering.
+    budget: Budget,
 }
 
 impl File {
-    pub(super) fn decode(bytes: &[u8], folder: Option<&Path>, batching: Batching) -> Result<Self> {
-        let mut model = Model::decode(bytes, folder)?;
-        let detection = detect(&mut model);
+    pub(super) fn decode(bytes: &[u8], folder: Option<&Path>, import: &Import) -> Result<Self> {
+        let batching = import.batching;
+        let mut around = Surroundings::new(folder, Budget::new(import.limit, bytes.len()));
+        let mut model = Model::decode(bytes, &mut around)?;
+        let mut detection = detect(&mut model);
+        // What has no elements cannot be trained, and has no gradient.
+        let tensors = detection.tensors.iter_mut();
+        for detected in tensors.filter(|detected| detected.is_parameter && detected.tensor.numel() == 0) {
+            (detected.is_parameter, detected.reason) = (false, "it has no elements".into());
+        }
         // Old files list their initialisers among the inputs.
-        let given = |name: &str| model.graph.initializers.iter().any(|tensor| tensor.name == name);
+        let given: HashSet<&str> = model.graph.initializers.iter().map(|tensor| tensor.name.as_str()).collect();
         let inputs: Vec<Input> = model
             .graph
             .inputs
             .iter()
-            .filter(|info| !given(&info.name))
+            .filter(|info| !given.contains(info.name.as_str()))
             .map(|info| Input::of_file(info, batching))
             .collect();
         // A function of tensors may be a constant; a function of samples has some.
@@ -44,7 +55,7 @@ impl File {
                 return Err(NetError::Malformed { reason });
             }
         }
-        let file = Self { model, detection, inputs };
+        let file = Self { model, detection, inputs, budget: around.budget };
         file.check_finite()?;
         Ok(file)
     }
@@ -95,7 +106,7 @@ impl File {
         }
         let any = |patterns: &[String], name: &str| patterns.iter().any(|pattern| names::matches(pattern, name));
         for detected in &mut self.detection.tensors {
-            if any(include, &detected.tensor.name) {
+            if any(include, &detected.tensor.name) && detected.tensor.numel() > 0 {
                 (detected.is_parameter, detected.reason) = (true, "included by name".into());
                 detected.tied = None;
             }
@@ -141,6 +152,7 @@ impl File {
             })
             .collect();
         let baked = self.inputs.iter().filter_map(|input| input.fixed_batch).find(|&size| size > 1);
-        lower(&Request { model: &self.model, tensors: &self.detection.tensors, inputs: &inputs, baked })
+        let tensors = &self.detection.tensors;
+        lower(&Request { model: &self.model, tensors, inputs: &inputs, baked, budget: self.budget })
     }
 }

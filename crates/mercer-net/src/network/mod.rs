@@ -25,6 +25,19 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+/// How a file is imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// What the inputs hold.
+    pub batching: Batching,
+    /// Bytes that everything made of the file may take, at most: tensors, constants that are computed, functions that are
+    /// written out, nodes. By default sixteen times the file and the data beside it, and at least [`crate::IMPORT_FLOOR`].
+    pub limit: Option<usize>,
+}
+
+/// The most bytes of a model file: protobuf has no longer messages, larger models keep their tensors beside them.
+const LONGEST_FILE: u64 = 2 << 30;
+
 /// A network that can be read at any batch size and, where its file leaves sizes free, for samples of any size.
 #[derive(Debug)]
 pub struct Network {
@@ -47,15 +60,26 @@ enum Source {
 impl Network {
     /// Opens an ONNX file.
     pub fn from_onnx(path: impl AsRef<Path>) -> Result<Self> {
+        Self::import(path, &Import::default())
+    }
+
+    /// Opens an ONNX file, with settings.
+    pub fn import(path: impl AsRef<Path>, import: &Import) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| NetError::Io { path: path.to_owned(), source })?;
+        let bytes = mercer_data::read_regular(path, LONGEST_FILE)
+            .map_err(|source| NetError::Io { path: path.to_owned(), source })?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self::from_file(File::decode(&bytes, Some(folder), Batching::Samples)?)
+        Self::from_file(File::decode(&bytes, Some(folder), import)?)
     }
 
     /// Reads an ONNX model from memory; `batching` says whether the inputs' first axis is samples.
     pub fn from_onnx_bytes(bytes: &[u8], batching: Batching) -> Result<Self> {
-        Self::from_file(File::decode(bytes, None, batching)?)
+        Self::import_bytes(bytes, &Import { batching, limit: None })
+    }
+
+    /// Reads an ONNX model from memory, with settings. External data cannot be found.
+    pub fn import_bytes(bytes: &[u8], import: &Import) -> Result<Self> {
+        Self::from_file(File::decode(bytes, None, import)?)
     }
 
     fn from_file(file: File) -> Result<Self> {

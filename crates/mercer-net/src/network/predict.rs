@@ -3,9 +3,9 @@
 use super::Network;
 use crate::element::Element;
 use crate::error::{NetError, Result};
-use crate::graph::{Batch, Graph, Origin, Position, ValueId};
+use crate::graph::{Batch, Graph, Position, ValueId};
 use crate::op::{Conv, Gather, MatMul};
-use crate::run::{Keep, Weights, Workspace, out_of_memory};
+use crate::run::{Keep, Weights, Workspace, check_memory, too_large};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -149,23 +149,19 @@ pub fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) 
 
 /// The number of rows of the smallest table that an input is an index into.
 fn index_limit(graph: &Graph, input: ValueId) -> Option<usize> {
-    let same = |mut id: ValueId| {
-        while let Origin::Node(index) = graph.value(id).origin {
-            let node = &graph.nodes()[index];
-            if !node.op.is_view() {
-                break;
-            }
-            id = node.inputs[0];
-        }
-        id
-    };
+    // Views of the input under other shapes.
+    let mut same = vec![false; graph.values().len()];
+    same[input.index()] = true;
+    for node in graph.nodes().iter().filter(|node| node.op.is_view()) {
+        same[node.output.index()] = same[node.inputs[0].index()];
+    }
     graph
         .nodes()
         .iter()
         .filter_map(|node| {
             let gather = node.op.as_any().downcast_ref::<Gather>()?;
             let table = &graph.value(node.inputs[0]).meta.shape;
-            (same(node.inputs[1]) == input).then_some(table[gather.axis])
+            same[node.inputs[1].index()].then_some(table[gather.axis])
         })
         .min()
 }
@@ -181,12 +177,17 @@ fn run<T: Element>(
     let meta = &graph.value(id).meta;
     let size = meta.numel();
     let wanted = samples.saturating_mul(size);
-    let mut values = Vec::new();
-    values.try_reserve_exact(wanted).map_err(|_| out_of_memory::<T>(wanted))?;
-    values.resize(wanted, T::zero());
-    let sizes: Vec<usize> = graph.inputs().iter().map(|&input| graph.value(input).meta.numel()).collect();
     let grain = grain.max(1);
     let keep = Keep::Only(vec![id]);
+    // Every thread has a shard of its own.
+    let (shard, at_once) = (grain.min(samples), samples.div_ceil(grain).min(rayon::current_num_threads()));
+    let each = Workspace::<T>::new(Arc::clone(graph), &keep).bytes(shard) / size_of::<T>();
+    let elements = each.saturating_mul(at_once).saturating_add(wanted);
+    check_memory::<T>(graph, elements, samples)?;
+    let mut values = Vec::new();
+    values.try_reserve_exact(wanted).map_err(|_| too_large::<T>(graph, elements, samples))?;
+    values.resize(wanted, T::zero());
+    let sizes: Vec<usize> = graph.inputs().iter().map(|&input| graph.value(input).meta.numel()).collect();
     values.par_chunks_mut((grain * size).max(1)).enumerate().try_for_each_init(
         || Workspace::new(Arc::clone(graph), &keep),
         |workspace, (shard, out)| {

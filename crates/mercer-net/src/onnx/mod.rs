@@ -2,6 +2,7 @@
 
 mod around;
 mod detect;
+mod external;
 mod folded;
 mod lower;
 mod merged;
@@ -16,4 +17,5 @@ pub use lower::Kind;
 pub(crate) use lower::{InputShape, Request, lower};
 pub(crate) use merged::Dropped;
 pub(crate) use model::{Dimension, Model, ValueInfo};
+pub(crate) use tensor::Surroundings;
 pub use tensor::{Data, Tensor};

@@ -1,14 +1,20 @@
 //! An ONNX model as it stands in the file: messages decoded, nothing interpreted.
 
 use super::record;
-use super::tensor::{Tensor, entry};
+use super::tensor::{Surroundings, Tensor, entry};
 use super::wire::{Fields, Payload, malformed};
 use crate::error::Result;
-use crate::graph::label;
-use std::path::Path;
+use crate::graph::{label, shortened};
+use std::collections::HashSet;
+
+/// What a piece of memory takes besides its content.
+const HEAP: usize = 16;
 
 /// Graphs inside of nodes inside of graphs … no deeper than this.
 const MAX_DEPTH: usize = 16;
+
+/// The newest version of the operators that is known here.
+const NEWEST_OPSET: i64 = 28;
 
 /// A model.
 #[derive(Clone, Debug, Default)]
@@ -89,32 +95,43 @@ pub(crate) enum Dimension {
 }
 
 impl Model {
-    /// Decodes a model; `folder` is where external data may lie.
-    pub(crate) fn decode(bytes: &[u8], folder: Option<&Path>) -> Result<Self> {
+    /// Decodes a model; `around` is where external data may lie, and what all of it may take.
+    pub(crate) fn decode(bytes: &[u8], around: &mut Surroundings<'_>) -> Result<Self> {
         let mut model = Self::default();
-        let mut has_graph = false;
+        let (mut has_graph, mut opset_version) = (false, None);
         let mut fields = Fields::new(bytes);
         while let Some((number, payload)) = fields.next()? {
             match number {
                 2 => model.producer = payload.text()?,
                 7 => {
-                    model.graph = GraphDef::decode(payload.bytes()?, folder, 0)?;
+                    model.graph = GraphDef::decode(payload.bytes()?, around, 0)?;
                     has_graph = true;
                 }
                 8 => {
                     let (domain, version) = opset(payload.bytes()?)?;
                     if domain.is_empty() || domain == "ai.onnx" {
-                        model.opset = version;
+                        opset_version = Some(version);
                     }
                 }
                 14 => model.metadata.push(entry(payload.bytes()?)?),
-                25 => model.functions.push(FunctionDef::decode(payload.bytes()?, folder)?),
+                25 => model.functions.push(FunctionDef::decode(payload.bytes()?, around)?),
                 _ => {}
             }
         }
         if !has_graph {
             return Err(malformed("it holds no graph"));
         }
+        match opset_version {
+            Some(version) if (1..=NEWEST_OPSET).contains(&version) => model.opset = version,
+            Some(version) => {
+                return Err(malformed(format!(
+                    "it is written for opset {version}; versions 1 to {NEWEST_OPSET} are known, so export it for one of them"
+                )));
+            }
+            None => return Err(malformed("it does not say for which opset it is written")),
+        }
+        model.graph.check_names()?;
+        model.functions.iter().try_for_each(|function| computed_once(&function.nodes, &mut HashSet::new()))?;
         Ok(model)
     }
 }
@@ -133,7 +150,7 @@ fn opset(message: &[u8]) -> Result<(String, i64)> {
 }
 
 impl GraphDef {
-    fn decode(message: &[u8], folder: Option<&Path>, depth: usize) -> Result<Self> {
+    fn decode(message: &[u8], around: &mut Surroundings<'_>, depth: usize) -> Result<Self> {
         if depth > MAX_DEPTH {
             return Err(malformed(format!("graphs are nested more than {MAX_DEPTH} deep")));
         }
@@ -141,10 +158,14 @@ impl GraphDef {
         let mut fields = Fields::new(message);
         while let Some((number, payload)) = fields.next()? {
             match number {
-                1 => graph.nodes.push(NodeDef::decode(payload.bytes()?, folder, depth)?),
-                5 => graph.initializers.push(Tensor::decode(payload.bytes()?, folder)?),
-                11 => graph.inputs.push(ValueInfo::decode(payload.bytes()?)?),
-                12 => graph.outputs.push(ValueInfo::decode(payload.bytes()?)?),
+                1 => {
+                    let node = NodeDef::decode(payload.bytes()?, around, depth)?;
+                    around.budget.spend(|| format!("node {}", node.label()), node.bytes())?;
+                    graph.nodes.push(node);
+                }
+                5 => graph.initializers.push(Tensor::decode(payload.bytes()?, around)?),
+                11 => graph.inputs.push(ValueInfo::decode(payload.bytes()?, around)?),
+                12 => graph.outputs.push(ValueInfo::decode(payload.bytes()?, around)?),
                 15 => return Err(malformed("sparse initialisers are not supported")),
                 16 => remember(&mut graph.signature, record::SIGNATURE, payload)?,
                 _ => {}
@@ -152,10 +173,41 @@ impl GraphDef {
         }
         Ok(graph)
     }
+
+    /// Whether every name stands for one thing. The format demands it, and whoever breaks it could mean either.
+    fn check_names(&self) -> Result<()> {
+        let twice = |what: &str, name: &str| malformed(format!("there are two {what} named {:?}", shortened(name)));
+        for (what, infos) in [("inputs", &self.inputs), ("outputs", &self.outputs)] {
+            let mut seen = HashSet::new();
+            if let Some(info) = infos.iter().find(|info| !seen.insert(info.name.as_str())) {
+                return Err(twice(what, &info.name));
+            }
+        }
+        let mut seen = HashSet::new();
+        if let Some(tensor) = self.initializers.iter().find(|tensor| !seen.insert(tensor.name.as_str())) {
+            return Err(twice("initialisers", &tensor.name));
+        }
+        // Old files list their initialisers among the inputs.
+        seen.extend(self.inputs.iter().map(|info| info.name.as_str()));
+        computed_once(&self.nodes, &mut seen)
+    }
+}
+
+/// Whether every result is computed by one node, and is not among what is `known` without them.
+fn computed_once<'a>(nodes: &'a [NodeDef], known: &mut HashSet<&'a str>) -> Result<()> {
+    for node in nodes {
+        for name in node.outputs.iter().filter(|name| !name.is_empty()) {
+            if !known.insert(name) {
+                let (node, name) = (node.label(), shortened(name));
+                return Err(malformed(format!("node {node} computes {name:?}, which is there already")));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl FunctionDef {
-    fn decode(message: &[u8], folder: Option<&Path>) -> Result<Self> {
+    fn decode(message: &[u8], around: &mut Surroundings<'_>) -> Result<Self> {
         let mut function = Self::default();
         let mut fields = Fields::new(message);
         while let Some((number, payload)) = fields.next()? {
@@ -163,7 +215,11 @@ impl FunctionDef {
                 1 => function.name = payload.text()?,
                 4 => function.inputs.push(payload.text()?),
                 5 => function.outputs.push(payload.text()?),
-                7 => function.nodes.push(NodeDef::decode(payload.bytes()?, folder, 0)?),
+                7 => {
+                    let node = NodeDef::decode(payload.bytes()?, around, 0)?;
+                    around.budget.spend(|| format!("node {}", node.label()), node.bytes())?;
+                    function.nodes.push(node);
+                }
                 10 => function.domain = payload.text()?,
                 _ => {}
             }
@@ -173,7 +229,7 @@ impl FunctionDef {
 }
 
 impl NodeDef {
-    fn decode(message: &[u8], folder: Option<&Path>, depth: usize) -> Result<Self> {
+    fn decode(message: &[u8], around: &mut Surroundings<'_>, depth: usize) -> Result<Self> {
         let mut node = Self::default();
         let mut fields = Fields::new(message);
         while let Some((number, payload)) = fields.next()? {
@@ -182,7 +238,7 @@ impl NodeDef {
                 2 => node.outputs.push(payload.text()?),
                 3 => node.name = payload.text()?,
                 4 => node.op = payload.text()?,
-                5 => node.attributes.extend(decode_attribute(payload.bytes()?, folder, depth)?),
+                5 => node.attributes.extend(decode_attribute(payload.bytes()?, around, depth)?),
                 7 => node.domain = payload.text()?,
                 9 => remember(&mut node.call, record::CALL, payload)?,
                 _ => {}
@@ -193,6 +249,29 @@ impl NodeDef {
 
     pub(crate) fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    }
+
+    /// Bytes that this node takes in memory; the numbers of its tensors are counted where they are decoded.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>() + HEAP).sum::<usize>();
+        let attribute = |(name, value): &(String, Attribute)| {
+            let content = match value {
+                Attribute::Text(text) | Attribute::Reference(text) => text.len(),
+                Attribute::Floats(values) => size_of_val(&values[..]),
+                Attribute::Ints(values) => size_of_val(&values[..]),
+                Attribute::Tensor(tensor) => tensor.name.len() + size_of_val(&tensor.shape[..]),
+                Attribute::Graph(graph) => graph.nodes.iter().map(Self::bytes).sum(),
+                Attribute::Float(_) | Attribute::Int(_) | Attribute::Texts => 0,
+            };
+            size_of::<(String, Attribute)>() + name.len() + content + HEAP
+        };
+        size_of::<Self>()
+            + self.name.len()
+            + self.op.len()
+            + self.domain.len()
+            + texts(&self.inputs)
+            + texts(&self.outputs)
+            + self.attributes.iter().map(attribute).sum::<usize>()
     }
 
     /// How errors and reports call this node.
@@ -216,7 +295,11 @@ fn remember(to: &mut Option<String>, key: &str, payload: Payload<'_>) -> Result<
 }
 
 /// The kinds of attribute, as ONNX numbers them.
-fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Result<Option<(String, Attribute)>> {
+fn decode_attribute(
+    message: &[u8],
+    around: &mut Surroundings<'_>,
+    depth: usize,
+) -> Result<Option<(String, Attribute)>> {
     let mut name = String::new();
     let mut kind = 0;
     let mut single: Option<Attribute> = None;
@@ -229,8 +312,8 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
             2 => single = Some(Attribute::Float(payload.float()?)),
             3 => single = Some(Attribute::Int(payload.integer()?)),
             4 => single = Some(Attribute::Text(payload.text()?)),
-            5 => single = Some(Attribute::Tensor(Tensor::decode(payload.bytes()?, folder)?)),
-            6 => single = Some(Attribute::Graph(GraphDef::decode(payload.bytes()?, folder, depth + 1)?)),
+            5 => single = Some(Attribute::Tensor(Tensor::decode(payload.bytes()?, around)?)),
+            6 => single = Some(Attribute::Graph(GraphDef::decode(payload.bytes()?, around, depth + 1)?)),
             7 => payload.floats(&mut floats)?,
             8 => payload.integers(&mut ints)?,
             9 => has_texts = true,
@@ -258,7 +341,7 @@ fn decode_attribute(message: &[u8], folder: Option<&Path>, depth: usize) -> Resu
 }
 
 impl ValueInfo {
-    fn decode(message: &[u8]) -> Result<Self> {
+    fn decode(message: &[u8], around: &mut Surroundings<'_>) -> Result<Self> {
         let mut info = Self::default();
         let mut fields = Fields::new(message);
         while let Some((number, payload)) = fields.next()? {
@@ -268,6 +351,9 @@ impl ValueInfo {
                 _ => {}
             }
         }
+        let sizes = info.shape.as_ref().map_or(0, |shape| size_of_val(&shape[..]));
+        let bytes = size_of::<Self>() + info.name.len() + sizes;
+        around.budget.spend(|| format!("value {:?}", shortened(&info.name)), bytes)?;
         Ok(info)
     }
 

@@ -1,10 +1,14 @@
 //! Tensors of an ONNX file.
 
+use super::external;
 use super::wire::{Fields, malformed, words};
+use crate::budget::Budget;
 use crate::element::Element;
 use crate::error::{NetError, Result};
+use crate::graph::shortened;
 use half::{bf16, f16};
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A tensor's elements, widened to one of four types.
@@ -31,6 +35,21 @@ pub struct Tensor {
     pub data: Data,
 }
 
+/// What a file is decoded in: its folder, where external data may lie, and what all of it may take.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    pub(super) folder: Option<&'a Path>,
+    pub(crate) budget: Budget,
+    /// The files of external data that are counted as there.
+    pub(super) outside: HashSet<PathBuf>,
+}
+
+impl<'a> Surroundings<'a> {
+    pub(crate) fn new(folder: Option<&'a Path>, budget: Budget) -> Self {
+        Self { folder, budget, outside: HashSet::new() }
+    }
+}
+
 #[derive(Default)]
 struct Raw<'a> {
     dims: Vec<i64>,
@@ -46,7 +65,7 @@ struct Raw<'a> {
 impl Tensor {
     /// Reads a tensor from the bytes of a `TensorProto`, as in the `.pb` files of test data.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::decode(bytes, None)
+        Self::decode(bytes, &mut Surroundings::new(None, Budget::unlimited()))
     }
 
     /// The elements in one scalar; truth values are 0 and 1.
@@ -59,7 +78,7 @@ impl Tensor {
         }
     }
 
-    pub(crate) fn decode(message: &[u8], folder: Option<&Path>) -> Result<Self> {
+    pub(crate) fn decode(message: &[u8], around: &mut Surroundings<'_>) -> Result<Self> {
         let mut name = String::new();
         let mut raw = Raw::default();
         let mut fields = Fields::new(message);
@@ -77,7 +96,7 @@ impl Tensor {
                 _ => {}
             }
         }
-        let whose = |reason: String| malformed(format!("tensor {name:?}: {reason}"));
+        let whose = |reason: String| malformed(format!("tensor {:?}: {reason}", shortened(&name)));
         let mut count = 1usize;
         let mut shape = Vec::with_capacity(raw.dims.len().min(64));
         for &dim in &raw.dims {
@@ -88,12 +107,23 @@ impl Tensor {
         if shape.contains(&0) {
             count = 0;
         }
+        // Before anything is made or read that follows from the sizes.
+        let Some((stored, kept)) = element_bytes(raw.element) else { return Err(raw.unsupported(raw.element)) };
+        let place = || format!("tensor {:?} of shape {:?}", shortened(&name), raw.dims);
         let outside;
         if raw.is_external {
-            outside = read_external(&raw.external, folder, &name)?;
+            let wanted =
+                count.checked_mul(stored).ok_or_else(|| whose(format!("shape {:?} is too large", raw.dims)))?;
+            let found = external::find(&raw.external, around, &name, wanted)?;
+            around.budget.spend(place, count.saturating_mul(kept))?;
+            outside = found.read()?;
             raw.bytes = Some(&outside);
+        } else {
+            raw.check_count(count, stored).map_err(whose)?;
+            around.budget.spend(place, count.saturating_mul(kept))?;
         }
-        let data = raw.data(count).map_err(|error| match error {
+        around.budget.spend(place, size_of::<Self>() + name.len() + size_of_val(&shape[..]))?;
+        let data = raw.data().map_err(|error| match error {
             NetError::Malformed { reason } => whose(reason),
             other => other,
         })?;
@@ -125,17 +155,42 @@ pub(super) fn entry(message: &[u8]) -> Result<(String, String)> {
     Ok((key, value))
 }
 
+/// The bytes of an element in a file and in memory, by ONNX's number of its type; `None` if it is not read here.
+fn element_bytes(element: i64) -> Option<(usize, usize)> {
+    Some(match element {
+        1 => (4, 4),
+        2 | 3 => (1, 8),
+        4 | 5 => (2, 8),
+        6 | 12 => (4, 8),
+        7 | 11 | 13 => (8, 8),
+        9 => (1, 1),
+        10 | 16 => (2, 4),
+        _ => return None,
+    })
+}
+
 impl Raw<'_> {
-    fn data(&self, count: usize) -> Result<Data> {
-        let check = |there: usize| {
-            if there == count {
-                Ok(())
-            } else {
-                Err(malformed(format!("shape {:?} needs {count} elements, the file holds {there}", self.dims)))
-            }
+    /// Whether there are as many elements as the shape says.
+    fn check_count(&self, count: usize, stored: usize) -> Result<(), String> {
+        let there = match (self.bytes, self.element) {
+            (Some(bytes), _) if !bytes.len().is_multiple_of(stored) => return Err("packed numbers break off".into()),
+            (Some(bytes), _) => bytes.len() / stored,
+            (None, 1) => self.floats.len(),
+            (None, 11) => self.doubles.len(),
+            (None, _) => self.ints.len(),
         };
-        let f32s = |values: Vec<f32>| check(values.len()).map(|()| Data::F32(Arc::new(values)));
-        let ints = |values: Vec<i64>| check(values.len()).map(|()| Data::Int(Arc::new(values)));
+        if there == count {
+            return Ok(());
+        }
+        Err(format!("shape {:?} needs {count} elements, the file holds {there}", self.dims))
+    }
+
+    /// The elements, as many as there are.
+    fn data(&mut self) -> Result<Data> {
+        let f32s = |values: Vec<f32>| Ok(Data::F32(Arc::new(values)));
+        let f64s = |values: Vec<f64>| Ok(Data::F64(Arc::new(values)));
+        let ints = |values: Vec<i64>| Ok(Data::Int(Arc::new(values)));
+        let bools = |values: Vec<bool>| Ok(Data::Bool(Arc::new(values)));
         if let Some(bytes) = self.bytes {
             return match self.element {
                 1 => f32s(words(bytes)?.map(f32::from_le_bytes).collect()),
@@ -145,12 +200,9 @@ impl Raw<'_> {
                 5 => ints(words(bytes)?.map(|w| i64::from(i16::from_le_bytes(w))).collect()),
                 6 => ints(words(bytes)?.map(|w| i64::from(i32::from_le_bytes(w))).collect()),
                 7 => ints(words(bytes)?.map(i64::from_le_bytes).collect()),
-                9 => check(bytes.len()).map(|()| Data::Bool(Arc::new(bytes.iter().map(|&b| b != 0).collect()))),
+                9 => bools(bytes.iter().map(|&b| b != 0).collect()),
                 10 => f32s(words(bytes)?.map(|w| f16::from_le_bytes(w).to_f32()).collect()),
-                11 => {
-                    let values: Vec<f64> = words(bytes)?.map(f64::from_le_bytes).collect();
-                    check(values.len()).map(|()| Data::F64(Arc::new(values)))
-                }
+                11 => f64s(words(bytes)?.map(f64::from_le_bytes).collect()),
                 12 => ints(words(bytes)?.map(|w| i64::from(u32::from_le_bytes(w))).collect()),
                 13 => ints(words(bytes)?.map(|w| u64::from_le_bytes(w) as i64).collect()),
                 16 => f32s(words(bytes)?.map(|w| bf16::from_le_bytes(w).to_f32()).collect()),
@@ -158,16 +210,13 @@ impl Raw<'_> {
             };
         }
         match self.element {
-            1 => f32s(self.floats.clone()),
+            1 => f32s(std::mem::take(&mut self.floats)),
             10 => f32s(self.ints.iter().map(|&bits| f16::from_bits(bits as u16).to_f32()).collect()),
             16 => f32s(self.ints.iter().map(|&bits| bf16::from_bits(bits as u16).to_f32()).collect()),
-            11 => check(self.doubles.len()).map(|()| Data::F64(Arc::new(self.doubles.clone()))),
-            9 => {
-                check(self.ints.len())?;
-                Ok(Data::Bool(Arc::new(self.ints.iter().map(|&x| x != 0).collect())))
-            }
+            11 => f64s(std::mem::take(&mut self.doubles)),
+            9 => bools(self.ints.iter().map(|&x| x != 0).collect()),
             6 => ints(self.ints.iter().map(|&x| i64::from(x as i32)).collect()),
-            2..=5 | 7 | 12 | 13 => ints(self.ints.clone()),
+            2..=5 | 7 | 12 | 13 => ints(std::mem::take(&mut self.ints)),
             other => Err(self.unsupported(other)),
         }
     }
@@ -176,47 +225,4 @@ impl Raw<'_> {
         let reason = format!("element type {element} is not supported");
         NetError::Unsupported { node: format!("that holds a tensor of shape {:?}", self.dims), reason }
     }
-}
-
-/// The bytes of a tensor kept beside the model, never outside of the model's folder.
-fn read_external(entries: &[(String, String)], folder: Option<&Path>, name: &str) -> Result<Vec<u8>> {
-    use std::io::{Read, Seek, SeekFrom};
-    let get = |key: &str| entries.iter().find(|(own, _)| own == key).map(|(_, value)| value.as_str());
-    let location = get("location").unwrap_or_default();
-    let relative = Path::new(location);
-    let inside = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    if !inside || location.is_empty() {
-        return Err(malformed(format!(
-            "tensor {name:?}: external data at {location:?}, outside of the model's folder"
-        )));
-    }
-    let Some(folder) = folder else {
-        return Err(malformed(format!("tensor {name:?} is kept in {location:?}; open the model from its file")));
-    };
-    let path = folder.join(relative);
-    let io = |source| NetError::Io { path: path.clone(), source };
-    let number = |key: &str| match get(key) {
-        None => Ok(None),
-        Some(text) => text.parse::<u64>().map(Some).map_err(|_| malformed(format!("tensor {name:?}: {key} {text:?}"))),
-    };
-    let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
-    // A link could lead elsewhere.
-    let (real, home) = (path.canonicalize().map_err(io)?, folder.canonicalize().map_err(io)?);
-    if !real.starts_with(&home) {
-        return Err(malformed(format!(
-            "tensor {name:?}: external data at {location:?}, outside of the model's folder"
-        )));
-    }
-    let mut file = std::fs::File::open(&real).map_err(io)?;
-    let size = file.metadata().map_err(io)?.len();
-    let length = length.unwrap_or(size.saturating_sub(offset));
-    if offset.checked_add(length).is_none_or(|end| end > size) {
-        return Err(malformed(format!(
-            "tensor {name:?}: {location:?} has {size} bytes, too few for {offset} + {length}"
-        )));
-    }
-    let mut bytes = vec![0; length as usize];
-    file.seek(SeekFrom::Start(offset)).map_err(io)?;
-    file.read_exact(&mut bytes).map_err(io)?;
-    Ok(bytes)
 }

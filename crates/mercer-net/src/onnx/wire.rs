@@ -70,6 +70,9 @@ impl<'a> Fields<'a> {
             5 => Payload::Fixed32(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes"))),
             kind => return Err(malformed(format!("wire type {kind} does not exist"))),
         };
+        if key >> 3 == 0 {
+            return Err(malformed("a field has number 0, which does not exist"));
+        }
         Ok(Some((key >> 3, payload)))
     }
 }

@@ -4,7 +4,7 @@ use super::slots::{Life, assign};
 use super::{NodeOperands, Weights};
 use crate::element::Element;
 use crate::error::{NetError, Result};
-use crate::graph::{Graph, Origin, ValueId};
+use crate::graph::{Graph, Node, Origin, ValueId};
 use crate::op::{Call, Scratch};
 use std::sync::Arc;
 
@@ -66,13 +66,7 @@ impl<T: Element> Workspace<T> {
         let (slot_of_root, slot_sizes) = assign(&lives);
         let slot_of = root.iter().map(|&owner| slot_of_root[owner]).collect();
         let slots = slot_sizes.iter().map(|_| Vec::new()).collect();
-        let mut shared = vec![Vec::new(); graph.values.len()];
-        for node in &graph.nodes {
-            let meta = &graph.value(node.output).meta;
-            if !meta.is_batched() {
-                shared[node.output.0] = vec![T::zero(); meta.numel()];
-            }
-        }
+        let shared = vec![Vec::new(); graph.values.len()];
         Self { graph, slot_of, slots, slot_sizes, shared, samples: 0, scratch: Scratch::default() }
     }
 
@@ -94,7 +88,7 @@ impl<T: Element> Workspace<T> {
     /// Bytes that passes over this many samples need, known before anything is allocated: the values, and the most that
     /// a primitive takes for itself.
     pub fn bytes(&self, samples: usize) -> usize {
-        let shared: usize = self.shared.iter().map(Vec::len).sum();
+        let shared = shared_elements(&self.graph);
         let elements = self.elements_per_sample().saturating_mul(samples).saturating_add(shared);
         elements.saturating_add(scratch_elements(&self.graph)).saturating_mul(size_of::<T>())
     }
@@ -110,15 +104,7 @@ impl<T: Element> Workspace<T> {
         let graph = Arc::clone(&self.graph);
         check_inputs(&graph, inputs, samples)?;
         self.samples = samples;
-        for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
-            let wanted = size.saturating_mul(samples);
-            if slot.len() < wanted {
-                slot.clear();
-                slot.try_reserve_exact(wanted).map_err(|_| out_of_memory::<T>(wanted))?;
-                mercer_linalg::memory::advise_spare(slot);
-                slot.resize(wanted, T::zero());
-            }
-        }
+        self.reserve(samples)?;
         for (&id, data) in graph.inputs.iter().zip(inputs) {
             if let Some(slot) = self.slot_of[id.0] {
                 self.slots[slot][..data.len()].copy_from_slice(data);
@@ -143,6 +129,33 @@ impl<T: Element> Workspace<T> {
             match slot {
                 Some(slot) => self.slots[slot] = y,
                 None => self.shared[node.output.0] = y,
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory for so many samples, or an error that names what takes most of it.
+    fn reserve(&mut self, samples: usize) -> Result<()> {
+        let wanted = |size: usize| size.saturating_mul(samples);
+        let slots = self.slots.iter().zip(&self.slot_sizes).filter(|(slot, size)| slot.len() < wanted(**size));
+        let elements = slots.fold(0usize, |sum, (_, &size)| sum.saturating_add(wanted(size)));
+        check_memory::<T>(&self.graph, elements, samples)?;
+        for (slot, &size) in self.slots.iter_mut().zip(&self.slot_sizes) {
+            let wanted = wanted(size);
+            if slot.len() < wanted {
+                slot.clear();
+                slot.try_reserve_exact(wanted).map_err(|_| too_large::<T>(&self.graph, elements, samples))?;
+                mercer_linalg::memory::advise_spare(slot);
+                slot.resize(wanted, T::zero());
+            }
+        }
+        for node in &self.graph.nodes {
+            let meta = &self.graph.value(node.output).meta;
+            let shared = &mut self.shared[node.output.0];
+            if !meta.is_batched() && shared.len() < meta.numel() {
+                let missing = || too_large::<T>(&self.graph, meta.numel(), samples);
+                shared.try_reserve_exact(meta.numel()).map_err(|_| missing())?;
+                shared.resize(meta.numel(), T::zero());
             }
         }
         Ok(())
@@ -191,6 +204,35 @@ pub(super) fn check_inputs<T>(graph: &Graph, inputs: &[&[T]], samples: usize) ->
 pub(super) fn scratch_elements(graph: &Graph) -> usize {
     let each = graph.nodes.iter().map(|node| node.op.scratch(&graph.metas(node), &graph.value(node.output).meta));
     each.max().unwrap_or(0)
+}
+
+/// Elements of the results that all samples share.
+fn shared_elements(graph: &Graph) -> usize {
+    let results = graph.nodes.iter().map(|node| &graph.value(node.output).meta);
+    results.filter(|meta| !meta.is_batched()).fold(0, |sum, meta| sum.saturating_add(meta.numel()))
+}
+
+/// Whether there is memory for a pass that takes so many elements; small ones are not worth the question.
+pub(crate) fn check_memory<T>(graph: &Graph, elements: usize, samples: usize) -> Result<()> {
+    const SMALL: usize = 64 << 20;
+    let bytes = elements.saturating_mul(size_of::<T>());
+    if bytes > SMALL && mercer_linalg::memory::available().is_some_and(|available| bytes > available) {
+        return Err(too_large::<T>(graph, elements, samples));
+    }
+    Ok(())
+}
+
+/// What a pass says when its values do not fit into memory.
+pub(crate) fn too_large<T>(graph: &Graph, elements: usize, samples: usize) -> NetError {
+    let bytes = elements.saturating_mul(size_of::<T>());
+    let largest = graph.nodes.iter().max_by_key(|node| graph.value(node.output).meta.numel());
+    let node = largest.map_or("of no name".to_owned(), Node::label);
+    let shape = largest.map_or(&[][..], |node| &graph.value(node.output).meta.shape);
+    let reason = format!(
+        "there is no memory for the {bytes} bytes of {samples} samples; this node's result of shape {shape:?} is the \
+         largest; run fewer samples at once"
+    );
+    NetError::Shape { node, reason }
 }
 
 /// What a pass says when there is not enough memory for it.

@@ -3,6 +3,7 @@
 //! A pass is sequential and allocates nothing once it has seen its largest batch. Parallelism lives above, across
 //! shards of samples, so that results do not depend on the number of threads.
 
+mod dependence;
 mod factor;
 mod fingerprint;
 mod forward;
@@ -11,8 +12,8 @@ mod slots;
 mod tangent;
 
 pub use factor::{Factor, Factors};
-pub(crate) use forward::out_of_memory;
 pub use forward::{Keep, Workspace};
+pub(crate) use forward::{check_memory, out_of_memory, too_large};
 pub use reverse::{Reverse, Target};
 pub use tangent::Tangent;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::too_many_arguments, reason = "a step of a pass needs what it needs")]
 
+use super::dependence::{active_values, cotangent_roots, parameter_uses};
 use super::forward::scratch_elements;
 use super::slots::{Life, assign};
 use super::{Factor, Factors, NodeOperands, Weights, Workspace};
@@ -52,6 +53,8 @@ pub struct Reverse<T> {
     target: Target,
     /// Values whose cotangent is needed: they reach the output and depend on what is wanted.
     active: Vec<bool>,
+    /// The uses of each parameter that reach the output: node and operand.
+    uses: Vec<Vec<(usize, usize)>>,
     slot_of: Vec<Option<usize>>,
     slots: Vec<Vec<T>>,
     slot_sizes: Vec<usize>,
@@ -71,6 +74,7 @@ impl<T: Element> Reverse<T> {
     /// Plans a reverse pass.
     pub fn new(graph: Arc<Graph>, target: Target) -> Self {
         let active = active_values(&graph, &target);
+        let uses = parameter_uses(&graph, &active);
         let root = cotangent_roots(&graph, &active);
         let last_step = graph.nodes.len();
         let mut lives: Vec<Option<Life>> = vec![None; graph.values.len()];
@@ -115,6 +119,7 @@ impl<T: Element> Reverse<T> {
             graph,
             target,
             active,
+            uses,
             slot_of,
             slot_sizes,
         }
@@ -127,23 +132,21 @@ impl<T: Element> Reverse<T> {
 
     /// The outer forms of a parameter's uses, if all of them have one of the same kind.
     pub fn outer_shape(&self, parameter: usize) -> Option<OuterShape> {
-        let id = self.graph.parameters[parameter];
         let mut joined: Option<OuterShape> = None;
-        for node in self.graph.nodes.iter().filter(|node| self.active[node.output.0]) {
-            for (which, _) in node.inputs.iter().enumerate().filter(|&(_, &input)| input == id) {
-                let output = &self.graph.value(node.output).meta;
-                let shape = node.op.outer_shape(which, &self.graph.metas(node), output)?;
-                joined = Some(match joined {
-                    None => shape,
-                    Some(known) => {
-                        let same = OuterShape { positions: shape.positions, ..known };
-                        if same != shape {
-                            return None;
-                        }
-                        OuterShape { positions: known.positions + shape.positions, ..known }
+        for &(index, which) in &self.uses[parameter] {
+            let node = &self.graph.nodes[index];
+            let output = &self.graph.value(node.output).meta;
+            let shape = node.op.outer_shape(which, &self.graph.metas(node), output)?;
+            joined = Some(match joined {
+                None => shape,
+                Some(known) => {
+                    let same = OuterShape { positions: shape.positions, ..known };
+                    if same != shape {
+                        return None;
                     }
-                });
-            }
+                    OuterShape { positions: known.positions + shape.positions, ..known }
+                }
+            });
         }
         joined
     }
@@ -450,44 +453,4 @@ fn spread<T: Copy>(from: &[T], size: usize, to: &mut [T], longer: usize, at: usi
     for (from, to) in from.chunks_exact(size.max(1)).zip(to.chunks_exact_mut(longer.max(1))) {
         to[at..at + size].copy_from_slice(from);
     }
-}
-
-fn active_values(graph: &Graph, target: &Target) -> Vec<bool> {
-    let mut depends = vec![false; graph.values.len()];
-    for (&id, &wanted) in graph.parameters.iter().zip(&target.parameters) {
-        depends[id.0] = wanted;
-    }
-    if target.inputs {
-        graph.inputs.iter().for_each(|id| depends[id.0] = true);
-    }
-    for node in &graph.nodes {
-        let moves = node.inputs.iter().enumerate().any(|(which, id)| depends[id.0] && node.op.differentiable(which));
-        depends[node.output.0] = moves;
-    }
-    let mut reaches = vec![false; graph.values.len()];
-    reaches[target.output.0] = true;
-    for node in graph.nodes.iter().rev().filter(|node| depends[node.output.0]) {
-        if reaches[node.output.0] {
-            for (which, id) in node.inputs.iter().enumerate() {
-                reaches[id.0] |= node.op.differentiable(which);
-            }
-        }
-    }
-    depends.iter().zip(&reaches).map(|(&a, &b)| a && b).collect()
-}
-
-/// For every value the one whose cotangent's memory it uses: a view that is its operand's only use shares it.
-fn cotangent_roots(graph: &Graph, active: &[bool]) -> Vec<usize> {
-    let mut uses = vec![0usize; graph.values.len()];
-    for node in graph.nodes.iter().filter(|node| active[node.output.0]) {
-        node.inputs.iter().for_each(|id| uses[id.0] += 1);
-    }
-    let mut root: Vec<usize> = (0..graph.values.len()).collect();
-    for node in graph.nodes.iter().filter(|node| active[node.output.0] && node.op.is_view()) {
-        let source = node.inputs[0];
-        if active[source.0] && uses[source.0] == 1 && graph.value(source).meta.is_batched() {
-            root[node.output.0] = root[source.0];
-        }
-    }
-    root
 }

@@ -1,5 +1,8 @@
 //! Sharing memory between values that are not alive at the same time.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
 /// When a value is alive (first and last step, inclusive) and how large it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Life {
@@ -17,19 +20,32 @@ pub(super) fn assign(lives: &[Option<Life>]) -> (Vec<Option<usize>>, Vec<usize>)
     order.sort_by_key(|&i| lives[i].map(|life| life.first));
     let mut slot_of = vec![None; lives.len()];
     let mut sizes: Vec<usize> = Vec::new();
-    let mut busy_until: Vec<usize> = Vec::new();
+    // The slots that nothing lives in, by size, and the others by the step after which they are free.
+    let mut free: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut busy: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     for index in order {
         let Some(life) = lives[index] else { continue };
-        let free = (0..sizes.len()).filter(|&s| busy_until[s] < life.first);
-        // The smallest that holds it, else the largest, which then grows.
-        let best = free.min_by_key(|&s| if sizes[s] >= life.size { (0, sizes[s]) } else { (1, usize::MAX - sizes[s]) });
-        let slot = best.unwrap_or_else(|| {
-            sizes.push(0);
-            busy_until.push(0);
-            sizes.len() - 1
-        });
+        while let Some(&Reverse((last, slot))) = busy.peek()
+            && last < life.first
+        {
+            busy.pop();
+            free.insert((sizes[slot], slot));
+        }
+        // The smallest that holds it, else the largest, which then grows; the first of equal ones.
+        let fits = free.range((life.size, 0)..).next();
+        let largest = || free.last().and_then(|&(size, _)| free.range((size, 0)..).next());
+        let slot = match fits.or_else(largest).copied() {
+            Some(found) => {
+                free.remove(&found);
+                found.1
+            }
+            None => {
+                sizes.push(0);
+                sizes.len() - 1
+            }
+        };
         sizes[slot] = sizes[slot].max(life.size);
-        busy_until[slot] = life.last;
+        busy.push(Reverse((life.last, slot)));
         slot_of[index] = Some(slot);
     }
     (slot_of, sizes)
@@ -46,6 +62,39 @@ mod tests {
         assert_eq!(sizes, [4, 4]);
         for pair in slot_of.windows(2) {
             assert_ne!(pair[0], pair[1]);
+        }
+    }
+
+    /// The same by looking at every slot for every value.
+    fn by_search(lives: &[Option<Life>]) -> (Vec<Option<usize>>, Vec<usize>) {
+        let mut order: Vec<usize> = (0..lives.len()).filter(|&i| lives[i].is_some()).collect();
+        order.sort_by_key(|&i| lives[i].map(|life| life.first));
+        let (mut slot_of, mut sizes, mut busy) = (vec![None; lives.len()], Vec::<usize>::new(), Vec::<usize>::new());
+        for index in order {
+            let Some(life) = lives[index] else { continue };
+            let free = (0..sizes.len()).filter(|&slot| busy[slot] < life.first);
+            let worth =
+                |&slot: &usize| if sizes[slot] >= life.size { (0, sizes[slot]) } else { (1, usize::MAX - sizes[slot]) };
+            let slot = free.min_by_key(worth).unwrap_or(sizes.len());
+            if slot == sizes.len() {
+                sizes.push(0);
+                busy.push(0);
+            }
+            sizes[slot] = sizes[slot].max(life.size);
+            busy[slot] = life.last;
+            slot_of[index] = Some(slot);
+        }
+        (slot_of, sizes)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_choice_is_that_of_a_search(
+            lives in proptest::collection::vec(proptest::option::weighted(0.9, (0usize..40, 0usize..9, 0usize..6)), 0..60),
+        ) {
+            let life = |(first, length, size)| Life { first, last: first + length, size };
+            let lives: Vec<Option<Life>> = lives.into_iter().map(|own| own.map(life)).collect();
+            proptest::prop_assert_eq!(assign(&lives), by_search(&lives));
         }
     }
 }

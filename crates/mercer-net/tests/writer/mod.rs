@@ -32,12 +32,28 @@ pub(crate) enum Attribute {
     Ints(&'static str, Vec<i64>),
     Float(&'static str, f32),
     Text(&'static str, &'static str),
+    /// Floats of a shape.
+    Tensor(&'static str, Vec<usize>, Vec<f32>),
+    /// The graph of another model.
+    Graph(&'static str, Model),
+}
+
+/// A node with everything it can have.
+#[derive(Clone, Default)]
+pub(crate) struct Node<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) domain: &'a str,
+    pub(crate) op: &'a str,
+    pub(crate) inputs: &'a [&'a str],
+    pub(crate) outputs: &'a [&'a str],
+    pub(crate) attributes: &'a [Attribute],
 }
 
 /// A model being written.
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     graph: Vec<u8>,
+    functions: Vec<u8>,
     opset: u64,
     producer: &'static str,
 }
@@ -87,12 +103,12 @@ fn value_info(name: &str, element: u64, shape: Option<&[Size]>) -> Vec<u8> {
 impl Model {
     /// An empty model of opset 17.
     pub(crate) fn new() -> Self {
-        Self { graph: Vec::new(), opset: 17, producer: "" }
+        Self { opset: 17, ..Self::default() }
     }
 
     /// An empty model of this opset.
     pub(crate) fn of_opset(opset: u64) -> Self {
-        Self { opset, ..Self::new() }
+        Self { opset, ..Self::default() }
     }
 
     /// Written by this program.
@@ -112,7 +128,8 @@ impl Model {
         self
     }
 
-    fn tensor(mut self, name: &str, shape: &[usize], element: u64, raw: &[u8]) -> Self {
+    /// An initialiser of any element type.
+    pub(crate) fn tensor(mut self, name: &str, shape: &[usize], element: u64, raw: &[u8]) -> Self {
         let mut tensor = Vec::new();
         shape.iter().for_each(|&size| number(&mut tensor, 1, size as u64));
         number(&mut tensor, 2, element);
@@ -157,38 +174,48 @@ impl Model {
     }
 
     /// A node with one result and attributes.
-    pub(crate) fn node_with(mut self, op: &str, inputs: &[&str], output: &str, attributes: &[Attribute]) -> Self {
-        let mut node = Vec::new();
-        inputs.iter().for_each(|name| bytes(&mut node, 1, name.as_bytes()));
-        bytes(&mut node, 2, output.as_bytes());
-        bytes(&mut node, 3, output.as_bytes());
-        bytes(&mut node, 4, op.as_bytes());
-        for attribute in attributes {
-            let mut message = Vec::new();
-            let (name, kind) = match attribute {
-                Attribute::Float(name, value) => {
-                    varint(&mut message, 2 << 3 | 5);
-                    message.extend_from_slice(&value.to_le_bytes());
-                    (name, 1)
-                }
-                Attribute::Int(name, value) => {
-                    number(&mut message, 3, *value as u64);
-                    (name, 2)
-                }
-                Attribute::Text(name, value) => {
-                    bytes(&mut message, 4, value.as_bytes());
-                    (name, 3)
-                }
-                Attribute::Ints(name, values) => {
-                    values.iter().for_each(|&value| number(&mut message, 8, value as u64));
-                    (name, 7)
-                }
-            };
-            bytes(&mut message, 1, name.as_bytes());
-            number(&mut message, 20, kind);
-            bytes(&mut node, 5, &message);
+    pub(crate) fn node_with(self, op: &str, inputs: &[&str], output: &str, attributes: &[Attribute]) -> Self {
+        self.full(&Node { name: output, op, inputs, outputs: &[output], attributes, ..Node::default() })
+    }
+
+    /// Any node.
+    pub(crate) fn full(mut self, node: &Node<'_>) -> Self {
+        bytes(&mut self.graph, 1, &node.bytes());
+        self
+    }
+
+    /// A function of the model, in domain `local`.
+    pub(crate) fn function(mut self, name: &str, inputs: &[&str], outputs: &[&str], nodes: &[Node<'_>]) -> Self {
+        let mut function = Vec::new();
+        bytes(&mut function, 1, name.as_bytes());
+        inputs.iter().for_each(|input| bytes(&mut function, 4, input.as_bytes()));
+        outputs.iter().for_each(|output| bytes(&mut function, 5, output.as_bytes()));
+        nodes.iter().for_each(|node| bytes(&mut function, 7, &node.bytes()));
+        bytes(&mut function, 10, b"local");
+        bytes(&mut self.functions, 25, &function);
+        self
+    }
+
+    /// An initialiser of floats whose bytes lie in another file.
+    pub(crate) fn external(mut self, name: &str, shape: &[usize], entries: &[(&str, &str)]) -> Self {
+        let mut tensor = Vec::new();
+        shape.iter().for_each(|&size| number(&mut tensor, 1, size as u64));
+        number(&mut tensor, 2, FLOAT);
+        bytes(&mut tensor, 8, name.as_bytes());
+        for (key, value) in entries {
+            let mut entry = Vec::new();
+            bytes(&mut entry, 1, key.as_bytes());
+            bytes(&mut entry, 2, value.as_bytes());
+            bytes(&mut tensor, 13, &entry);
         }
-        bytes(&mut self.graph, 1, &node);
+        number(&mut tensor, 14, 1);
+        bytes(&mut self.graph, 5, &tensor);
+        self
+    }
+
+    /// A field of the graph as it is.
+    pub(crate) fn raw(mut self, field: u64, content: &[u8]) -> Self {
+        bytes(&mut self.graph, field, content);
         self
     }
 
@@ -201,6 +228,61 @@ impl Model {
         let mut opset = Vec::new();
         number(&mut opset, 2, self.opset);
         bytes(&mut model, 8, &opset);
+        model.extend_from_slice(&self.functions);
         model
+    }
+}
+
+impl Node<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let mut node = Vec::new();
+        self.inputs.iter().for_each(|name| bytes(&mut node, 1, name.as_bytes()));
+        self.outputs.iter().for_each(|name| bytes(&mut node, 2, name.as_bytes()));
+        bytes(&mut node, 3, self.name.as_bytes());
+        bytes(&mut node, 4, self.op.as_bytes());
+        self.attributes.iter().for_each(|attribute| bytes(&mut node, 5, &attribute.bytes()));
+        bytes(&mut node, 7, self.domain.as_bytes());
+        node
+    }
+}
+
+impl Attribute {
+    fn bytes(&self) -> Vec<u8> {
+        let mut message = Vec::new();
+        let (name, kind) = match self {
+            Self::Float(name, value) => {
+                varint(&mut message, 2 << 3 | 5);
+                message.extend_from_slice(&value.to_le_bytes());
+                (name, 1)
+            }
+            Self::Int(name, value) => {
+                number(&mut message, 3, *value as u64);
+                (name, 2)
+            }
+            Self::Text(name, value) => {
+                bytes(&mut message, 4, value.as_bytes());
+                (name, 3)
+            }
+            Self::Ints(name, values) => {
+                values.iter().for_each(|&value| number(&mut message, 8, value as u64));
+                (name, 7)
+            }
+            Self::Tensor(name, shape, values) => {
+                let mut tensor = Vec::new();
+                shape.iter().for_each(|&size| number(&mut tensor, 1, size as u64));
+                number(&mut tensor, 2, FLOAT);
+                let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+                bytes(&mut tensor, 9, &raw);
+                bytes(&mut message, 5, &tensor);
+                (name, 4)
+            }
+            Self::Graph(name, model) => {
+                bytes(&mut message, 6, &model.graph);
+                (name, 5)
+            }
+        };
+        bytes(&mut message, 1, name.as_bytes());
+        number(&mut message, 20, kind);
+        message
     }
 }

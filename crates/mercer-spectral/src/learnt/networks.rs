@@ -130,7 +130,7 @@ pub(crate) fn load(folder: &Path, description: &Value) -> Result<Networks> {
     if only.is_some_and(|only| only >= outputs) {
         return Err(wrong("the output that is looked at is not there"));
     }
-    let bytes = std::fs::read(folder.join(FILE)).map_err(|error| wrong(&error.to_string()))?;
+    let bytes = mercer_data::read_regular(&folder.join(FILE), u64::MAX).map_err(|error| wrong(&error.to_string()))?;
     Ok(Networks { only, ..Networks::new(bytes, outputs)? })
 }
 

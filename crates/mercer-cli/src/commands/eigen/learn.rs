@@ -3,8 +3,8 @@
 use super::MethodName;
 use super::results::Found;
 use crate::console::Console;
-use crate::failure::{Failure, cannot_open};
-use crate::options::{ParameterOptions, open_network};
+use crate::failure::Failure;
+use crate::options::{ParameterOptions, open_network, read_architecture};
 use mercer::data::Dataset;
 use mercer::kernel::{Kernel, Real};
 use mercer::net::arch::{Activation, Architecture, Cnn, Layer, Mlp};
@@ -197,12 +197,7 @@ impl LearnOptions {
 
     fn architecture(&self, method: MethodName, shape: &[usize], outputs: usize) -> Result<Architecture, Failure> {
         match (&self.functions, shape) {
-            (Some(path), _) => {
-                let text = std::fs::read_to_string(path).map_err(|error| cannot_open(path.display(), &error))?;
-                Architecture::from_toml(&text).map_err(|error| {
-                    Failure::new(format!("{}: {error}", path.display())).hint("`mercer train --help` shows an example")
-                })
-            }
+            (Some(path), _) => read_architecture(path),
             (None, &[_, height, width]) if method == MethodName::Contrastive && height.min(width) >= 4 => {
                 let pool = || Layer::max_pool(2);
                 let layers = [Layer::conv(16, 3), pool(), Layer::conv(32, 3), pool(), Layer::dense(128)];

@@ -136,9 +136,10 @@ impl EigenArguments {
         };
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
         let bytes = match (source, self.kernel.file()) {
-            (Source::Trained(_), Some(path)) => {
-                Some(std::fs::read(path).map_err(|error| crate::failure::cannot_open(path.display(), &error))?)
-            }
+            (Source::Trained(_), Some(path)) => Some(
+                mercer::data::read_regular(path, u64::MAX)
+                    .map_err(|error| crate::failure::cannot_open(path.display(), &error))?,
+            ),
             (Source::Described(network, _), _) => {
                 Some(network.to_onnx_bytes().map_err(|error| Failure::of_network(self.kernel.path(), error))?)
             }

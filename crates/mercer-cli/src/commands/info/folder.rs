@@ -118,10 +118,7 @@ fn written(path: &Path) -> Result<FolderReport, Failure> {
 
 fn read_json(path: &Path) -> Result<Value, Failure> {
     let failed = |error: std::io::Error| cannot_open(path.display(), &error);
-    if std::fs::metadata(path).map_err(failed)?.len() > LONGEST {
-        return Err(Failure::new(format!("{}: too long for a description", path.display())));
-    }
-    let text = std::fs::read(path).map_err(failed)?;
+    let text = mercer::data::read_regular(path, LONGEST).map_err(failed)?;
     serde_json::from_slice(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 

@@ -25,6 +25,12 @@ pub(super) struct Layer {
     pub(super) parameters: Vec<String>,
 }
 
+/// A name, cut where it is longer than any that somebody meant: it is shown once for each of its uses.
+fn name(text: &str) -> String {
+    const LONGEST: usize = 1000;
+    text.chars().take(LONGEST).collect()
+}
+
 /// The primitives of a graph.
 pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
     let layer = |node: &Node| {
@@ -33,14 +39,14 @@ pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
         let metas: Vec<_> = inputs.iter().map(|value| &value.meta).collect();
         let parameters = inputs.iter().filter(|value| matches!(value.origin, Origin::Parameter(_)));
         Layer {
-            name: node.name.clone(),
-            operator: node.operator.clone(),
-            output: output.name.clone(),
+            name: name(&node.name),
+            operator: name(&node.operator),
+            output: name(&output.name),
             primitive: node.op.name(),
             shape: output.meta.shape.clone(),
             shape_text: batched_shape(&output.meta),
             flops: node.op.flops(&metas, &output.meta),
-            parameters: parameters.map(|value| value.name.clone()).collect(),
+            parameters: parameters.map(|value| name(&value.name)).collect(),
         }
     };
     graph.nodes().iter().map(layer).collect()

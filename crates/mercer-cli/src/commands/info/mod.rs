@@ -100,6 +100,6 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
 fn looks_like_onnx(path: &Path) -> bool {
     use std::io::Read;
     let mut start = [0; 3];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = data::open_regular(path).and_then(|(mut file, _)| file.read_exact(&mut start));
     read.is_ok() && start[0] == 0x08 && start[1] < 0x20 && matches!(start[2], 0x12 | 0x3a | 0x42)
 }

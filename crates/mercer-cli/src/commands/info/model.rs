@@ -6,10 +6,12 @@ use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{count, grouped, shape, short, shortened};
 use crate::options::{ParameterOptions, open_network};
+use crate::visible;
 use mercer::net::Network;
 use mercer::net::graph::Graph;
 use mercer::net::network::{Input, Parameter, TrainedOn};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -100,11 +102,10 @@ pub(crate) fn text(path: &Path, console: &Console) -> Result<String, Failure> {
 impl ModelReport {
     fn of(path: &Path, network: &Network, graph: Option<&Graph>) -> Self {
         let (exporter, opset) = network.origin().unzip();
+        let results = graph.map_or(&[][..], Graph::outputs).iter();
+        let results: HashMap<&str, _> = results.map(|(name, id)| (&name[..], *id)).collect();
         let output = |name: String| {
-            let value = graph.and_then(|graph| {
-                let (_, id) = graph.outputs().iter().find(|(own, _)| *own == name)?;
-                Some(graph.value(*id))
-            });
+            let value = graph.and_then(|graph| Some(graph.value(*results.get(&name[..])?)));
             let shape_text = value.map_or_else(String::new, |value| batched_shape(&value.meta));
             OutputReport { name, shape: value.map(|value| value.meta.shape.clone()), shape_text }
         };
@@ -136,7 +137,7 @@ impl ModelReport {
 
     fn text(&self, shapes: &[Vec<usize>], free: bool, verbose: bool) -> String {
         let most = if verbose { usize::MAX - 1 } else { MOST_ROWS };
-        let exporter = self.exporter.as_deref().unwrap_or("an unnamed exporter");
+        let exporter = visible::line(self.exporter.as_deref().unwrap_or("an unnamed exporter"));
         let opset = self.opset.map_or_else(String::new, |opset| format!(", opset {opset}"));
         let mut text = format!("{}: ONNX model from {exporter}{opset}\n", self.file);
         let inputs = self.inputs.iter().enumerate().map(|(index, input)| input.row(shapes.get(index)));

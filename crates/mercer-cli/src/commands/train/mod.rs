@@ -6,7 +6,7 @@ mod settings;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::options::{DataOptions, Precision, Samples, open_architecture};
+use crate::options::{DataOptions, ImportOptions, Precision, Samples, open_architecture};
 use crate::output::OutputFolder;
 use mercer::data::{Dataset, Labels};
 use mercer::net::{Network, train};
@@ -43,6 +43,9 @@ pub(crate) struct TrainArguments {
     #[arg(long, value_name = "FILE.toml")]
     arch: PathBuf,
 
+    #[command(flatten)]
+    import: ImportOptions,
+
     /// Train in single or double precision
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     precision: Precision,
@@ -72,7 +75,7 @@ pub(crate) struct TrainArguments {
 impl TrainArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         let optimiser = self.training.optimiser()?;
-        let (_, mut network) = open_architecture(&self.arch, self.training.seed)?;
+        let (_, mut network) = open_architecture(&self.arch, self.training.seed, self.import)?;
         let Some(_) = &self.data.labels else {
             return Err(Failure::new("training needs --labels").hint("--labels FILE[:KEY], one per sample"));
         };

@@ -82,7 +82,7 @@ impl SourceOptions {
                 Err(Failure::new(format!("{flags}: all weights of an --arch are parameters")))
             }
             Some(path) => {
-                let (architecture, network) = open_architecture(path, seed)?;
+                let (architecture, network) = open_architecture(path, seed, parameters.import)?;
                 Ok(Source::Described(network, architecture.initialisation()))
             }
         }

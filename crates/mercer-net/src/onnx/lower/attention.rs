@@ -131,7 +131,7 @@ fn padded(scope: &mut Scope<'_, '_>, mask: Operand, tokens: usize) -> Result<Ope
     *last = tokens - *last;
     let kind = scope.kind(&mask);
     let value = if kind == Kind::Bool { 0.0 } else { MASKED };
-    scope.check_size(&rest)?;
+    scope.spend_constant(&rest)?;
     let count = rest.iter().product();
     let rest = Operand::Constant(Host::new(rest, vec![value; count], kind));
     scope.emit_as(kind, Concat { axis: rank - 1 }, &[&mask, &rest])
@@ -139,7 +139,7 @@ fn padded(scope: &mut Scope<'_, '_>, mask: Operand, tokens: usize) -> Result<Ope
 
 /// Whether a query sees a key: those of the past, and those up to its own place.
 fn causal(scope: &mut Scope<'_, '_>, queries: usize, keys: usize, past: usize) -> Result<Operand> {
-    scope.check_size(&[queries, keys])?;
+    scope.spend_constant(&[queries, keys])?;
     let seen = |at: usize| f64::from(u8::from(at % keys <= at / keys + past));
     let data = (0..queries * keys).map(seen).collect();
     Ok(Operand::Constant(Host::new(vec![queries, keys], data, Kind::Bool)))

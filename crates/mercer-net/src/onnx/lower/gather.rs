@@ -114,6 +114,7 @@ fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     if found.is_none() {
         scope.same_for_all(&Operand::Constant(indices.clone()))?;
     }
+    scope.spend_constant(lead)?;
     let steps = strides(&shape[..depth]);
     let mut flat = Vec::with_capacity(tuples.len() / depth.max(1));
     for tuple in tuples.chunks(depth.max(1)) {
@@ -154,6 +155,7 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.check_result(&sizes)?;
     let mut class_shape = vec![1; shape.len() + 1];
     class_shape[axis] = depth;
+    scope.spend_constant(&class_shape)?;
     let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), Kind::Int);
     scope.fixed(1)?;
     // Negative indices count from the end; those out of range hit nothing.

@@ -147,6 +147,11 @@ fn conv(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     if scope.batch(&w).is_some() || scope.optional(2).is_some_and(|bias| scope.batch(&bias).is_some()) {
         return Err(scope.unsupported("operand 1 or 2 depends on the data; it must be constant"));
     }
+    if let Some(kernel) = scope.ints("kernel_shape")
+        && !kernel.iter().map(|&size| usize::try_from(size).ok()).eq(w_shape[2..].iter().map(|&size| Some(size)))
+    {
+        return Err(scope.misshapen(format!("kernel_shape {kernel:?} with a weight of shape {w_shape:?}")));
+    }
     let window = window(scope, &x_shape[2..], &w_shape[2..])?;
     let groups = usize::try_from(scope.int("group", 1)).unwrap_or(0).min(MAX_STEP);
     if w_shape[2..].iter().any(|&size| size > MAX_STEP) {

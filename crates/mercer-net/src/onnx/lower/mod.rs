@@ -27,9 +27,10 @@ pub use constant::Kind;
 pub(super) use scope::{Operand, Scope};
 
 use super::detect::{Detected, Tied};
-use super::model::{Attribute, FunctionDef, GraphDef, Model, NodeDef};
+use super::model::{Attribute, FunctionDef, GraphDef, Model, NodeDef, ValueInfo};
+use crate::budget::Budget;
 use crate::error::{NetError, Result};
-use crate::graph::{Batch, Graph, GraphBuilder, ValueId, count};
+use crate::graph::{Batch, Graph, GraphBuilder, ValueId, count, shortened};
 use crate::op::Transpose;
 use std::collections::HashMap;
 
@@ -59,19 +60,10 @@ pub(super) struct Lowering<'a> {
     pub(super) opset: i64,
     /// The batch size that is written into the file, where it is not one.
     pub(super) baked: Option<usize>,
-    functions: &'a [FunctionDef],
+    /// By domain and name.
+    functions: HashMap<(&'a str, &'a str), &'a FunctionDef>,
     depth: usize,
-    /// Nodes lowered so far: functions that call functions must come to an end.
-    n_nodes: usize,
-    /// Elements of constants that may still be made.
-    budget: usize,
 }
-
-/// The most nodes of a graph, with all functions written out.
-const MAX_NODES: usize = 1 << 20;
-
-/// Elements of constants that a file may ask for beyond a few times its own.
-const CONSTANT_ELEMENTS: usize = 1 << 27;
 
 /// A request to lower a model.
 pub(crate) struct Request<'a> {
@@ -79,25 +71,30 @@ pub(crate) struct Request<'a> {
     pub(crate) tensors: &'a [Detected],
     pub(crate) inputs: &'a [InputShape],
     pub(crate) baked: Option<usize>,
+    /// What the decoded file has left.
+    pub(crate) budget: Budget,
 }
 
 /// Lowers a model for inputs of these shapes.
 pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
-    let Request { model, tensors, inputs, baked } = *request;
+    let Request { model, tensors, inputs, baked, budget } = *request;
+    let functions = model.functions.iter().map(|function| ((&function.domain[..], &function.name[..]), function));
     let mut lowering = Lowering {
-        builder: GraphBuilder::new(),
+        builder: GraphBuilder::within(budget),
         names: HashMap::new(),
         kinds: HashMap::new(),
         opset: model.opset,
         baked,
-        functions: &model.functions,
+        functions: functions.collect(),
         depth: 0,
-        n_nodes: 0,
-        budget: CONSTANT_ELEMENTS + 4 * model.graph.initializers.iter().map(|tensor| tensor.numel()).sum::<usize>(),
     };
     for input in inputs {
         if count(&input.shape).is_none() {
             let reason = format!("samples of shape {:?} are too large", input.shape);
+            return Err(NetError::Input { input: input.name.clone(), reason });
+        }
+        if input.shape.contains(&0) {
+            let reason = format!("samples of shape {:?} have no elements", input.shape);
             return Err(NetError::Input { input: input.name.clone(), reason });
         }
         let id = lowering.builder.input(&input.name, input.shape.clone(), input.batch.clone());
@@ -115,7 +112,28 @@ pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
         let id = lowering.output(&output.name)?;
         lowering.builder.output(&output.name, id);
     }
-    Ok(lowering.builder.finish())
+    let graph = lowering.builder.finish();
+    check_elements(&graph)?;
+    Ok(graph)
+}
+
+/// Refuses nodes that work on nothing, or give nothing: their derivatives, norms and kernels mean nothing. What no output
+/// needs is gone by now, as are empty parts of what was joined.
+fn check_elements(graph: &Graph) -> Result<()> {
+    for node in graph.nodes() {
+        let mut values = std::iter::once(&node.output).chain(&node.inputs).map(|&id| graph.value(id));
+        if let Some(value) = values.find(|value| value.meta.numel() == 0) {
+            let reason = format!("{:?} of shape {:?} has no elements", shortened(&value.name), value.meta.shape);
+            return Err(NetError::Shape { node: node.label(), reason });
+        }
+    }
+    match graph.outputs().iter().find(|(_, id)| graph.value(*id).meta.numel() == 0) {
+        None => Ok(()),
+        Some((name, id)) => {
+            let reason = format!("its shape {:?} has no elements", graph.value(*id).meta.shape);
+            Err(NetError::Shape { node: format!("of output {:?}", shortened(name)), reason })
+        }
+    }
 }
 
 impl Lowering<'_> {
@@ -142,6 +160,8 @@ impl Lowering<'_> {
     fn graph(&mut self, graph: &GraphDef) -> Result<()> {
         for tensor in &graph.initializers {
             if !self.names.contains_key(&tensor.name) {
+                let place = || format!("tensor {:?} of shape {:?}", shortened(&tensor.name), tensor.shape);
+                self.builder.budget().spend_numbers(place, tensor.numel())?;
                 self.define(&tensor.name, Operand::Constant(Host::from_tensor(tensor)), Kind::Float);
             }
         }
@@ -156,32 +176,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Takes elements of a constant from the budget.
-    pub(super) fn spend(&mut self, node: &str, elements: usize) -> Result<()> {
-        match self.budget.checked_sub(elements) {
-            Some(rest) => {
-                self.budget = rest;
-                Ok(())
-            }
-            None => {
-                let reason = "the constants of this file are too large".to_owned();
-                Err(NetError::Unsupported { node: node.to_owned(), reason })
-            }
-        }
-    }
-
     fn node(&mut self, node: &NodeDef) -> Result<()> {
-        self.n_nodes += 1;
-        if self.n_nodes > MAX_NODES {
-            let reason = format!("more than {MAX_NODES} nodes");
-            return Err(NetError::Unsupported { node: node.label(), reason });
-        }
         match node.op.as_str() {
             // A Constant node whose tensor was taken for a parameter is known already.
             "Constant" if node.outputs.iter().all(|name| self.names.contains_key(name)) => Ok(()),
             "If" => self.branch(node),
-            _ if self.functions.iter().any(|f| f.name == node.op && f.domain == node.domain) => self.function(node),
-            _ => self.operator(node),
+            _ => match self.functions.get(&(&node.domain[..], &node.op[..])) {
+                Some(function) => self.function(node, function),
+                None => self.operator(node),
+            },
         }
     }
 
@@ -195,14 +198,12 @@ impl Lowering<'_> {
         }
         // Constant arithmetic that involves the batch size is done for two samples as well.
         let seconds = if matches!(node.op.as_str(), "Shape" | "Size") {
-            Scope::new(self, node, true)
-                .and_then(|mut scope| scope.shape_of_two())
-                .ok()
+            known(Scope::new(self, node, true).and_then(|mut scope| scope.shape_of_two()))?
                 .flatten()
                 .map(|host| vec![host])
         } else if depends && folded {
             let again = Scope::new(self, node, true).and_then(|mut scope| scope.lower());
-            again.ok().map(|outputs| {
+            known(again)?.map(|outputs| {
                 let host = |(operand, _)| if let Operand::Constant(host) = operand { Some(host) } else { None };
                 outputs.into_iter().filter_map(host).collect()
             })
@@ -246,31 +247,45 @@ impl Lowering<'_> {
         let Some(Attribute::Graph(graph)) = node.attribute(chosen) else {
             return Err(unsupported("the branch is missing"));
         };
+        // The names of a branch are its own: another one may have the same.
+        let results = graph.nodes.iter().flat_map(|inner| &inner.outputs);
+        let own: Vec<&String> = graph.initializers.iter().map(|tensor| &tensor.name).chain(results).collect();
+        let hidden: Vec<Option<Known>> = own.iter().map(|&name| self.names.remove(name)).collect();
         self.graph(graph)?;
-        for (outer, inner) in node.outputs.iter().zip(&graph.outputs) {
-            let known = self.names.get(&inner.name).cloned().ok_or_else(|| unsupported("a branch has no result"))?;
-            self.names.insert(outer.clone(), known);
+        let result = |inner: &ValueInfo| self.names.get(&inner.name).cloned();
+        let results: Option<Vec<Known>> = graph.outputs.iter().map(result).collect();
+        let results = results.ok_or_else(|| unsupported("a branch has no result"))?;
+        for (name, hidden) in own.into_iter().zip(hidden) {
+            match hidden {
+                Some(known) => self.names.insert(name.clone(), known),
+                None => self.names.remove(name),
+            };
         }
+        self.names.extend(node.outputs.iter().cloned().zip(results));
         Ok(())
     }
 
     /// A function of the model, written out in place.
-    fn function(&mut self, node: &NodeDef) -> Result<()> {
+    fn function(&mut self, node: &NodeDef, function: &FunctionDef) -> Result<()> {
         const MAX_DEPTH: usize = 16;
         let unsupported = |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
         if self.depth >= MAX_DEPTH {
             return Err(unsupported("functions call each other too deeply"));
         }
-        let functions = self.functions;
-        let Some(function) = functions.iter().find(|f| f.name == node.op && f.domain == node.domain) else {
-            return Err(unsupported("the function is missing"));
-        };
         let prefix = node.outputs.first().map_or("", String::as_str);
         let local = |name: &String| if name.is_empty() { String::new() } else { format!("{prefix}/{name}") };
         for (formal, actual) in function.inputs.iter().zip(&node.inputs) {
             if let Some(known) = self.names.get(actual).cloned() {
                 self.names.insert(local(formal), known);
             }
+        }
+        for inner in &function.nodes {
+            let names = 1 + inner.inputs.len() + inner.outputs.len();
+            let passed = inner.attributes.iter().filter(|(_, value)| matches!(value, Attribute::Reference(_))).count();
+            // Every name is known from here on by what it stands for.
+            let own = inner.bytes() + names * (prefix.len() + 1) + inner.outputs.len() * (size_of::<Known>() + 64);
+            let bytes = own.saturating_add(passed.saturating_mul(node.bytes()));
+            self.builder.budget().spend(|| format!("node {}", node.label()), bytes)?;
         }
         let body: Vec<NodeDef> = function
             .nodes
@@ -307,10 +322,20 @@ impl Lowering<'_> {
         match self.names.get(name).cloned() {
             Some(Known { one: Operand::Value(id), .. }) => Ok(id),
             Some(Known { one: Operand::Constant(host), .. }) => {
-                Ok(self.builder.constant(name, host.shape.clone(), host.data.as_ref().clone()))
+                self.builder.budget().spend_numbers(|| format!("output {:?}", shortened(name)), host.data.len())?;
+                Ok(self.builder.shared_constant(name, host.shape, host.data))
             }
             None => Err(NetError::Malformed { reason: format!("output {name:?} is not computed by any node") }),
         }
+    }
+}
+
+/// What could be found out for two samples; what there is no room for is an error, and not a thing unknown.
+fn known<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ (NetError::OverBudget { .. } | NetError::TooMuchWork { .. })) => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::Batch;
 use crate::onnx::model::Attribute;
 use crate::op::{Concat, Expand, Function, Reshape, Transpose, Unary};
+use crate::shape::numel;
 
 /// The largest constant that is filled when a file is read.
 const MAX_FILLED: usize = 1 << 20;
@@ -53,7 +54,15 @@ fn dropout(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 
 fn constant(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let vector = |values: Vec<f64>, kind| Host::new(vec![values.len()], values, kind);
-    let host = match scope.node.attributes.first().map(|(_, value)| value) {
+    let value = scope.node.attributes.first().map(|(_, value)| value);
+    let count = match value {
+        Some(Attribute::Tensor(tensor)) => tensor.numel(),
+        Some(Attribute::Floats(values)) => values.len(),
+        Some(Attribute::Ints(values)) => values.len(),
+        _ => 1,
+    };
+    scope.spend_constant(&[count])?;
+    let host = match value {
         Some(Attribute::Tensor(tensor)) => Host::from_tensor(tensor),
         Some(Attribute::Float(value)) => Host::new(vec![], vec![f64::from(*value)], Kind::Float),
         Some(Attribute::Int(value)) => Host::new(vec![], vec![*value as f64], Kind::Int),
@@ -70,14 +79,18 @@ fn filled(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let Some(shape) = shape else { return Err(scope.misshapen(format!("shape {sizes:?}"))) };
     scope.check_result(&shape)?;
     let (value, kind) = match scope.node.attribute("value") {
-        Some(Attribute::Tensor(tensor)) => {
+        Some(Attribute::Tensor(tensor)) if tensor.numel() == 1 => {
             let host = Host::from_tensor(tensor);
             (host.first(), host.kind)
         }
+        Some(Attribute::Tensor(tensor)) => {
+            return Err(scope.misshapen(format!("a value of shape {:?} instead of one number", tensor.shape)));
+        }
         _ => (0.0, Kind::Float),
     };
-    let count = shape.iter().product();
+    let count = numel(&shape);
     if count <= MAX_FILLED {
+        scope.spend_constant(&shape)?;
         return scope.result(Operand::Constant(Host::new(shape, vec![value; count], kind)));
     }
     // What is this large is no shape arithmetic: it is made when the network runs.
@@ -95,7 +108,7 @@ fn range(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     if !count.is_finite() {
         return Err(scope.misshapen("a range without end"));
     }
-    scope.check_size(&[count as usize])?;
+    scope.spend_constant(&[count as usize])?;
     let values: Vec<f64> = (0..count as usize).map(|i| start.first() + i as f64 * delta.first()).collect();
     scope.result(Operand::Constant(Host::new(vec![values.len()], values, start.kind)))
 }
@@ -119,8 +132,17 @@ fn transpose(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
+/// Operands that are joined at once; more are joined in steps, because a reverse pass finds the place of each among those
+/// before it.
+const JOINED_AT_ONCE: usize = 256;
+
 fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let mut parts: Vec<Operand> = (0..scope.n_inputs()).map(|index| scope.input(index)).collect::<Result<_>>()?;
+    // Old exporters join an empty vector with anything.
+    let is_nothing = |part: &Operand| scope.shape(part) == [0];
+    if parts.iter().any(|part| !is_nothing(part)) {
+        parts.retain(|part| !is_nothing(part));
+    }
     let Some(first) = parts.first() else { return Err(scope.misshapen("nothing to join")) };
     let rank = scope.shape(first).len();
     let axis = scope.int("axis", 1);
@@ -133,14 +155,36 @@ fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         }
         scope.one_for_all(&parts)?;
     }
-    // Empty parts appear in shape arithmetic.
-    let full: Vec<&Operand> = parts.iter().filter(|part| scope.shape(part).iter().all(|&size| size > 0)).collect();
+    let off_axis = |part: &Operand| {
+        let mut shape = scope.shape(part);
+        if let Some(size) = shape.get_mut(axis) {
+            *size = 0;
+        }
+        shape
+    };
+    let first = off_axis(&parts[0]);
+    if parts.iter().any(|part| off_axis(part) != first) {
+        return Err(scope.misshapen(format!("shapes differ off axis {axis}")));
+    }
+    // Parts of length zero appear in shape arithmetic.
+    let (empty, full): (Vec<&Operand>, Vec<&Operand>) = parts.iter().partition(|part| scope.shape(part)[axis] == 0);
     let y = match full.as_slice() {
-        [] => parts[0].clone(),
-        [only] => (*only).clone(),
-        several => scope.emit(Concat { axis }, several)?,
+        [] => (*empty[0]).clone(),
+        several => joined(scope, axis, several)?,
     };
     scope.result(y)
+}
+
+fn joined(scope: &mut Scope<'_, '_>, axis: usize, parts: &[&Operand]) -> Result<Operand> {
+    if let [only] = parts {
+        return Ok((*only).clone());
+    }
+    if parts.len() <= JOINED_AT_ONCE {
+        return scope.emit(Concat { axis }, parts);
+    }
+    let pieces: Result<Vec<Operand>> = parts.chunks(JOINED_AT_ONCE).map(|piece| joined(scope, axis, piece)).collect();
+    let pieces = pieces?;
+    joined(scope, axis, &pieces.iter().collect::<Vec<_>>())
 }
 
 /// Repeats along each axis: a new axis before it, expanded and merged.
@@ -238,7 +282,7 @@ fn triangle(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let batch = scope.batch_off(&x, &[shape.len() - 2, shape.len() - 1])?;
     let shift = scope.integers(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
     let upper = scope.int("upper", 1) != 0;
-    scope.check_size(&[rows, cols])?;
+    scope.spend_constant(&[rows, cols])?;
     let keep = |at: usize| {
         let distance = (at % cols.max(1)) as i64 - (at / cols.max(1)) as i64;
         f64::from(u8::from(if upper { distance >= shift } else { distance <= shift }))
@@ -256,7 +300,7 @@ fn identity_like(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let shape = scope.shape(&x);
     let [rows, cols] = shape[..] else { return Err(scope.misshapen("an identity needs a matrix")) };
     scope.batch_off(&x, &[0, 1])?;
-    scope.check_size(&shape)?;
+    scope.spend_constant(&shape)?;
     let shift = scope.int("k", 0);
     let one = |at: usize| f64::from(u8::from((at % cols) as i64 - (at / cols) as i64 == shift));
     let data = (0..rows * cols).map(one).collect();

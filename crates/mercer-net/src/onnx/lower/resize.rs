@@ -78,6 +78,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
                 _ => return None,
             })
         };
+        scope.spend_constant(&[to])?;
         let places: Option<Vec<f64>> = (0..to).map(at).collect();
         let Some(places) = places else { return Err(scope.unsupported(format!("coordinates by {transform:?}"))) };
         y = match mode {
@@ -89,6 +90,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
                     "round_prefer_ceil" => (p + 0.5).floor(),
                     _ => (p - 0.5).ceil(),
                 };
+                scope.spend_constant(&[to])?;
                 let indices = places.iter().map(|&p| round(p).clamp(0.0, from as f64 - 1.0)).collect();
                 let indices = Operand::Constant(Host::new(vec![to], indices, Kind::Int));
                 scope.emit(Gather { axis }, &[&y, &indices])?
@@ -105,7 +107,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 /// `y = x · Wᵀ` along `axis`, with two non-zero weights in each row of `W`.
 fn interpolate(scope: &mut Scope<'_, '_>, x: &Operand, axis: usize, from: usize, places: &[f64]) -> Result<Operand> {
     let to = places.len();
-    scope.check_size(&[to, from])?;
+    scope.spend_constant(&[to, from])?;
     let mut weights = vec![0.0; to * from];
     for (row, &place) in places.iter().enumerate() {
         let place = place.clamp(0.0, from as f64 - 1.0);

@@ -12,6 +12,7 @@ use crate::graph::{Batch, Origin};
 use crate::onnx::model::NodeDef;
 use crate::op::{Expand, Slice};
 use crate::shape::{numel, strides};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The axis along which a constant for two samples is twice as long, if that is the only difference of the shapes.
 pub(super) fn doubled_axis(one: &Host, two: &Host) -> Option<usize> {
@@ -101,11 +102,21 @@ impl Scope<'_, '_> {
 
     /// Whether operands that all samples share have no more than one entry along the batch of the others.
     pub(super) fn one_for_all(&self, parts: &[Operand]) -> Result<()> {
+        // By batch axis: the sizes of the operands that have it there, and of those that all samples share.
+        let mut own: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
+        let size = |part: &Operand, axis: usize| self.shape(part).get(axis).copied();
         for part in parts {
-            let Some(Batch::At(places)) = self.batch(part) else { continue };
-            let [place] = places[..] else { continue };
-            let size = |part: &Operand| self.shape(part).get(place.axis).copied();
-            if parts.iter().any(|other| self.batch(other).is_none() && size(other) != size(part)) {
+            if let Some(Batch::At(places)) = self.batch(part)
+                && let [place] = places[..]
+            {
+                own.entry(place.axis).or_default().insert(size(part, place.axis));
+            }
+        }
+        for (axis, mut sizes) in own {
+            let shared = parts.iter().filter(|part| self.batch(part).is_none());
+            let before = sizes.len();
+            let mut others = shared.map(|part| size(part, axis)).peekable();
+            if others.peek().is_some() && (before > 1 || others.any(|size| sizes.insert(size))) {
                 return Err(self.mixes());
             }
         }

@@ -6,6 +6,7 @@ use crate::error::{NetError, Result};
 use crate::graph::{Batch, Meta, ValueId, count, infer};
 use crate::onnx::model::{Attribute, NodeDef};
 use crate::op::{InferError, Op};
+use crate::shape::numel;
 use std::sync::Arc;
 
 /// An operand of a node: a constant of the lowering, or a value of the graph.
@@ -17,12 +18,6 @@ pub(in crate::onnx) enum Operand {
 
 /// The results of a node, each with its kind.
 pub(super) type Results = Vec<(Operand, Kind)>;
-
-/// The largest constant a lowering computes: what a file asks for beyond this is refused.
-const MAX_CONSTANT: usize = 1 << 25;
-
-/// The most work that is done for one constant.
-const MAX_CONSTANT_FLOPS: u64 = 1 << 34;
 
 /// A node being lowered.
 pub(in crate::onnx) struct Scope<'a, 'b> {
@@ -209,11 +204,9 @@ impl<'a, 'b> Scope<'a, 'b> {
                 InferError::Mixes => self.mixes(),
                 InferError::Shape(reason) => self.misshapen(reason),
             })?;
-            self.check_size(&meta.shape)?;
-            if op.flops(&metas, &meta) > MAX_CONSTANT_FLOPS {
-                return Err(self.unsupported("a constant that takes too long to compute"));
-            }
-            self.lowering.spend(&self.node.label(), meta.numel())?;
+            self.spend_constant(&meta.shape)?;
+            let node = self.node;
+            self.lowering.builder.budget().work(|| node.label(), op.flops(&metas, &meta))?;
             return Ok(Operand::Constant(evaluate(&op, &hosts, meta.shape, kind)));
         }
         if self.for_two {
@@ -233,12 +226,12 @@ impl<'a, 'b> Scope<'a, 'b> {
         }
     }
 
-    /// Whether a shape is small enough to be computed at once.
-    pub(super) fn check_size(&self, shape: &[usize]) -> Result<()> {
-        if count(shape).is_none_or(|count| count > MAX_CONSTANT) {
-            return Err(self.unsupported(format!("a constant of shape {shape:?} is too large")));
-        }
-        Ok(())
+    /// Takes a constant of this shape from the budget; before anything of it is allocated.
+    pub(super) fn spend_constant(&mut self, shape: &[usize]) -> Result<()> {
+        self.check_result(shape)?;
+        let node = self.node;
+        let place = || format!("node {}, a constant of shape {shape:?}", node.label());
+        self.lowering.builder.budget().spend_numbers(place, numel(shape))
     }
 
     /// An operand as a value of the graph.
@@ -246,8 +239,11 @@ impl<'a, 'b> Scope<'a, 'b> {
         match operand {
             Operand::Value(id) => Ok(*id),
             Operand::Constant(host) => {
-                self.lowering.spend(&self.node.label(), host.data.len())?;
-                let id = self.lowering.builder.constant("", host.shape.clone(), host.data.as_ref().clone());
+                // Passes keep it once more, in their own scalar.
+                let node = self.node;
+                let place = || format!("node {}, a constant of shape {:?}", node.label(), host.shape);
+                self.lowering.builder.budget().spend_numbers(place, host.data.len())?;
+                let id = self.lowering.builder.shared_constant("", host.shape.clone(), Arc::clone(&host.data));
                 self.lowering.kinds.insert(id, host.kind);
                 Ok(id)
             }
