@@ -11,6 +11,7 @@ pub use crate::onnx::Kind;
 pub use input::{Batching, Input};
 pub use parameter::{Parameter, Values};
 pub use predict::{Prediction, Shards, check_inputs, find, largest};
+pub(crate) use trained::OURS;
 pub use trained::TrainedOn;
 
 use crate::element::Element;

@@ -4,6 +4,7 @@ use super::tensor::Tensor;
 use super::wire::{Fields, Payload, malformed};
 use crate::error::Result;
 use crate::graph::label;
+use crate::network::OURS;
 use std::path::Path;
 
 /// Graphs inside of nodes inside of graphs … no deeper than this.
@@ -16,7 +17,7 @@ pub(crate) struct Model {
     pub(crate) opset: i64,
     pub(crate) graph: GraphDef,
     pub(crate) functions: Vec<FunctionDef>,
-    /// `metadata_props`: what writers note about the model, as keys and values.
+    /// `metadata_props`, as keys and values: what we note about a model ourselves.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -102,7 +103,7 @@ impl Model {
                         model.opset = version;
                     }
                 }
-                14 => model.metadata.push(entry(payload.bytes()?)?),
+                14 => model.metadata.extend(Some(entry(payload.bytes()?)?).filter(|(key, _)| key.starts_with(OURS))),
                 25 => model.functions.push(FunctionDef::decode(payload.bytes()?, folder)?),
                 _ => {}
             }
