@@ -11,8 +11,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use crate::bytes;
 use crate::error::{Error, Result, io_error, listed};
+use crate::files::read_regular_text;
 use crate::labels::{Classes, Naming};
 
 /// The largest file of class names that is read.
@@ -87,13 +87,7 @@ pub(crate) fn check_names(place: &str, names: &[String]) -> Result<()> {
 pub fn parse_classes(text: &str) -> Result<Vec<String>> {
     let path = Path::new(text);
     let names: Vec<String> = if path.is_file() {
-        let (_, length) = bytes::open(path)?;
-        let refused = |reason: &str| Error::ClassNames { place: text.to_owned(), reason: reason.to_owned() };
-        if length > MOST_BYTES {
-            return Err(refused("a file with a name per line is smaller than this"));
-        }
-        let bytes = std::fs::read(path).map_err(io_error(text))?;
-        let lines = String::from_utf8(bytes).map_err(|_| refused("this is not UTF-8 text with a name per line"))?;
+        let lines = read_regular_text(path, MOST_BYTES).map_err(io_error(text))?;
         let lines = lines.trim_start_matches('\u{feff}').lines().map(str::trim);
         lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
     } else if text.contains(',') {

@@ -5,6 +5,7 @@
 //! were written with it. Everything else belongs to somebody else, also under a name that the command would write.
 
 use crate::error::{Error, Result};
+use crate::files::read_regular;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -27,12 +28,7 @@ pub struct Record {
 impl Record {
     /// The record of a folder; nothing if there is none that can be read.
     pub fn read(folder: &Path) -> Option<Self> {
-        let path = folder.join(RECORD);
-        let found = std::fs::metadata(&path).ok()?;
-        if !found.is_file() || found.len() > LONGEST {
-            return None;
-        }
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+        serde_json::from_slice(&read_regular(&folder.join(RECORD), LONGEST).ok()?).ok()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The list of the matrices of a kernel's layers, which lies beside their files.
 
 use crate::error::{KernelError, Result};
-use mercer_data::{Existing, write_atomic};
+use mercer_data::{Existing, read_regular, write_atomic};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -38,11 +38,7 @@ impl Listing {
     /// Reads a list; an error if the file is something else.
     pub fn read(path: &Path) -> Result<Self> {
         let wrong = |why: String| KernelError::Setting(format!("{}: {why}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-        if !size.is_file() || size.len() > LONGEST {
-            return Err(wrong("this is no list of matrices that `mercer kernel --by-layer` wrote".to_owned()));
-        }
-        let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let bytes = read_regular(path, LONGEST).map_err(|error| wrong(error.to_string()))?;
         let listing: Option<Self> = serde_json::from_slice(&bytes).ok();
         listing
             .filter(|listing| listing.format == FORMAT && listing.matrices.len() == listing.files.len())

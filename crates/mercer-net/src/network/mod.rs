@@ -14,6 +14,7 @@ pub use input::{Batching, Input};
 pub use logits::{Ending, Logits, Squash, default_logits};
 pub use parameter::{Parameter, Values};
 pub use predict::{Prediction, Shards, check_inputs, find, largest};
+pub(crate) use trained::OURS;
 pub use trained::TrainedOn;
 
 use crate::element::Element;

@@ -14,6 +14,9 @@ use mercer_data::{Columns, Preprocess};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// What the keys begin with; the metadata of others are not kept.
+pub(crate) const OURS: &str = "mercer.";
+
 const CLASSES: &str = "mercer.classes";
 const COLUMNS: &str = "mercer.columns";
 const PREPROCESS: &str = "mercer.preprocess";
@@ -58,7 +61,8 @@ impl TrainedOn {
         let known = Self {
             classes: found(metadata, CLASSES)?,
             columns: found(metadata, COLUMNS)?.unwrap_or_default(),
-            preprocess: found(metadata, PREPROCESS)?,
+            // No more than a hint comes of these, and a later version may know more steps.
+            preprocess: found(metadata, PREPROCESS).unwrap_or_default(),
         };
         let counts = [(COLUMNS, known.columns.len()), (PREPROCESS, known.preprocess.as_ref().map_or(0, Vec::len))];
         if let Some((key, count)) = counts.iter().find(|(_, count)| ![0, inputs].contains(count)) {

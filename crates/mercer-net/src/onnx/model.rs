@@ -5,6 +5,7 @@ use super::tensor::{Surroundings, Tensor, entry};
 use super::wire::{Fields, Payload, malformed};
 use crate::error::Result;
 use crate::graph::{label, shortened};
+use crate::network::OURS;
 use std::collections::HashSet;
 
 /// What a piece of memory takes besides its content.
@@ -23,7 +24,7 @@ pub(crate) struct Model {
     pub(crate) opset: i64,
     pub(crate) graph: GraphDef,
     pub(crate) functions: Vec<FunctionDef>,
-    /// `metadata_props`: what writers note about the model, as keys and values.
+    /// `metadata_props`, as keys and values: what we note about a model ourselves.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -113,7 +114,13 @@ impl Model {
                         opset_version = Some(version);
                     }
                 }
-                14 => model.metadata.push(entry(payload.bytes()?)?),
+                14 => {
+                    let note = entry(payload.bytes()?)?;
+                    if note.0.starts_with(OURS) {
+                        around.budget.spend(|| format!("metadata {:?}", note.0), note.0.len() + note.1.len())?;
+                        model.metadata.push(note);
+                    }
+                }
                 25 => model.functions.push(FunctionDef::decode(payload.bytes()?, around)?),
                 _ => {}
             }
