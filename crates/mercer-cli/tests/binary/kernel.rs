@@ -61,8 +61,7 @@ fn a_softmax_at_the_end_is_looked_behind() {
     let folder = Folder::with(&["iris_softmax.onnx"]);
     folder.write_array("x.npy", Array2::from_shape_fn((5, 4), |(i, j)| (i * 3 + j) as f64 / 7.0).view());
     let run = |more: &str| {
-        let line =
-            format!("kernel --net iris_softmax.onnx --data x.npy --kind trace --precision f64 -o out.npy --force");
+        let line = "kernel --net iris_softmax.onnx --data x.npy --kind trace --precision f64 -o out.npy --force";
         let run = folder.run(&format!("{line} {more}"));
         assert_eq!(run.code, Some(0), "{}", run.err);
         (folder.read("out.npy"), run.err)
