@@ -85,5 +85,9 @@ pub(crate) fn prepare_folder(
         return Err(Failure::new(format!("-o {place}: there are results in it already")).hint(hint));
     }
     std::fs::create_dir_all(path).map_err(|error| cannot_write(place, &error))?;
-    Ok(if force { results.clear(&[])? } else { results.check()? })
+    match force {
+        true => results.clear(&[])?,
+        false => results.check()?,
+    }
+    Ok(())
 }

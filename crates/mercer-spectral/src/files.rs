@@ -45,6 +45,11 @@ fn is_landmarks(name: &str) -> bool {
     digits.is_some_and(|digits| !digits.is_empty() && digits.chars().all(|letter| letter.is_ascii_digit()))
 }
 
+/// The names of landmarks that are in a folder, one per input.
+fn landmarks(folder: &Path) -> impl Iterator<Item = String> {
+    (0..).map(|input| format!("landmarks{input}.npy")).take_while(move |name| folder.join(name).is_file())
+}
+
 fn proof(path: &Path) -> Option<bool> {
     let described = || path.parent().is_some_and(|folder| Description::read(folder).is_ok());
     // A run that was killed while it wrote left no record, but its state is there.
@@ -67,8 +72,7 @@ pub fn results(folder: &Path) -> Result<Results<'_>> {
 /// The files of such a run that are there, for its record.
 pub fn written(folder: &Path) -> Vec<String> {
     let names = NAMES.iter().map(|&name| name.to_owned());
-    let landmarks = (0..).map(|input| format!("landmarks{input}.npy")).take_while(|name| folder.join(name).is_file());
-    names.chain(landmarks).filter(|name| folder.join(name).is_file()).collect()
+    names.chain(landmarks(folder)).filter(|name| folder.join(name).is_file()).collect()
 }
 
 /// Takes functions away that were saved in a folder, and the folder itself if nothing else is in it.
@@ -78,9 +82,8 @@ pub fn written(folder: &Path) -> Vec<String> {
 pub fn remove(folder: &Path) -> Result<()> {
     Description::read(folder)?;
     let failed = |path: &Path, error: std::io::Error| SpectralError::folder(path, error.to_string());
-    let landmarks = (0..).map(|input| format!("landmarks{input}.npy")).take_while(|name| folder.join(name).is_file());
     // The description last: what is left of a removal that was broken off is still ours.
-    let arrays: Vec<String> = SAVED[1..].iter().map(|&name| name.to_owned()).chain(landmarks).collect();
+    let arrays: Vec<String> = SAVED[1..].iter().map(|&name| name.to_owned()).chain(landmarks(folder)).collect();
     for name in arrays.iter().map(String::as_str).chain([DESCRIPTION]) {
         let path = folder.join(name);
         if path.is_file() {

@@ -19,7 +19,7 @@
 //! ∇ = −Σ_ij A_ij ∂Π_ij + Σ_ij B_ij J̄_ij
 //! ```
 //!
-//! How much of the averages is kept is a setting ([`Settings::keep`](super::Settings::keep)). The eigenvalues that are reported are a moving
+//! How much of the averages is kept is a setting of [`Settings`](super::Settings). The eigenvalues that are reported are a moving
 //! average of `diag Λ`, which no gradient sees.
 //!
 //! Functions that begin nearly alike make `Σ` ill-conditioned, and `L⁻¹` amplifies the rounding of `Π`: with ten networks on the line,
