@@ -3,8 +3,9 @@ also at opset 23, where attention is one operator.
 
     python exports.py OUT [TEXT]
 
-takes the networks whose name contains TEXT, and writes OUT/NAME.EXPORTER.onnx and OUT/NAME.npz: the inputs of three samples, PyTorch's outputs in float64 (`outputs`) and
-`n_params`; for transformers also OUT/NAME.short.npz with fewer tokens. Parameters are counted as PyTorch does; with BatchNorm folded into the convolution before it, as the legacy
+takes the networks whose name contains TEXT, and writes OUT/NAME.EXPORTER.onnx and OUT/NAME.npz: the inputs of three
+samples, PyTorch's outputs in float64 (`outputs`) and `n_params`; for transformers also OUT/NAME.short.npz with fewer
+tokens. Parameters are counted as PyTorch does; with BatchNorm folded into the convolution before it, as the legacy
 exporter does in evaluation mode, `n_params_folded` counts the weights that are left. What cannot be exported leaves
 OUT/NAME.EXPORTER.txt with the reason. The small networks of idioms.py, with their tangent kernels, go to OUT/idioms.
 """

@@ -2,11 +2,12 @@
 
     python idioms.py OUT [TEXT]
 
-takes the networks whose name contains TEXT, and writes OUT/NAME.EXPORTER.onnx and OUT/NAME.npz: four inputs `x`, and in float64 on the float32 weights PyTorch's `outputs`,
-`n_params` and `ntk`, the full tangent kernel over the module's parameters by torch.func. Exporters compute with weights
-where they can: batch normalisation goes into the layer before it, a weight norm into the weight. Such a file has the
-parameters of another module, the twin: `n_params_folded`, `ntk_folded`, and `folded_EXPORTER` is 1. Debugging notes (stack traces) are
-removed from the files; those of the calls and of the module's state stay.
+takes the networks whose name contains TEXT, and writes OUT/NAME.EXPORTER.onnx and OUT/NAME.npz: four inputs `x`, and in
+float64 on the float32 weights PyTorch's `outputs`, `n_params` and `ntk`, the full tangent kernel over the module's
+parameters by torch.func. Exporters compute with weights where they can: batch normalisation goes into the layer before
+it, a weight norm into the weight. Such a file has the parameters of another module, the twin: `n_params_folded`,
+`ntk_folded`, and `folded_EXPORTER` is 1. Debugging notes (stack traces) are removed from the files; those of the calls
+and of the module's state stay.
 
 The exporters are `dynamo` (opset 20), `dynamo21`, `dynamo23`, `legacy` (opset 17), and without folding `dynamo-kept`
 (optimize=False) and `legacy-kept` (TrainingMode.PRESERVE, do_constant_folding=False).
@@ -32,6 +33,7 @@ from torch.nn.utils.parametrizations import weight_norm
 SAMPLES = 4
 DYNAMO = ("dynamo", "dynamo21", "dynamo23", "dynamo-kept")
 LEGACY = ("legacy", "legacy-kept")
+FOLDING = ("dynamo", "dynamo21", "dynamo23", "legacy")
 KEPT_NOTES = ("pkg.torch.onnx.fx_node", "pkg.torch.export.ExportedProgram.graph_signature")
 
 
@@ -219,7 +221,8 @@ class ScaledBias(nn.Module):
         self.factor = factor
 
     def forward(self, x):
-        return torch.tanh(self.first(x)) @ self.weight * 0.4 + (self.bias if self.factor is None else self.factor * self.bias)
+        bias = self.bias if self.factor is None else self.factor * self.bias
+        return torch.tanh(self.first(x)) @ self.weight * 0.4 + bias
 
 
 def unscaled_bias(model):
@@ -269,7 +272,7 @@ IDIOMS = {
     "group_norm_untrained": (group_norm, IMAGE, DYNAMO + LEGACY, None, ()),
     "instance_norm": (lambda: settle(instance_norm()), IMAGE, DYNAMO + LEGACY, None, ()),
     "instance_norm_untrained": (instance_norm, IMAGE, DYNAMO + LEGACY, None, ()),
-    "batch_norm": (lambda: settle(batch_norm()), IMAGE, DYNAMO + LEGACY, fused, ("dynamo", "dynamo21", "dynamo23", "legacy")),
+    "batch_norm": (lambda: settle(batch_norm()), IMAGE, DYNAMO + LEGACY, fused, FOLDING),
     "batch_norm_untrained": (batch_norm, IMAGE, ("dynamo-kept", "legacy-kept"), None, ()),
     "batch_norm_dense": (
         lambda: settle(batch_norm_dense()),
@@ -288,12 +291,12 @@ IDIOMS = {
         IMAGE,
         DYNAMO + LEGACY,
         plain_weights,
-        ("dynamo", "dynamo21", "dynamo23", "legacy"),
+        FOLDING,
     ),
     "scalars": (lambda: settle(Scalars()), WIDE, DYNAMO + LEGACY, None, ()),
     "scalars_untrained": (Scalars, WIDE, DYNAMO + LEGACY, None, ()),
     "buffers": (Buffers, WIDE, DYNAMO, None, ()),
-    "scaled_bias": (ScaledBias, ROW, DYNAMO + LEGACY, unscaled_bias, ("dynamo", "dynamo21", "dynamo23", "legacy")),
+    "scaled_bias": (ScaledBias, ROW, DYNAMO + LEGACY, unscaled_bias, FOLDING),
     "fast_gelu": (lambda: FusedGelu(True), ROW, ("hand",), None, ()),
     "bias_gelu": (lambda: FusedGelu(False), ROW, ("hand",), None, ()),
 }
