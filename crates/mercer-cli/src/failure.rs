@@ -106,6 +106,8 @@ impl From<StoreError> for Failure {
             StoreError::OtherInputs { .. } => {
                 Some("--resume with the inputs of the first time, or choose another name".to_owned())
             }
+            StoreError::Foreign { .. } => Some("move it away first".to_owned()),
+            StoreError::Vanished { .. } => Some("--resume computes them again".to_owned()),
             StoreError::Incomplete { .. } => Some("--resume computes what is missing".to_owned()),
             StoreError::Damaged { .. } => {
                 Some("`mercer info` names all damaged tiles; --resume computes them again".to_owned())

@@ -54,6 +54,15 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
     fn diagonal(&self, a: &Block) -> Vec<T>;
 }
 
+/// An identity with its precision, where that is single: other numbers have another identity. Double precision has no mark, as
+/// when the fingerprint of a network told the two apart.
+pub(crate) fn with_precision<T: Real>(mut identity: serde_json::Value) -> serde_json::Value {
+    if size_of::<T>() == size_of::<f32>() {
+        identity["precision"] = <T as mercer_data::Element>::NAME.into();
+    }
+    identity
+}
+
 /// Prepared samples. Only the kernel that made a block can look into it.
 #[derive(Debug)]
 pub struct Block {

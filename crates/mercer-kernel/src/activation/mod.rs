@@ -9,7 +9,7 @@ pub use last::{Bias, LastLayer, Positions};
 
 use crate::error::{KernelError, Result};
 use crate::feature::{Effort, FeatureMap};
-use crate::kernel::Real;
+use crate::kernel::{Real, with_precision};
 use crate::products::all_finite;
 use crate::shards::Shards;
 use mercer_net::graph::{Graph, Origin, ValueId};
@@ -126,6 +126,8 @@ impl<T: Real> FeatureMap<T> for Activations<T> {
         let indices: Vec<usize> = self.values.iter().map(|id| id.index()).collect();
         let names: Vec<&str> = self.values.iter().map(|&id| self.graph.value(id).name.as_str()).collect();
         let network = self.fingerprint.clone().unwrap_or_else(|| self.weights.fingerprint(&self.graph));
-        serde_json::json!({"kernel": "embedding", "network": network, "values": indices, "nodes": names})
+        let identity =
+            serde_json::json!({"kernel": "embedding", "network": network, "values": indices, "nodes": names});
+        with_precision::<T>(identity)
     }
 }

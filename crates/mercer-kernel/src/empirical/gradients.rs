@@ -2,7 +2,7 @@
 
 use super::selection::{Kind, Selection};
 use crate::error::{KernelError, Result};
-use crate::kernel::Real;
+use crate::kernel::{Real, with_precision};
 use crate::products::all_finite;
 use mercer_net::graph::{Graph, Origin, ValueId};
 use mercer_net::network::{Shards, check_inputs};
@@ -161,13 +161,13 @@ impl<T: Real> Gradients<T> {
         let names = self.graph.parameters().iter().map(|&id| self.graph.value(id).name.as_str());
         let chosen: Vec<&str> = names.zip(&self.chosen).filter(|(_, chosen)| **chosen).map(|(name, _)| name).collect();
         let all = self.selection.parameters.is_empty();
-        serde_json::json!({
+        with_precision::<T>(serde_json::json!({
             "network": self.fingerprint.clone().unwrap_or_else(|| self.weights.fingerprint(&self.graph)),
             "output": self.graph.value(self.output).name,
             "components": self.selection.components,
             "combine": self.selection.combine,
             "parameters": if all { serde_json::json!("all") } else { serde_json::json!(chosen) },
-        })
+        }))
     }
 
     fn reverse(&self) -> Reverse<T> {

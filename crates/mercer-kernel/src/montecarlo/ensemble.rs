@@ -3,7 +3,7 @@
 use super::roles::{Role, roles};
 use crate::error::{KernelError, Result};
 use crate::infinite::{Parametrisation, Rule, Variances};
-use crate::kernel::Real;
+use crate::kernel::{Real, with_precision};
 use mercer_data::random::stream;
 use mercer_net::Network;
 use mercer_net::graph::{Graph, GraphBuilder, Meta, Node, Origin, ValueId};
@@ -100,9 +100,9 @@ impl Ensemble {
             _ => vec![T::zero(); self.graph.value(id).meta.numel()],
         });
         let weights = Weights::<T>::new(&self.graph, shapes.collect());
-        serde_json::json!({
+        with_precision::<T>(serde_json::json!({
             "architecture": weights.fingerprint(&self.graph), "rule": format!("{:?}", self.rule), "seed": self.seed,
-        })
+        }))
     }
 }
 

@@ -108,6 +108,12 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// Something lies in the folder of a store that is to be removed.
+    #[error("{file} is no part of the store and would be removed with it")]
+    Foreign {
+        /// What it is.
+        file: String,
+    },
     /// Tiles that were written are not there any more.
     #[error(
         "{place}: {count} of the tiles that were written are not there any more, tile {first} first: somebody removed them"

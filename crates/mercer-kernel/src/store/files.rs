@@ -127,6 +127,19 @@ pub(super) fn is_folder(path: &Path) -> Result<bool> {
     }
 }
 
+/// An error that names what lies in a folder and is neither temporary nor a place nor one of these.
+pub(super) fn only_ours(folder: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
+        let entry = entry.map_err(io_error(folder))?;
+        let name = entry.file_name();
+        let known = |name: &str| ours(name) || name == PARTS || name == PLACES || name.starts_with(".mercer-");
+        if !name.to_str().is_some_and(known) {
+            return Err(StoreError::Foreign { file: entry.path().display().to_string() });
+        }
+    }
+    Ok(())
+}
+
 /// Makes what was created or renamed in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) { File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error(folder)) } else { Ok(()) }

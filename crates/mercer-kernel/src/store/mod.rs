@@ -134,6 +134,17 @@ impl Store {
         Ok(store)
     }
 
+    /// Removes the store with all that it is made of. If anything else lies in its folder, or in that of an array, it is named and
+    /// all stays.
+    pub fn remove(self) -> Result<()> {
+        let arrays = self.manifest.layout.folders();
+        files::only_ours(&self.path, |name| name == metadata::FILE || arrays.iter().any(|array| array == name))?;
+        for folder in &self.folders {
+            files::only_ours(folder, |name| name == metadata::FILE || name == "c")?;
+        }
+        std::fs::remove_dir_all(&self.path).map_err(io_error(&self.path))
+    }
+
     fn with(path: &Path, manifest: Manifest) -> Self {
         let folders = manifest.layout.folders().into_iter().map(|folder| path.join(folder)).collect();
         Self { path: path.to_owned(), manifest, folders, places: false }

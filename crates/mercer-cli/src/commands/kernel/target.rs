@@ -2,7 +2,7 @@
 
 use super::report::KernelReport;
 use crate::console::Console;
-use crate::failure::{Failure, cannot_write};
+use crate::failure::Failure;
 use crate::options::Real;
 use crate::output::OutputFile;
 use mercer::data::Existing;
@@ -172,8 +172,7 @@ impl Destination {
         let manifest = manifest()?;
         if self.existing == Existing::Replace && self.path.exists() {
             // Only what was a store before is removed.
-            Store::open(&self.path)?;
-            std::fs::remove_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))?;
+            Store::open(&self.path)?.remove()?;
         }
         if self.resume && self.path.exists() {
             return self.resumed(&manifest, console);

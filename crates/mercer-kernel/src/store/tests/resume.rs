@@ -203,3 +203,19 @@ fn tiles_that_vanish_are_missed() {
     std::fs::remove_dir_all(path.join("kernel/c")).unwrap();
     assert!(matches!(store.check_written(&written), Err(StoreError::Vanished { count: 3, first: 0, .. })));
 }
+
+/// A store is removed with all that is its own, or not at all.
+#[test]
+fn only_what_is_ours_is_removed() {
+    for name in ["notes.txt", "kernel/mine.npy", "other"] {
+        let (folder, path) = fresh();
+        fill::<f32>(&Store::create(&path, small()).unwrap(), [0, 1]);
+        std::fs::write(path.join(name), "mine").unwrap();
+        let error = Store::open(&path).unwrap().remove().unwrap_err();
+        assert!(matches!(error, StoreError::Foreign { .. }) && error.to_string().contains(name), "{error}");
+        assert_eq!(Store::open(&path).unwrap().missing().unwrap().len(), 4);
+        std::fs::remove_file(path.join(name)).unwrap();
+        Store::open(&path).unwrap().remove().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
