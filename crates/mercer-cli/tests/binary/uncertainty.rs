@@ -107,9 +107,12 @@ fn a_part_of_the_training_set_stands_for_all() {
 fn ends_of_the_grid_and_worse_posteriors_are_told() {
     let folder = folder(IRIS);
     let validation = format!("--validation {IRIS}.npz:x_train --validation-labels {IRIS}.npz:y_train");
-    let json = folder.json(&line(IRIS, &format!("--method kron --prior validation {validation} -o sure")));
-    let (notes, precision) = (json["notes"].to_string(), json["prior_precision"].as_f64().expect("a number"));
-    assert_eq!(notes.contains("validation: the"), !(2e-12..5e11).contains(&precision) || precision >= 1e4, "{json}");
+    // Labels that are all wrong: no uncertainty is too much.
+    let wrong = golden(&folder, IRIS, "y_train").mapv(|y| (y as i64 + 1) % 3);
+    folder.write_array("wrong.npy", wrong.view());
+    let wrong = validation.replace(&format!("{IRIS}.npz:y_train"), "wrong.npy");
+    let json = folder.json(&line(IRIS, &format!("--method diag --prior validation {wrong} -o unsure")));
+    assert!(json["notes"].to_string().contains("validation: the least precision tried"), "{json}");
     let text = folder.succeed(&line(IRIS, "--method diag --prior 0.0001 -o vague"));
     assert!(text.contains("note: the posterior predicts these labels worse than the network alone"), "{text}");
     let json = folder.json(&line(IRIS, "--method diag --prior 0.0001 -o vague --force"));
