@@ -8,6 +8,7 @@ use mercer_kernel::{Kernel, Kind, Ntk};
 use mercer_net::Network;
 use mercer_net::arch::{self, Architecture, Cnn, Initialisation, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
+use mercer_net::network::Batching;
 use mercer_net::op::{
     Binary, Combine, Conv, Function, Margin, MatMul, Normalise, Pad, Reduce, Reduction, Reshape, Unary, Window,
 };
@@ -46,6 +47,19 @@ fn files_have_the_limits_of_the_networks_they_hold() {
     let x = normal(22, 4 * 784);
     let expected = grams(&mlp(784, 2, scales, &Activation::relu(), scales), &x, 4);
     assert_same(&limits(&file("mnist-net_256x2"), &rule, &x, 4), &expected, "mnist-net_256x2");
+}
+
+/// The file of a network with one output in the parametrisation of tangent kernels, whose last bias is one number with a factor.
+#[test]
+fn a_bias_of_one_number_is_in_the_limit() {
+    let net = Mlp { initialisation: Initialisation::Ntk, bias_std: Some(0.7), ..Mlp::new(4, &[8], 1) };
+    let built = net.build(0).expect("builds");
+    let bytes = built.to_onnx_bytes().expect("writes");
+    let read = Network::from_onnx_bytes(&bytes, Batching::Samples).expect("reads");
+    let (x, rule) = (normal(24, 5 * 4), Rule::ntk(1.0, 1.0));
+    let (expected, found) = (limits(&built, &rule, &x, 5), limits(&read, &rule, &x, 5));
+    // Factors are written in single precision.
+    assert!(worst(&found.0, &expected.0) < 1e-6 && worst(&found.1, &expected.1) < 1e-6, "{found:?}, {expected:?}");
 }
 
 /// A network of others in two layouts: channels first, and channels last with a transpose.
