@@ -112,7 +112,8 @@ impl Tangent<'_> {
         kernel: Arc<dyn Kernel<T>>,
         data: &[Dataset],
         (k, solver): (usize, Solver),
-        (way, told): (Option<Way>, &dyn Fn(&Choice)),
+        way: Option<Way>,
+        told: &dyn Fn(&Choice),
         progress: &dyn Progress,
     ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
         let operator = NtkOperator::<T>::new(self.network, data, self.kind, self.selection)?;

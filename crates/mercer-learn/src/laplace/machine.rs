@@ -195,9 +195,7 @@ impl<T: Real> Laplace<T> {
     fn learn(mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<Self> {
         let total = count(data)?;
         check_labels(labels, total)?;
-        if let Some(size) = self.settings.train_size.filter(|&size| size < total) {
-            return Err(setting("the size of the training set", size, "more samples than that are given"));
-        }
+        self.settings.check_samples(total)?;
         let mut probable = true;
         for rows in self.blocks(total) {
             let inputs = read::<T>(data, rows.clone(), progress)?;

@@ -102,6 +102,17 @@ impl Settings {
         Ok(())
     }
 
+    /// Refuses a training set that is said to be smaller than the samples that are given.
+    ///
+    /// # Errors
+    /// [`LearnError::Setting`](crate::LearnError::Setting).
+    pub fn check_samples(&self, n_samples: usize) -> Result<()> {
+        match self.train_size.filter(|&size| size < n_samples) {
+            Some(size) => Err(setting("the size of the training set", size, "more samples than that are given")),
+            None => Ok(()),
+        }
+    }
+
     /// What the posterior is of: the output by name, so that nothing is left to a default.
     ///
     /// # Errors

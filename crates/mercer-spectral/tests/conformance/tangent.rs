@@ -57,7 +57,7 @@ fn both_ways_give_the_same() {
             let taken = Cell::new(None);
             let told = |choice: &Choice| taken.set(Some(choice.way));
             let found = tangent
-                .eigenfunctions(Arc::clone(&kernel), &data, (4, Solver::Lanczos), (way, &told), &Silent::default())
+                .eigenfunctions(Arc::clone(&kernel), &data, (4, Solver::Lanczos), way, &told, &Silent::default())
                 .expect("solves");
             (found, taken.get().expect("told"))
         };

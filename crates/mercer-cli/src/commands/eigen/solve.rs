@@ -198,8 +198,8 @@ impl EigenArguments {
                     }
                     chosen.replace(Some(choice.clone()));
                 };
-                let way = (self.matrix_free.and_then(MatrixFree::way), &told as &dyn Fn(&Choice));
-                let solved = tangent.eigenfunctions(kernel, data, (self.k, self.solver()), way, bar);
+                let way = self.matrix_free.and_then(MatrixFree::way);
+                let solved = tangent.eigenfunctions(kernel, data, (self.k, self.solver()), way, &told, bar);
                 let solved = solved.map_err(|error| match error {
                     SpectralError::Kernel(error) => self.kernel.failure(*error),
                     other => failure(other),

@@ -87,6 +87,7 @@ impl UncertaintyArguments {
         let test_labels =
             test.labels.as_ref().map(|labels| same_classes("--test-labels", labels, known)).transpose()?;
         let settings = self.settings(likelihood)?;
+        settings.check_samples(train.samples.n_samples).map_err(|error| self.failure(error))?;
         let shapes = train.samples.shapes();
         for (flag, part) in [("--test", Some(&test)), ("--ood", ood.as_ref()), ("--validation", validation.as_ref())] {
             if let Some(part) = part
