@@ -161,7 +161,7 @@ impl KernelOptions {
     pub(crate) fn tell(&self, recipe: &Recipe, source: &Source, shapes: &[Vec<usize>], console: &Console) {
         if let Some(logits) = recipe.logits(source.network(), shapes) {
             let flag = matches!(self.kind(), KernelKind::Tangent(_)).then_some("--output");
-            console.note(&logits.note("the kernel", flag));
+            console.note(&format!("note: {}", logits.note("the kernel", flag)));
         }
         console.remark(source.network().filter(|_| recipe.depends_on_parameters()));
     }
