@@ -4,6 +4,7 @@ use super::cases::{Case, numbers};
 use mercer_data::Dataset;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
+use mercer_run::Context;
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
 use ndarray::Array2;
 
@@ -34,7 +35,7 @@ fn case(name: &'static str, method: Method, shared: bool) -> Case {
     let flops = 3.0 * graph.flops() as f64 * (256 * STEPS) as f64;
     let run = move || {
         let mut kernel = Matrices::new(gram.clone(), 1).expect("a kernel matrix");
-        let mut batches = Batches::new(&data, &mut kernel, 256, 0).expect("batches");
+        let mut batches = Batches::new(&data, &mut kernel, 256, 0, &Context::new()).expect("batches");
         let learn = Learn::new(Settings::new(method).steps(STEPS));
         let learnt: Learnt<f32> = learn.run(networks(shared), &mut batches).expect("learns");
         std::hint::black_box(learnt);

@@ -7,7 +7,7 @@
 use super::cases::{Case, mlp, numbers};
 use mercer_data::{Classes, Dataset, Labels};
 use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::Array2;
 
 const SAMPLES: usize = 2000;
@@ -36,7 +36,7 @@ fn case(name: &'static str, structure: Structure, test: usize) -> Case {
     let labels = Labels::Classes(classes);
     let settings = Settings::new(structure, Likelihood::Categorical);
     let run = move || {
-        let silent = Silent::default();
+        let silent = Context::new();
         let machine = Laplace::<f32>::fit(&network, &train, &labels, &settings, &silent).expect("fits");
         std::hint::black_box(machine.predict(&other, &silent).expect("predicts").probit());
     };

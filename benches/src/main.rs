@@ -50,7 +50,7 @@ fn measure(case: &mut Case, rounds: usize, peer: &mut Option<Peer>) -> Measured 
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     // Long enough for the clock, short enough for many rounds.
     (case.run)();
-    measured.peak = mercer_kernel::gram::resident_memory().1;
+    measured.peak = mercer_run::peak_memory();
     let start = Instant::now();
     (case.run)();
     let repeats = (0.1 / start.elapsed().as_secs_f64()).ceil().clamp(1.0, 200.0) as usize;

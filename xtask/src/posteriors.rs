@@ -15,7 +15,7 @@ use mercer_kernel::sketch::Method;
 use mercer_kernel::{FeatureMap, Ntk};
 use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
 use mercer_net::Network;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Landmarks, Nystrom};
 use ndarray::{Array3, Axis};
 use std::sync::Arc;
@@ -60,19 +60,19 @@ impl Case {
     }
 
     fn covariances(&self, machine: &Laplace<f64>) -> Result<[Array3<f64>; 2], Error> {
-        let of = |data: &[Dataset]| machine.predict(data, &Silent::default()).map(|found| found.covariance);
+        let of = |data: &[Dataset]| machine.predict(data, &Context::new()).map(|found| found.covariance);
         Ok([of(&self.test[0])?, of(&self.test[1])?])
     }
 
     fn fit(&self, structure: Structure) -> Result<[Array3<f64>; 2], Error> {
         let settings = self.settings(structure);
-        self.covariances(&Laplace::fit(&self.network, &self.train, &self.labels, &settings, &Silent::default())?)
+        self.covariances(&Laplace::fit(&self.network, &self.train, &self.labels, &settings, &Context::new())?)
     }
 
     fn eigen(&self, k: usize, residual: bool) -> Result<[Array3<f64>; 2], Error> {
         let shapes = [self.train[0].sample_shape().to_vec()];
         let kernel = Arc::new(Ntk::<f64>::of(&self.network, &shapes, Kind::Full, &Selection::default())?);
-        let silent = Silent::default();
+        let silent = Context::new();
         let functions = Nystrom::new(Landmarks::All).fit(kernel, &self.train, k, &silent)?.functions;
         let map: Arc<dyn FeatureMap<f64>> = Arc::new(functions);
         let settings = self.settings(Structure::Features { residual });

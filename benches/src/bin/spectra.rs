@@ -7,7 +7,7 @@ use mercer_data::{Dataset, random};
 use mercer_kernel::Kernel;
 use mercer_kernel::classic::{Classic, Expression};
 use mercer_linalg::{Randomised, top_eigen};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Landmarks, Measure, Nystrom, gram_matrix};
 use ndarray::Array2;
 use rand::RngExt;
@@ -39,7 +39,7 @@ fn main() -> Outcome {
     let data = vec![Dataset::from_array("points", points.into_dyn().view())?];
     let expression: Expression = "rbf(lengthscale=4)".parse()?;
     let kernel: Arc<dyn Kernel<f64>> = Arc::new(Classic::new(&expression, 64)?);
-    let progress = Silent::default();
+    let progress = Context::new();
 
     let gram = gram_matrix(&*kernel, &data, &progress)?;
     let top = top_eigen(gram.view(), 10)?;

@@ -1,6 +1,7 @@
 //! The command line as a whole.
 
 use crate::commands::Command;
+use crate::options::parse_bytes;
 use clap::Parser;
 use std::num::NonZeroUsize;
 
@@ -41,6 +42,10 @@ pub(crate) struct Common {
     /// Use so many threads; results do not depend on it [default: one per core]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
+
+    /// Use no more memory than this, as in 4GiB [default: three quarters of what is free]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) memory: Option<usize>,
 
     /// No progress bar and no notes: only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]

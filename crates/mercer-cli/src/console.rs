@@ -2,10 +2,11 @@
 
 use crate::arguments::Common;
 use crate::failure::{Failure, cannot_write};
-use crate::progress::Progress;
+use crate::progress::Bar;
 use crate::visible;
 use clap::builder::styling::{AnsiColor, Style};
 use mercer::net::Network;
+use mercer::run::Context;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -16,22 +17,33 @@ pub(crate) struct Console {
     pub(crate) json: bool,
     /// Long lists are wanted as a whole.
     pub(crate) verbose: bool,
-    quiet: bool,
+    bar: Bar,
+    context: Context,
     colour: bool,
 }
 
 impl Console {
-    pub(crate) fn new(common: &Common) -> Self {
+    pub(crate) fn new(common: &Common) -> Result<Self, Failure> {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty());
-        Self { json: common.json, verbose: common.verbose, quiet: common.quiet, colour }
+        let bar = Bar::new(common.quiet);
+        let mut context = Context::listening(bar.clone());
+        if let Some(bytes) = common.memory {
+            context = context.with_memory(bytes);
+        }
+        if let Some(threads) = common.threads {
+            let given = context.with_threads(threads.get());
+            context = given.map_err(|error| Failure::new(format!("--threads: {error}")))?;
+        }
+        Ok(Self { json: common.json, verbose: common.verbose, bar, context, colour })
     }
 
     /// Prints a result. A reader that has seen enough (`| head`) is no error.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
-        Self::write(&visible::text(text))
+        self.write(&visible::text(text))
     }
 
-    fn write(text: &str) -> Result<(), Failure> {
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        self.bar.clear();
         let mut out = std::io::stdout().lock();
         let newline: &str = if text.ends_with('\n') { "" } else { "\n" };
         match write!(out, "{text}{newline}").and_then(|()| out.flush()) {
@@ -47,14 +59,12 @@ impl Console {
         }
         let json = serde_json::to_string_pretty(value);
         let json = json.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?;
-        Self::write(&visible::json(&json))
+        self.write(&visible::json(&json))
     }
 
     /// Says something in passing, unless the user wants quiet.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", visible::text(text));
-        }
+        self.bar.line(text);
     }
 
     /// Says how the parameters of a file differ from its module's, where a result depends on them.
@@ -64,13 +74,19 @@ impl Console {
         }
     }
 
-    /// A progress bar over so many units of work.
-    pub(crate) fn progress(&self, total: u64, unit: &'static str) -> Progress {
-        Progress::new(total, unit, self.quiet)
+    /// The context of the command's work.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// A line for work that takes long.
+    pub(crate) fn slow_line(&self, text: &str) {
+        self.bar.slow_line(text);
     }
 
     /// Says why a command ends without success.
     pub(crate) fn fail(&self, failure: &Failure) {
+        self.bar.clear();
         let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), visible::text(failure.message()));
         if let Some(hint) = failure.hint_text() {
             text += &format!("  {} {}\n", self.paint("try:", AnsiColor::Green), visible::text(hint));

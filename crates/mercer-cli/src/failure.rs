@@ -9,8 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The exit code of what Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
+use crate::interrupt::EXIT as INTERRUPTED;
 
 /// The end of a command that could not do what it was asked for.
 #[derive(Debug)]

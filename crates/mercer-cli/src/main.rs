@@ -18,7 +18,6 @@ mod visible;
 use arguments::Arguments;
 use clap::Parser;
 use console::Console;
-use failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -28,10 +27,18 @@ const BUG: u8 = 101;
 fn main() -> ExitCode {
     mercer::linalg::memory::prefer_huge_pages();
     let arguments = Arguments::parse();
-    let console = Console::new(&arguments.common);
     std::panic::set_hook(Box::new(apologise));
+    let console = match Console::new(&arguments.common) {
+        Ok(console) => console,
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "error: {}", visible::text(failure.message()));
+            return failure.exit_code();
+        }
+    };
+    interrupt::watch();
     // Unwinding, instead of leaving at once, removes temporary files.
-    let outcome = std::panic::catch_unwind(|| run(&arguments, &console));
+    let work = || console.context().install(|| arguments.command.run(&console));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => {
@@ -40,14 +47,6 @@ fn main() -> ExitCode {
         }
         Err(_) => ExitCode::from(BUG),
     }
-}
-
-fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    if let Some(threads) = arguments.common.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
-        pool.map_err(|error| Failure::new(format!("--threads {threads}: {error}")))?;
-    }
-    arguments.command.run(console)
 }
 
 /// A bug is ours: say so in two lines instead of a backtrace.

@@ -3,7 +3,7 @@
 
 use mercer_data::{Element, Existing};
 use mercer_kernel::store::{Columns, Layout, Manifest, Store};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use std::path::Path;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -30,7 +30,7 @@ fn write<T: Element>(folder: &Path, name: &str, columns: Columns, per_sample: us
     for index in 0..store.n_tiles() {
         store.write(index, &[&tile::<T>(&store, index)?])?;
     }
-    store.to_npy("kernel", &folder.join(format!("{name}.npy")), Existing::Refuse, &Silent::default())?;
+    store.to_npy("kernel", &folder.join(format!("{name}.npy")), Existing::Refuse, &Context::new())?;
     // The same without its last tile.
     let partial = Store::create(&folder.join(format!("{name}-partial.zarr")), manifest)?;
     for index in 0..partial.n_tiles() - 1 {

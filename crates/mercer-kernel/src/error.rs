@@ -69,11 +69,17 @@ pub enum KernelError {
     #[error(transparent)]
     Store(Box<StoreError>),
     /// A long computation was called off.
-    #[error("cancelled")]
+    #[error("interrupted")]
     Cancelled,
     /// A setting that makes no sense.
     #[error("{0}")]
     Setting(String),
+}
+
+impl From<mercer_run::Cancelled> for KernelError {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl From<NetError> for KernelError {

@@ -15,6 +15,7 @@ use mercer_linalg::simd::dispatch;
 use mercer_linalg::{Lanczos, LinearOperator, Solution, TopEigen, conjugate_gradient, gemm};
 use mercer_net::Network;
 use mercer_net::run::{Keep, Reverse, Tangent, Target, Workspace};
+use mercer_run::Context;
 use ndarray::{ArrayD, ArrayView1, ArrayViewMut1};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -34,7 +35,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// let network = mercer_net::arch::Mlp::new(2, &[16], 3).build(1)?;
 /// let x = ndarray::Array2::from_shape_fn((50, 2), |(row, column)| (row as f64 / (1 + column) as f64).sin());
 /// let data = Dataset::from_array("x", x.into_dyn().view())?;
-/// let kernel = NtkOperator::<f64>::new(&network, &[data], Kind::Full, &Selection::default())?;
+/// let kernel = NtkOperator::<f64>::new(&network, &[data], Kind::Full, &Selection::default(), &mercer_run::Context::new())?;
 /// let largest = kernel.top_eigen(&Lanczos::new(2))?.values;
 /// assert!(largest[0] >= largest[1] && largest[1] > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,6 +53,7 @@ pub struct NtkOperator<T> {
     n_parameters: usize,
     shards: Shards<Passes<T>>,
     failure: Mutex<Option<KernelError>>,
+    context: Context,
 }
 
 /// The memory of one thread.
@@ -65,7 +67,15 @@ struct Passes<T> {
 
 impl<T: Real> NtkOperator<T> {
     /// The kernel of a part of a network on the samples of these data sets, one per input.
-    pub fn new(network: &Network, data: &[Dataset], kind: Kind, selection: &Selection) -> Result<Self> {
+    ///
+    /// Every product asks the context whether to go on.
+    pub fn new(
+        network: &Network,
+        data: &[Dataset],
+        kind: Kind,
+        selection: &Selection,
+        context: &Context,
+    ) -> Result<Self> {
         let shapes: Vec<Vec<usize>> = data.iter().map(|set| set.sample_shape().to_vec()).collect();
         let gradients = Gradients::new(network, &shapes, kind, selection)?;
         let n_samples = data.first().map_or(0, Dataset::n_samples);
@@ -82,7 +92,7 @@ impl<T: Real> NtkOperator<T> {
         }
         let shards = Shards::of(gradients.graph());
         let (trace, data, failure) = (kind == Kind::Trace, data.to_vec(), Mutex::default());
-        Ok(Self { gradients, trace, data, n_samples, offsets, n_parameters, shards, failure })
+        Ok(Self { gradients, trace, data, n_samples, offsets, n_parameters, shards, failure, context: context.clone() })
     }
 
     /// Rows per sample.
@@ -170,6 +180,7 @@ impl<T: Real> NtkOperator<T> {
         places: impl IntoIterator<Item = Q>,
         work: impl Fn(&mut Passes<T>, usize, Q) -> R + Sync,
     ) -> Result<Vec<R>> {
+        self.context.check()?;
         let read = |set: &Dataset| Ok(set.rows::<T>(rows.clone())?.as_standard_layout().into_owned());
         let arrays: Vec<ArrayD<T>> = self.data.iter().map(read).collect::<Result<_>>()?;
         let inputs: Vec<&[T]> = arrays.iter().map(|array| array.as_slice().unwrap_or(&[])).collect();

@@ -6,7 +6,7 @@ use mercer_kernel::store::{Columns, Layout, TilePlace, Tiles};
 use mercer_kernel::{Block, Cost, Kernel, KernelError, Kind, Ntk, Result};
 use mercer_net::Network;
 use mercer_net::arch::Mlp;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayD};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -64,6 +64,10 @@ fn expected(rows: &Dataset, columns: &Dataset) -> ArrayD<f64> {
         .into_dyn()
 }
 
+fn within(bytes: usize) -> Context {
+    Context::new().with_memory(bytes)
+}
+
 #[test]
 fn any_memory_gives_the_same_matrix() {
     let data = [vectors(150, WIDTH)];
@@ -71,16 +75,16 @@ fn any_memory_gives_the_same_matrix() {
     let gram = Gram::new(&kernel, &data);
     let layout = gram.layout();
     assert_eq!(layout.tile, 16);
-    let least = gram.memory(usize::MAX).plan(&layout.all_tiles()).unwrap().least_bytes;
+    let least = gram.plan(&layout.all_tiles(), &within(usize::MAX)).unwrap().least_bytes;
     let mut prepares = Vec::new();
     // With every block more that stays, fewer are prepared again. Half a block to spare: the plan counts what the process
     // holds, which other tests change meanwhile.
     for blocks in [0, 1, 3, 20] {
         let memory = least + blocks * (640 << 20) + (320 << 20);
-        let plan = gram.memory(memory).plan(&layout.all_tiles()).unwrap();
+        let plan = gram.plan(&layout.all_tiles(), &within(memory)).unwrap();
         assert!(plan.bytes <= memory, "{plan:?}");
         kernel.prepared.store(0, Ordering::Relaxed);
-        let arrays = gram.memory(memory).to_arrays(&Silent::default()).unwrap();
+        let arrays = gram.to_arrays(&within(memory)).unwrap();
         assert_eq!(arrays, [expected(&data[0], &data[0])]);
         assert_eq!(kernel.prepared.load(Ordering::Relaxed), plan.prepared_blocks);
         prepares.push(plan.prepared_blocks);
@@ -93,14 +97,14 @@ fn too_little_memory_is_refused_with_what_would_do() {
     let data = [vectors(40, WIDTH)];
     let kernel = Counting::default();
     let gram = Gram::new(&kernel, &data);
-    let Err(KernelError::Memory { needed, .. }) = gram.memory(1 << 20).plan(&Tiles::range(0..1)) else {
+    let Err(KernelError::Memory { needed, .. }) = gram.plan(&Tiles::range(0..1), &within(1 << 20)) else {
         panic!("not refused")
     };
     // What the process holds may have grown between the two.
-    assert!(gram.memory(needed + (256 << 20)).to_arrays(&Silent::default()).is_ok());
+    assert!(gram.to_arrays(&within(needed + (256 << 20))).is_ok());
     // The matrix itself counts: 80 GB here.
     let many = [vectors(100_000, WIDTH)];
-    let found = Gram::new(&kernel, &many).memory(16 << 30).to_arrays(&Silent::default());
+    let found = Gram::new(&kernel, &many).to_arrays(&within(16 << 30));
     let Err(KernelError::Memory { needed, .. }) = found else { panic!("not refused") };
     assert!(needed > 80_000_000_000);
 }
@@ -109,7 +113,7 @@ fn too_little_memory_is_refused_with_what_would_do() {
 fn two_data_sets_make_a_rectangle() {
     let (rows, columns) = ([vectors(37, WIDTH)], [vectors(50, WIDTH)]);
     let kernel = Counting::default();
-    let arrays = Gram::new(&kernel, &rows).against(&columns).to_arrays(&Silent::default()).unwrap();
+    let arrays = Gram::new(&kernel, &rows).against(&columns).to_arrays(&Context::new()).unwrap();
     assert_eq!(arrays, [expected(&rows[0], &columns[0])]);
 }
 
@@ -121,7 +125,7 @@ fn some_tiles_are_only_those() {
     let layout = gram.layout();
     let sink = InMemory::new(layout.clone());
     let chosen = [1, 5, 8];
-    gram.run(&chosen.into_iter().collect(), &sink, &Silent::default()).unwrap();
+    gram.run(&chosen.into_iter().collect(), &sink, &Context::new()).unwrap();
     let found = sink.into_arrays().remove(0);
     let whole = expected(&data[0], &data[0]);
     for tile in 0..layout.n_tiles() {
@@ -141,7 +145,7 @@ fn threads_do_not_change_a_bit() {
         let kernel = Ntk::<f32>::new(&network, &[vec![WIDTH]], kind).unwrap();
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Gram::new(&kernel, &data).to_arrays(&Silent::default()).unwrap())
+            pool.install(|| Gram::new(&kernel, &data).to_arrays(&Context::new()).unwrap())
         };
         assert_eq!(run(1), run(3), "{kind:?}");
     }
@@ -150,7 +154,7 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn a_cancelled_run_stops() {
     let data = [vectors(50, WIDTH)];
-    let handle = Silent::default();
+    let handle = Context::new();
     handle.cancel();
     let result = Gram::new(&Counting::default(), &data).to_arrays(&handle);
     assert!(matches!(result, Err(KernelError::Cancelled)));
@@ -163,7 +167,7 @@ fn a_bad_sample_is_named_by_its_row() {
     numbers[[517, 1]] = 3e38;
     let data = [Dataset::from_array("huge", numbers.into_dyn().view()).unwrap()];
     let kernel = Ntk::<f32>::new(&network, &[vec![WIDTH]], Kind::Trace).unwrap();
-    let error = Gram::new(&kernel, &data).to_arrays(&Silent::default()).unwrap_err();
+    let error = Gram::new(&kernel, &data).to_arrays(&Context::new()).unwrap_err();
     assert!(error.to_string().contains("517"), "{error}");
 }
 
@@ -174,8 +178,8 @@ fn the_cost_is_asked_for_once() {
     let kernel = Counting::default();
     let gram = Gram::new(&kernel, &data);
     let layout = gram.layout();
-    gram.plan(&layout.all_tiles()).unwrap();
-    gram.run(&layout.all_tiles(), &InMemory::new(layout.clone()), &Silent::default()).unwrap();
+    gram.plan(&layout.all_tiles(), &Context::new()).unwrap();
+    gram.run(&layout.all_tiles(), &InMemory::new(layout.clone()), &Context::new()).unwrap();
     assert_eq!((layout.n_tiles(), kernel.costs.load(Ordering::Relaxed)), (55, 1));
 }
 
@@ -204,11 +208,11 @@ fn plans_are_kept() {
         let layout = gram.layout();
         let chosen: Tiles =
             (0..layout.n_tiles()).filter(|_| round < 2 || random.next_u64().is_multiple_of(3)).collect();
-        let least = gram.memory(usize::MAX).plan(&chosen).unwrap().least_bytes;
-        let gram = gram.memory(least + round * (320 << 20) + (320 << 20));
+        let least = gram.plan(&chosen, &within(usize::MAX)).unwrap().least_bytes;
+        let context = within(least + round * (320 << 20) + (320 << 20));
         kernel.prepared.store(0, Ordering::Relaxed);
-        let (plan, order) = (gram.plan(&chosen).unwrap(), Order::default());
-        let outcome = gram.run(&chosen, &order, &Silent::default()).unwrap();
+        let (plan, order) = (gram.plan(&chosen, &context).unwrap(), Order::default());
+        let outcome = gram.run(&chosen, &order, &context).unwrap();
         let mut seen = order.0.into_inner().unwrap();
         seen.sort_unstable();
         assert!(seen.iter().copied().eq(chosen.iter()), "round {round}");
@@ -235,14 +239,14 @@ fn a_plan_does_not_grow_with_the_tiles() {
     sparse(&path, 20_000_000);
     let data = [mercer_data::Source::new(&path, None).open().unwrap()];
     let kernel = mercer_kernel::Classic::<f32>::new(&"rbf()".parse().unwrap(), 4).unwrap();
-    let gram = Gram::new(&kernel, &data).memory(4 << 30);
+    let (gram, context) = (Gram::new(&kernel, &data), within(4 << 30));
     let layout = gram.layout();
     assert!(layout.n_tiles() > 3_000_000_000);
-    let (before, _) = mercer_kernel::gram::resident_memory();
-    let plan = gram.plan(&layout.all_tiles()).unwrap();
+    let before = mercer_run::resident_memory();
+    let plan = gram.plan(&layout.all_tiles(), &context).unwrap();
     let every_other: Tiles = (0..500).map(|tile| 2 * tile).collect();
-    let few = gram.plan(&every_other.and(&Tiles::range(3_000_000_000..3_000_100_000))).unwrap();
-    let (after, _) = mercer_kernel::gram::resident_memory();
+    let few = gram.plan(&every_other.and(&Tiles::range(3_000_000_000..3_000_100_000)), &context).unwrap();
+    let after = mercer_run::resident_memory();
     assert_eq!((plan.tiles, few.tiles), (layout.n_tiles(), 100_500));
     assert!(plan.prepared_blocks >= 78_125 && few.prepared_blocks < plan.prepared_blocks);
     // Other tests of this process allocate, too; a list of the tiles alone would have 24 GB.

@@ -169,3 +169,9 @@ pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<f64> 
 pub(crate) fn setting(name: &'static str, value: impl ToString, reason: &'static str) -> LearnError {
     LearnError::Setting { name, value: value.to_string(), reason }
 }
+
+impl From<mercer_run::Cancelled> for LearnError {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        mercer_kernel::KernelError::Cancelled.into()
+    }
+}

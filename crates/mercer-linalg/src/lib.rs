@@ -39,7 +39,7 @@ pub use cholesky::{
     Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_shifted, cholesky_with_ladder, solve_triangular,
 };
 pub use conjugate_gradient::{BlockSolution, ConjugateGradient, Preconditioner, Solution, conjugate_gradient};
-pub use eigen::{Eigen, Lanczos, LinearOperator, Randomised, TopEigen, symmetric_eigen, top_eigen};
+pub use eigen::{Eigen, Lanczos, LinearOperator, Randomised, TopEigen, Watched, symmetric_eigen, top_eigen};
 pub use error::{Error, Result};
 pub use input::{check_finite, check_symmetric};
 pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};

@@ -26,34 +26,6 @@ pub fn advise_spare<T: Scalar>(buffer: &mut Vec<T>) {
     advise(spare.as_mut_ptr().cast::<T>(), spare.len());
 }
 
-/// Bytes that the process can still get: what the machine has free, and what its own limit (`ulimit -v`) leaves. `None`
-/// where the system does not tell.
-pub fn available() -> Option<usize> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find(|line| line.starts_with("MemAvailable:"))?;
-    let kibibytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some((kibibytes * 1024).min(address_space()))
-}
-
-/// What the limit of the address space leaves of it.
-#[cfg(target_os = "linux")]
-fn address_space() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the call only writes into the structure it is given.
-    let told = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
-    if !told || limit.rlim_cur == libc::RLIM_INFINITY {
-        return usize::MAX;
-    }
-    let pages = std::fs::read_to_string("/proc/self/statm").ok();
-    let pages = pages.and_then(|text| text.split_whitespace().next()?.parse::<usize>().ok());
-    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX).saturating_sub(pages.unwrap_or(0) * PAGE)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn address_space() -> usize {
-    usize::MAX
-}
-
 /// Tells the allocator of a whole program to hand out memory on huge pages; the first call of a program's `main`.
 ///
 /// A kernel of a thousand samples takes a tenth of a second, and ten thousand small pages touched for the first time a tenth

@@ -106,7 +106,7 @@ pub enum NetError {
         loss: f64,
     },
     /// A long computation was called off.
-    #[error("cancelled")]
+    #[error("interrupted")]
     Cancelled,
     /// A run is to be resumed with something other than what it was begun with.
     #[error("{path} belongs to another run: its {what} was {stored}, now it is {given}")]
@@ -152,3 +152,9 @@ fn suggest(names: &[String]) -> String {
 
 /// The result of this crate's fallible calls.
 pub type Result<T, E = NetError> = std::result::Result<T, E>;
+
+impl From<mercer_run::Cancelled> for NetError {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::Cancelled
+    }
+}

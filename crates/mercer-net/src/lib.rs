@@ -7,7 +7,6 @@ pub mod graph;
 pub mod names;
 pub mod network;
 pub mod op;
-pub mod progress;
 pub mod run;
 pub mod train;
 
@@ -21,5 +20,4 @@ pub use element::Element;
 pub use error::{NetError, Result};
 pub use network::Network;
 pub use onnx::{Data as TensorData, Tensor};
-pub use progress::Progress;
 pub use shape::numel;

@@ -4,7 +4,7 @@ use crate::error::{Result, SpectralError};
 use crate::samples;
 use mercer_data::{Dataset, Existing};
 use mercer_kernel::Real;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, s};
 use std::fmt::Debug;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub trait Basis<T: Real>: Debug + Send + Sync {
     }
 
     /// Writes `[samples · per_sample, n_functions]`, row-major. Parallel inside.
-    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()>;
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], context: &Context) -> Result<()>;
 
     /// Writes the files that reading needs into a folder that exists, and returns the description that finds them again: a
     /// JSON object with a `type`. Names of files are the type's own and never come from the description.
@@ -45,6 +45,7 @@ pub(crate) fn eval<T: Real>(
     weights: Option<ArrayView2<'_, T>>,
     inputs: &[&[T]],
     samples: usize,
+    context: &Context,
 ) -> Result<Array2<T>> {
     check_inputs(basis.input_shapes(), inputs, samples)?;
     let (rows, width) = (basis.per_sample(), basis.n_functions());
@@ -55,7 +56,7 @@ pub(crate) fn eval<T: Real>(
         let parts: Vec<&[T]> =
             inputs.iter().zip(&sizes).map(|(input, size)| &input[piece.start * size..piece.end * size]).collect();
         values.resize(piece.len() * rows * width, T::zero());
-        basis.eval(&parts, piece.len(), &mut values)?;
+        basis.eval(&parts, piece.len(), &mut values, context)?;
         let values = ArrayView2::from_shape((piece.len() * rows, width), &values).expect("just resized");
         let mut part = out.slice_mut(s![piece.start * rows..piece.end * rows, ..]);
         match weights {
@@ -71,18 +72,16 @@ pub(crate) fn eval_data<T: Real>(
     basis: &dyn Basis<T>,
     weights: Option<ArrayView2<'_, T>>,
     data: &[Dataset],
-    progress: &dyn Progress,
+    context: &Context,
 ) -> Result<Array2<T>> {
     let (samples, rows) = (samples::count(data), basis.per_sample());
     let mut out = Array2::zeros((samples * rows, weights.map_or(basis.n_functions(), |weights| weights.ncols())));
     for piece in samples::pieces(samples, step(basis)) {
-        if progress.cancelled() {
-            return Err(SpectralError::Cancelled);
-        }
+        context.check()?;
         let arrays = samples::read::<T>(data, piece.clone())?;
-        let values = eval(basis, weights, &samples::slices(&arrays), piece.len())?;
+        let values = eval(basis, weights, &samples::slices(&arrays), piece.len(), context)?;
         out.slice_mut(s![piece.start * rows..piece.end * rows, ..]).assign(&values);
-        progress.report(piece.end, samples, "samples");
+        context.report(piece.end, samples, "samples");
     }
     Ok(out)
 }
@@ -95,8 +94,8 @@ pub(crate) fn step<T: Real>(basis: &dyn Basis<T>) -> usize {
 }
 
 /// The values of a basis on data sets, one per input: `[samples · per_sample, n_functions]`.
-pub fn on_data<T: Real>(basis: &dyn Basis<T>, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
-    eval_data(basis, None, data, progress)
+pub fn on_data<T: Real>(basis: &dyn Basis<T>, data: &[Dataset], context: &Context) -> Result<Array2<T>> {
+    eval_data(basis, None, data, context)
 }
 
 /// An error unless there are `samples` samples of these shapes.

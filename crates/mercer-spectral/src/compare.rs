@@ -10,7 +10,7 @@ use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
 use mercer_kernel::{Kernel, Real};
 use mercer_linalg::{Scalar, matmul, thin_qr, thin_svd};
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::Serialize;
 use std::sync::Arc;
@@ -97,13 +97,13 @@ impl<T: Real> Truth<T> {
         data: &[Dataset],
         held_out: Option<&[Dataset]>,
         k: usize,
-        progress: &dyn Progress,
+        context: &Context,
     ) -> Result<Self> {
-        let gram = gram_matrix(&*kernel, data, progress)?;
-        let spectrum = Spectrum::of_matrix(gram.view(), k, Solver::Full)?;
+        let gram = gram_matrix(&*kernel, data, context)?;
+        let spectrum = Spectrum::of_matrix(gram.view(), k, Solver::Full, context)?;
         drop(gram);
         let held_out = match held_out {
-            Some(others) => Some(extend(&spectrum, kernel, data)?.eval_data(others, progress)?),
+            Some(others) => Some(extend(&spectrum, kernel, data)?.eval_data(others, context)?),
             None => None,
         };
         Ok(Self { spectrum, held_out })

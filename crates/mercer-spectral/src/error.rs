@@ -90,7 +90,7 @@ pub enum SpectralError {
         reason: String,
     },
     /// A long computation was called off.
-    #[error("cancelled")]
+    #[error("interrupted")]
     Cancelled,
     /// A setting that makes no sense.
     #[error("{0}")]
@@ -101,6 +101,12 @@ impl SpectralError {
     /// A folder that cannot be read.
     pub(crate) fn folder(path: &Path, reason: impl Into<String>) -> Self {
         Self::Folder { place: path.display().to_string(), reason: reason.into() }
+    }
+}
+
+impl From<mercer_run::Cancelled> for SpectralError {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::Cancelled
     }
 }
 

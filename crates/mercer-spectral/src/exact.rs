@@ -15,9 +15,9 @@ use crate::{memory, samples};
 use mercer_data::Dataset;
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Kernel, Real};
-use mercer_linalg::{Lanczos, LinearOperator, Randomised, Scalar, TopEigen};
+use mercer_linalg::{Lanczos, LinearOperator, Randomised, Scalar, TopEigen, Watched};
 use mercer_linalg::{check_symmetric, matmul, matmul_into, symmetric_eigen, syrk, thin_svd};
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, concatenate, s};
 use std::sync::Arc;
 
@@ -102,11 +102,11 @@ impl<T: Real> Spectrum<T> {
     /// # Errors
     /// For a matrix that is not square, finite and symmetric, and [`SpectralError::NoSpectrum`] for one without positive
     /// eigenvalues.
-    pub fn of_matrix(gram: ArrayView2<'_, T>, k: usize, solver: Solver) -> Result<Self> {
+    pub fn of_matrix(gram: ArrayView2<'_, T>, k: usize, solver: Solver, context: &Context) -> Result<Self> {
         check_wanted(k, gram.nrows())?;
         let precision = T::epsilon().wide();
         if solver == Solver::Full {
-            memory::check_whole("all eigenvectors", gram.nrows(), gram.nrows())?;
+            memory::check_whole("all eigenvectors", gram.nrows(), gram.nrows(), context)?;
             // Decompositions are made in double precision; rounding of the entries stays what it was.
             let eigen = symmetric_eigen(gram.mapv(Scalar::wide).view())?;
             let kept = k.min(gram.nrows());
@@ -114,16 +114,19 @@ impl<T: Real> Spectrum<T> {
             return Self::from_eigenpairs(eigen.values.mapv(T::of).view(), vectors, k, true, precision);
         }
         check_symmetric("spectrum", gram)?;
-        Self::of_operator(&gram, k, solver)
+        Self::of_operator(&gram, k, solver, context)
     }
 
     /// Of a symmetric operator that is known by its products, such as [`NtkOperator`](mercer_kernel::NtkOperator); the whole
     /// decomposition is not to be had, and [`Solver::Full`] means Lanczos. Negative eigenvalues are counted as far as the
     /// space that the others were found in proves them.
-    pub fn of_operator(operator: &impl LinearOperator<T>, k: usize, solver: Solver) -> Result<Self> {
+    pub fn of_operator(operator: &impl LinearOperator<T>, k: usize, solver: Solver, context: &Context) -> Result<Self> {
         let rows = operator.dim();
         check_wanted(k, rows)?;
-        let top = solver.top(operator, k.min(rows))?;
+        let top = solver.top(&Watched::new(operator, context), k.min(rows));
+        // A watched operator that is called off gives no numbers, which its user complains about.
+        context.check()?;
+        let top = top?;
         // What was met on the way tells about the other end of the spectrum.
         let values = concatenate![Axis(0), top.values, top.others];
         Self::from_eigenpairs(values.view(), top.vectors, k, values.len() == rows, T::epsilon().wide())
@@ -202,8 +205,8 @@ impl LinearOperator<f64> for Square<'_> {
 }
 
 /// The Gram matrix of a kernel on data, `rows × rows`, the sum of its parts.
-pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
-    let mut arrays = Gram::new(kernel, data).to_arrays(progress)?.into_iter().take(kernel.parts().len());
+pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<Array2<T>> {
+    let mut arrays = Gram::new(kernel, data).to_arrays(context)?.into_iter().take(kernel.parts().len());
     let rows = samples::count(data) * kernel.per_sample();
     let mut sum: ArrayD<T> =
         arrays.next().ok_or_else(|| SpectralError::Setting("the kernel has no parts".to_owned()))?;
@@ -233,14 +236,14 @@ pub fn exact<T: Real>(
     data: &[Dataset],
     k: usize,
     solver: Solver,
-    progress: &dyn Progress,
+    context: &Context,
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * kernel.per_sample();
     if solver == Solver::Full {
-        memory::check_whole("all eigenvectors", rows, rows)?;
+        memory::check_whole("all eigenvectors", rows, rows, context)?;
     }
-    let gram = gram_matrix(&*kernel, data, progress)?;
-    let spectrum = Spectrum::of_matrix(gram.view(), k, solver)?;
+    let gram = gram_matrix(&*kernel, data, context)?;
+    let spectrum = Spectrum::of_matrix(gram.view(), k, solver, context)?;
     let functions = extend(&spectrum, kernel, data)?.note("method", solver.name());
     Ok((functions, spectrum))
 }

@@ -8,7 +8,7 @@ use crate::spectrum::Spectrum;
 use crate::{memory, samples};
 use mercer_data::{Dataset, Existing};
 use mercer_kernel::{FeatureMap, Real};
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl<T: Real> Basis<T> for Mapped<T> {
         self.map.n_features()
     }
 
-    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], _: &Context) -> Result<()> {
         Ok(self.map.features(inputs, samples, out)?)
     }
 
@@ -72,11 +72,11 @@ pub fn of_features<T: Real>(
     data: &[Dataset],
     k: usize,
     solver: Solver,
-    progress: &dyn Progress,
+    context: &Context,
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * basis.per_sample();
-    memory::check_features("features", rows, basis.n_functions())?;
-    let values = basis::on_data(&*basis, data, progress)?;
+    memory::check_features("features", rows, basis.n_functions(), context)?;
+    let values = basis::on_data(&*basis, data, context)?;
     let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver)?;
     Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, spectrum))
 }

@@ -26,6 +26,7 @@ use mercer_kernel::classic::Expression;
 use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
 use mercer_linalg::elementary::{cos, sin};
 use mercer_linalg::{gemm, thin_qr};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Ix2};
 use rand::Rng;
 use rand_distr::{Cauchy, ChiSquared, Distribution, StandardNormal};
@@ -285,7 +286,7 @@ impl<T: Real> Basis<T> for Fourier<T> {
         self.n_features()
     }
 
-    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], _: &Context) -> Result<()> {
         Ok(self.features(inputs, samples, out)?)
     }
 

@@ -7,7 +7,7 @@ use crate::spectrum::{Repairs, Spectrum};
 use mercer_data::{Dataset, Fingerprint};
 use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
 use mercer_linalg::matmul;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis, s};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -129,12 +129,12 @@ impl<T: Real> Eigenfunctions<T> {
 
     /// `ψ_j` of samples: `[samples · per_sample, k]`; each input is `[samples, …]`, row-major.
     pub fn eval(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<T>> {
-        basis::eval(&*self.basis, Some(self.weights.view()), inputs, samples)
+        basis::eval(&*self.basis, Some(self.weights.view()), inputs, samples, &Context::new())
     }
 
     /// `ψ_j` of data sets, one per input, which are read in pieces.
-    pub fn eval_data(&self, data: &[Dataset], progress: &dyn Progress) -> Result<Array2<T>> {
-        basis::eval_data(&*self.basis, Some(self.weights.view()), data, progress)
+    pub fn eval_data(&self, data: &[Dataset], context: &Context) -> Result<Array2<T>> {
+        basis::eval_data(&*self.basis, Some(self.weights.view()), data, context)
     }
 
     /// `κ(x, x') = Σ_j μ_j ψ_j(x) ψ_j(x')` between samples: `[samples · per_sample, others · per_sample]`.

@@ -12,10 +12,9 @@
 use crate::error::{Result, SpectralError};
 use crate::samples;
 use mercer_data::{Dataset, random};
-use mercer_kernel::gram::default_memory;
 use mercer_kernel::{Block, Kernel, Real};
 use mercer_linalg::PivotedCholesky;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::Array1;
 use rand::seq::index;
 use rand::{Rng, RngExt};
@@ -63,7 +62,7 @@ impl Landmarks {
         kernel: &dyn Kernel<T>,
         data: &[Dataset],
         seed: u64,
-        progress: &dyn Progress,
+        context: &Context,
     ) -> Result<Vec<usize>> {
         let samples = samples::count(data);
         let count = self.count(samples);
@@ -78,8 +77,8 @@ impl Landmarks {
                 rows.sort_unstable();
                 Ok(rows)
             }
-            Self::KMeansPlusPlus(_) => spread(Columns::new(kernel, data)?, count, &mut stream, progress),
-            Self::PivotedCholesky(_) => pivots(Columns::new(kernel, data)?, count, &mut stream, progress),
+            Self::KMeansPlusPlus(_) => spread(Columns::new(kernel, data, context)?, count, &mut stream, context),
+            Self::PivotedCholesky(_) => pivots(Columns::new(kernel, data, context)?, count, &mut stream, context),
         }
     }
 }
@@ -89,7 +88,7 @@ fn spread<T: Real>(
     columns: Columns<'_, T>,
     count: usize,
     stream: &mut impl Rng,
-    progress: &dyn Progress,
+    context: &Context,
 ) -> Result<Vec<usize>> {
     let floor = NOTHING_LEFT * T::epsilon().wide() * columns.diagonal.iter().fold(0.0, |most: f64, d| most.max(*d));
     let mut distances = Array1::ones(columns.samples);
@@ -105,7 +104,7 @@ fn spread<T: Real>(
         };
         distances = Array1::from_shape_fn(columns.samples, update);
         chosen.push(row);
-        advance(progress, chosen.len(), count)?;
+        advance(context, chosen.len(), count)?;
     }
     Ok(chosen)
 }
@@ -115,12 +114,12 @@ fn pivots<T: Real>(
     columns: Columns<'_, T>,
     count: usize,
     stream: &mut impl Rng,
-    progress: &dyn Progress,
+    context: &Context,
 ) -> Result<Vec<usize>> {
     let mut drawn = 0;
     let column = |row: usize| {
         drawn += 1;
-        advance(progress, drawn, count)?;
+        advance(context, drawn, count)?;
         Ok::<_, SpectralError>(columns.column(row)?.mapv(T::of))
     };
     // In the kernel's own precision, so that its rounding is not taken for something left to explain.
@@ -132,9 +131,9 @@ fn pivots<T: Real>(
     Ok(found.pivots)
 }
 
-fn advance(progress: &dyn Progress, done: usize, total: usize) -> Result<()> {
-    progress.report(done, total, "landmarks");
-    if progress.cancelled() { Err(SpectralError::Cancelled) } else { Ok(()) }
+fn advance(context: &Context, done: usize, total: usize) -> Result<()> {
+    context.report(done, total, "landmarks");
+    Ok(context.check()?)
 }
 
 /// A row, with probability proportional to its weight; none if all weights are zero.
@@ -167,12 +166,13 @@ struct Columns<'a, T: Real> {
 }
 
 impl<'a, T: Real> Columns<'a, T> {
-    fn new(kernel: &'a dyn Kernel<T>, data: &'a [Dataset]) -> Result<Self> {
+    fn new(kernel: &'a dyn Kernel<T>, data: &'a [Dataset], context: &Context) -> Result<Self> {
         let samples = samples::count(data);
-        let fits = kernel.cost().sample_bytes.saturating_mul(samples) <= default_memory() / 4;
+        let fits = kernel.cost().sample_bytes.saturating_mul(samples) <= context.memory() / 4;
         let mut columns = Self { kernel, data, samples, diagonal: Array1::zeros(samples), kept: None };
         let mut blocks = Vec::new();
         for rows in columns.blocks() {
+            context.check()?;
             let block = columns.prepare(rows.clone())?;
             let values = kernel.diagonal(&block);
             for (row, values) in rows.zip(values.chunks(kernel.per_sample())) {

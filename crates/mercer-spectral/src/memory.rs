@@ -2,7 +2,7 @@
 
 use crate::error::{Result, SpectralError};
 use crate::exact::FORMED;
-use mercer_kernel::gram::default_memory;
+use mercer_run::Context;
 
 /// So many times the bytes of the matrix, in double precision, are held at the highest: the matrix, its scaled copy, what the
 /// decomposition works on, vectors, and their ordered copy. Measured: 6.8 for 4000 rows.
@@ -13,18 +13,18 @@ const WHOLE: usize = 7;
 const FEATURES: usize = 3;
 
 /// An error if the whole decomposition of a matrix, or of features, does not fit.
-pub(crate) fn check_whole(what: &'static str, rows: usize, columns: usize) -> Result<()> {
-    check(what, rows, columns, rows.saturating_mul(columns).saturating_mul(WHOLE))
+pub(crate) fn check_whole(what: &'static str, rows: usize, columns: usize, context: &Context) -> Result<()> {
+    check(what, rows, columns, rows.saturating_mul(columns).saturating_mul(WHOLE), context)
 }
 
 /// An error if a few functions of features do not fit.
-pub(crate) fn check_features(what: &'static str, rows: usize, columns: usize) -> Result<()> {
+pub(crate) fn check_features(what: &'static str, rows: usize, columns: usize, context: &Context) -> Result<()> {
     let side = rows.min(columns).min(FORMED);
     let numbers = rows.saturating_mul(columns).saturating_mul(FEATURES);
-    check(what, rows, columns, numbers.saturating_add(WHOLE * side * side))
+    check(what, rows, columns, numbers.saturating_add(WHOLE * side * side), context)
 }
 
-fn check(what: &'static str, rows: usize, columns: usize, numbers: usize) -> Result<()> {
-    let (needed, allowed) = (numbers.saturating_mul(size_of::<f64>()), default_memory());
+fn check(what: &'static str, rows: usize, columns: usize, numbers: usize, context: &Context) -> Result<()> {
+    let (needed, allowed) = (numbers.saturating_mul(size_of::<f64>()), context.memory());
     if needed <= allowed { Ok(()) } else { Err(SpectralError::Memory { what, rows, columns, needed, allowed }) }
 }

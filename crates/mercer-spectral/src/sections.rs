@@ -4,8 +4,8 @@ use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use crate::{folder, samples};
 use mercer_data::Existing;
-use mercer_kernel::gram::default_memory;
 use mercer_kernel::{Block, Kernel, Real};
+use mercer_run::Context;
 use ndarray::ArrayD;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -72,11 +72,11 @@ impl<T: Real> Sections<T> {
     }
 
     /// All blocks, if they may stay in memory.
-    fn kept(&self) -> Result<Option<&[Block]>> {
+    fn kept(&self, context: &Context) -> Result<Option<&[Block]>> {
         if let Some(blocks) = self.prepared.get() {
             return Ok(Some(blocks));
         }
-        if self.kernel.cost().sample_bytes.saturating_mul(self.n_landmarks) > default_memory() / 4 {
+        if self.kernel.cost().sample_bytes.saturating_mul(self.n_landmarks) > context.memory() / 4 {
             return Ok(None);
         }
         let blocks = self.starts().map(|start| self.prepare(start)).collect::<Result<Vec<_>>>()?;
@@ -104,7 +104,7 @@ impl<T: Real> Basis<T> for Sections<T> {
         self.kernel.per_sample()
     }
 
-    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], context: &Context) -> Result<()> {
         let block = self.kernel.prepare(inputs, samples)?;
         let (width, rows) = (self.n_functions(), self.per_sample());
         let mut place = |start: usize, tile: &[T]| {
@@ -113,7 +113,7 @@ impl<T: Real> Basis<T> for Sections<T> {
                 row[start * rows..][..part].copy_from_slice(values);
             }
         };
-        if let Some(blocks) = self.kept()? {
+        if let Some(blocks) = self.kept(context)? {
             let tiles: Vec<Vec<T>> = blocks.par_iter().map(|landmarks| self.tile(&block, landmarks)).collect();
             self.starts().zip(&tiles).for_each(|(start, tile)| place(start, tile));
         } else {

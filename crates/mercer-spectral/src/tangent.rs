@@ -16,11 +16,10 @@ use crate::functions::Eigenfunctions;
 use crate::samples;
 use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
-use mercer_kernel::gram::default_memory;
 use mercer_kernel::{Kernel, Kind, NtkOperator, Real, Selection};
 use mercer_linalg::LinearOperator;
 use mercer_net::Network;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -53,7 +52,13 @@ pub struct Choice {
 
 impl Choice {
     /// The cheaper way to the `k` largest eigenpairs of a tangent kernel.
-    pub fn new<T: Real>(kernel: &dyn Kernel<T>, operator: &NtkOperator<T>, k: usize, solver: Solver) -> Self {
+    pub fn new<T: Real>(
+        kernel: &dyn Kernel<T>,
+        operator: &NtkOperator<T>,
+        k: usize,
+        solver: Solver,
+        context: &Context,
+    ) -> Self {
         let rows = operator.dim();
         let samples = (rows / operator.per_sample().max(1)) as f64;
         let products = solver.products(k, rows);
@@ -64,7 +69,7 @@ impl Choice {
         let matrix_bytes = rows.saturating_mul(rows).saturating_mul(size_of::<T>());
         // The parts of a kernel that is kept by layers are added to the first.
         let held = matrix_bytes.saturating_mul(kernel.parts().len().clamp(1, 2));
-        let fits = held <= default_memory();
+        let fits = held <= context.memory();
         let way = if fits && matrix_flops <= products_flops { Way::Matrix } else { Way::Products };
         Self { way, matrix_flops, products_flops, products, matrix_bytes, fits }
     }
@@ -114,21 +119,23 @@ impl Tangent<'_> {
         (k, solver): (usize, Solver),
         way: Option<Way>,
         told: &dyn Fn(&Choice),
-        progress: &dyn Progress,
+        context: &Context,
     ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
-        let operator = NtkOperator::<T>::new(self.network, data, self.kind, self.selection)?;
+        let operator = NtkOperator::<T>::new(self.network, data, self.kind, self.selection, context)?;
         if operator.dim() != samples::count(data) * kernel.per_sample() {
             return Err(SpectralError::Setting("the kernel is not that of the network".to_owned()));
         }
-        let choice = Choice::new(&*kernel, &operator, k, solver);
+        let choice = Choice::new(&*kernel, &operator, k, solver, context);
         let choice = way.map_or(choice.clone(), |way| choice.forced(way));
         told(&choice);
         let spectrum = match choice.way {
-            Way::Matrix => Spectrum::of_matrix(gram_matrix(&*kernel, data, progress)?.view(), k, solver)?,
-            Way::Products => Spectrum::of_operator(&operator, k, solver).map_err(|error| match operator.failure() {
-                Some(why) => why.into(),
-                None => error,
-            })?,
+            Way::Matrix => Spectrum::of_matrix(gram_matrix(&*kernel, data, context)?.view(), k, solver, context)?,
+            Way::Products => {
+                Spectrum::of_operator(&operator, k, solver, context).map_err(|error| match operator.failure() {
+                    Some(why) => why.into(),
+                    None => error,
+                })?
+            }
         };
         Ok((extend(&spectrum, kernel, data)?.note("method", solver.name()), spectrum))
     }

@@ -31,6 +31,7 @@ pub use mercer_learn as learn;
 pub use mercer_linalg as linalg;
 pub use mercer_net as net;
 pub use mercer_report as report;
+pub use mercer_run as run;
 pub use mercer_spectral as spectral;
 
 /// What most programs need: `use mercer::prelude::*`.
@@ -38,4 +39,5 @@ pub mod prelude {
     pub use mercer_data::{Dataset, Existing, Labels, Preprocess, Source, write_npy};
     pub use mercer_net::network::{Input, Parameter, Prediction};
     pub use mercer_net::{NetError, Network};
+    pub use mercer_run::Context;
 }

@@ -10,7 +10,6 @@
 use crate::{Outcome, option};
 use mercer_data::Existing;
 use mercer_data::random::stream;
-use mercer_kernel::gram::resident_memory;
 use mercer_kernel::infinite::{Limit, Of, Rule};
 use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::{Kernel, Kind, Ntk, Selection};
@@ -73,7 +72,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
             distance(&mean, &limit),
             loss[0],
             loss[1],
-            resident_memory().1 as f64 / 1_073_741_824.0
+            mercer_run::peak_memory() as f64 / 1_073_741_824.0
         );
         singles.push(single);
         moves.push(moved);

@@ -3,10 +3,10 @@
 use super::{Fallible, distance};
 use crate::python::{self, Environment};
 use mercer_data::{Dataset, Source};
-use mercer_kernel::gram::{Gram, resident_memory};
+use mercer_kernel::gram::Gram;
 use mercer_kernel::{Kind, Ntk, NtkOperator, Selection};
-use mercer_net::progress::Silent;
 use mercer_net::{Element, Network};
+use mercer_run::Context;
 use std::path::Path;
 use std::time::Instant;
 
@@ -66,9 +66,9 @@ fn kernel(network: &Network, tokens: &Path) -> Fallible<bool> {
     let n = data[0].n_samples();
     let start = Instant::now();
     let ntk = Ntk::<f32>::new(network, &shapes, Kind::Pseudo)?;
-    let gram = Gram::new(&ntk, &data).to_arrays(&Silent::default())?.remove(0);
-    let (seconds, peak) = (start.elapsed().as_secs_f64(), resident_memory().1);
-    let operator = NtkOperator::<f32>::new(network, &data, Kind::Pseudo, &Selection::default())?;
+    let gram = Gram::new(&ntk, &data).to_arrays(&Context::new())?.remove(0);
+    let (seconds, peak) = (start.elapsed().as_secs_f64(), mercer_run::peak_memory());
+    let operator = NtkOperator::<f32>::new(network, &data, Kind::Pseudo, &Selection::default(), &Context::new())?;
     let v: Vec<f32> = (0..n).map(|at| (at as f32 * 0.7).sin()).collect();
     let found = operator.multiply(&v)?;
     let expected: Vec<f64> =

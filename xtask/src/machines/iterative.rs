@@ -4,8 +4,9 @@ use super::dataset;
 use crate::{Outcome, option};
 use mercer_data::random::stream;
 use mercer_kernel::classic::Classic;
-use mercer_kernel::gram::{GramOperator, resident_memory};
+use mercer_kernel::gram::GramOperator;
 use mercer_learn::regression::IterativeRidge;
+use mercer_run::Context;
 use ndarray::Array2;
 use rand::RngExt;
 use std::time::Instant;
@@ -23,7 +24,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
     });
     let kernel = Classic::<f32>::new(&"rbf(lengthscale=2)".parse()?, 8)?;
     let data = [dataset(&rows)?];
-    let gram = GramOperator::new(&kernel, &data)?;
+    let gram = GramOperator::new(&kernel, &data, &Context::new())?;
     println!("{samples} samples, 8 numbers, RBF of length 2, f32, alpha {alpha}, to a residual of {tolerance:e}");
     println!("| preconditioner | products | residual | seconds | peak GiB |\n|---|---:|---:|---:|---:|");
     let plain = number("--plain", 400.0)? as usize;
@@ -35,7 +36,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
             Ok(found) => (found.iterations, format!("{:.1e}", found.residual)),
             Err(error) => (most, error.to_string()),
         };
-        let (seconds, peak) = (start.elapsed().as_secs_f64(), resident_memory().1 as f64 / 1_073_741_824.0);
+        let (seconds, peak) = (start.elapsed().as_secs_f64(), mercer_run::peak_memory() as f64 / 1_073_741_824.0);
         println!("| {name}, rank {rank} | {products} | {residual} | {seconds:.0} | {peak:.2} |");
         counts.push((products, peak));
     }

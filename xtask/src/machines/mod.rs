@@ -18,7 +18,7 @@ use crate::Outcome;
 use mercer_data::Dataset;
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{FeatureMap, Kernel};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::Array2;
 
 /// Takes the name of an experiment and its options.
@@ -44,7 +44,7 @@ fn gram(kernel: &dyn Kernel<f64>, rows: &Array2<f64>, columns: Option<&Array2<f6
         against = [dataset(columns)?];
         work = work.against(&against);
     }
-    let matrix = work.to_arrays(&Silent::default())?.remove(0);
+    let matrix = work.to_arrays(&Context::new())?.remove(0);
     let side = matrix.shape().iter().take(matrix.ndim() / 2).product::<usize>();
     let columns = matrix.len() / side;
     Ok(matrix.into_shape_with_order((side, columns))?)

@@ -6,11 +6,11 @@ use mercer_kernel::Real;
 use mercer_linalg::Scalar;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
-use mercer_net::progress::{Progress, Silent};
 use mercer_net::train::{Decay, Schedule};
+use mercer_run::{Context, Listener};
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Nesting, Settings, side_by_side};
 use mercer_spectral::{Comparison, Eigenfunctions};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Functions that are learnt.
@@ -27,11 +27,11 @@ pub(crate) fn networks(shared: bool, seed: u64) -> Result<Network, Box<dyn std::
 }
 
 /// When steps were reported.
-#[derive(Default)]
-struct Pace(Mutex<Vec<(usize, Instant)>>);
+#[derive(Clone, Default)]
+struct Pace(Arc<Mutex<Vec<(usize, Instant)>>>);
 
-impl Progress for Pace {
-    fn report(&self, done: usize, _: usize, _: &str) {
+impl Listener for Pace {
+    fn progress(&self, done: usize, _: usize, _: &str) {
         self.0.lock().expect("no panic").push((done, Instant::now()));
     }
 }
@@ -105,12 +105,13 @@ fn one<T: Real>(problem: &Problem, row: &Row, samples: usize, batch: usize, opti
     let network = networks(row.shared, options.seed)?;
     let start = Instant::now();
     let mut kernel = Matrices::new(instance.gram.mapv(T::of), 1)?;
-    let mut batches = Batches::new(&instance.data, &mut kernel, batch, options.seed)?;
+    let mut batches = Batches::new(&instance.data, &mut kernel, batch, options.seed, &Context::new())?;
     let pace = Pace::default();
-    let learnt: Learnt<T> = Learn::new(row.settings.clone()).progress(&pace).run(network, &mut batches)?;
+    let learnt: Learnt<T> =
+        Learn::new(row.settings.clone()).context(&Context::listening(pace.clone())).run(network, &mut batches)?;
     let seconds = start.elapsed().as_secs_f64();
     let compare = |functions: &Eigenfunctions<T>| -> Result<Comparison, Box<dyn std::error::Error>> {
-        let values = functions.eval_data(&instance.data, &Silent::default())?.mapv(Scalar::wide);
+        let values = functions.eval_data(&instance.data, &Context::new())?.mapv(Scalar::wide);
         Ok(Comparison::new(functions.values().view(), values.view(), &truth)?)
     };
     for (when, functions) in [("before", &learnt.before[0]), ("after", &learnt.after[0])] {

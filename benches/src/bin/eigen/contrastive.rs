@@ -4,9 +4,9 @@ use crate::tools::{Fallible, Images, linear_probe};
 use crate::{Options, Outcome};
 use mercer_data::Existing;
 use mercer_net::arch::{Cnn, Layer};
-use mercer_net::progress::Silent;
 use mercer_net::train::{Decay, Schedule};
 use mercer_report::{Axis, Figure, Panel, Series};
+use mercer_run::Context;
 use mercer_spectral::Eigenfunctions;
 use mercer_spectral::learnt::{Augmentation, Learn, Learnt, Method, Nesting, Pairs, Settings, side_by_side};
 use mercer_spectral::retrieval::{Codes, Retrieval, retrieval};
@@ -43,7 +43,7 @@ pub(crate) fn curves(options: &Options) -> Outcome {
         let seconds = start.elapsed().as_secs_f64();
         let mut variants = Vec::new();
         let mut add = |name: String, functions: &Eigenfunctions<f32>| -> Outcome {
-            let eval = |images: &Images| functions.eval_data(&images.data, &Silent::default());
+            let eval = |images: &Images| functions.eval_data(&images.data, &Context::new());
             variants.push((name, eval(&train)?, eval(&test)?));
             Ok(())
         };
@@ -94,7 +94,7 @@ fn learn(train: &Images, method: Method, steps: usize, pairs: usize, width: usiz
     let network = Cnn::new(&[1, 28, 28], &layers, width).build(seed)?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
     let augmentation = Augmentation { crop: 0.6, flip: false, noise: 0.1 };
-    let mut draws = Pairs::augmented(&train.data, augmentation, pairs, seed)?;
+    let mut draws = Pairs::augmented(&train.data, augmentation, pairs, seed, &Context::new())?;
     let settings = Settings::new(method).steps(steps).schedule(schedule);
     Ok(Learn::new(settings).run(side_by_side(&[network])?, &mut draws)?)
 }

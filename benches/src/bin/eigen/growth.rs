@@ -6,8 +6,8 @@ use crate::{Options, Outcome};
 use mercer_data::{Dataset, Existing, synthetic};
 use mercer_kernel::Kernel;
 use mercer_kernel::classic::{Classic, Expression};
-use mercer_net::progress::Silent;
 use mercer_report::{Axis, Figure, Panel, Series};
+use mercer_run::Context;
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Method, PerBatch, Settings};
 use mercer_spectral::{Landmarks, Nystrom, Solver, exact};
 use std::sync::Arc;
@@ -35,12 +35,12 @@ pub(crate) fn table(options: &Options) -> Outcome {
         let double: Arc<dyn Kernel<f64>> = Arc::new(Classic::new(&expression, 1)?);
         let solved = |solver: Solver| {
             let start = Instant::now();
-            let found = exact(Arc::clone(&double), &data, 10, solver, &Silent::default());
+            let found = exact(Arc::clone(&double), &data, 10, solver, &Context::new());
             found.map(|_| start.elapsed().as_secs_f64())
         };
         let start = Instant::now();
         let mut coupling = PerBatch::new(single, &data)?;
-        let mut batches = Batches::new(&data, &mut coupling, 256, options.seed)?;
+        let mut batches = Batches::new(&data, &mut coupling, 256, options.seed, &Context::new())?;
         let _: Learnt<f32> = Learn::new(Settings::new(Method::NeuralEf).steps(steps))
             .run(networks(false, options.seed)?, &mut batches)?;
         let learnt = start.elapsed().as_secs_f64();
@@ -48,7 +48,7 @@ pub(crate) fn table(options: &Options) -> Outcome {
         let lanczos = if size <= LARGEST_MATRIX { Some(solved(Solver::Lanczos)?) } else { None };
         let start = Instant::now();
         let method = Nystrom::new(Landmarks::Uniform(size.min(500)));
-        method.fit(double, &data, 10, &Silent::default())?;
+        method.fit(double, &data, 10, &Context::new())?;
         let nystrom = start.elapsed().as_secs_f64();
         let show = |time: Option<f64>| time.map_or_else(|| "–".to_owned(), |time| format!("{time:.3}"));
         println!("| {size} | {learnt:.2} | {} | {} | {nystrom:.3} |", show(full), show(lanczos));

@@ -8,8 +8,8 @@ use mercer_kernel::infinite::Rule;
 use mercer_kernel::montecarlo::{Ensemble, RandomNetworks};
 use mercer_kernel::{FeatureMap, Kernel};
 use mercer_net::arch::{Cnn, Layer};
-use mercer_net::progress::Silent;
 use mercer_net::train::{Decay, Schedule};
+use mercer_run::Context;
 use mercer_spectral::learnt::{Batches, FeatureRows, Learn, Learnt, Method, Settings, side_by_side};
 use mercer_spectral::{Comparison, Eigenfunctions, Solver, Spectrum, exact};
 use ndarray::{Array2, s};
@@ -84,8 +84,8 @@ fn classic(train: &Images, test: &Images, landmarks: usize, seed: u64) -> Outcom
     ] {
         let kernel: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(&text.parse::<Expression>()?, 784)?);
         // Nyström's functions under the measure of the landmarks are the exact ones of the landmarks.
-        let functions = exact(kernel, &landmarks, FUNCTIONS, Solver::Lanczos, &Silent::default())?.0;
-        let eval = |images: &Images| functions.eval_data(&images.data, &Silent::default());
+        let functions = exact(kernel, &landmarks, FUNCTIONS, Solver::Lanczos, &Context::new())?.0;
+        let eval = |images: &Images| functions.eval_data(&images.data, &Context::new());
         let (seen, new) = (eval(train)?, eval(test)?);
         let from = CHOSEN_BY.min(test.samples());
         let all = sgd_probe((seen.view(), &train.classes), (new.view(), &test.classes), seed)?;
@@ -122,7 +122,7 @@ fn random_networks(prior: &Prior, train: &Images, test: &Images, options: &Optio
     let start = Instant::now();
     let mut kernel = FeatureRows::new(features, 1)?;
     let batch = options.number("--batch", 512)?;
-    let mut batches = Batches::new(&train.data, &mut kernel, batch, options.seed)?;
+    let mut batches = Batches::new(&train.data, &mut kernel, batch, options.seed, &Context::new())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(1e-3) };
     let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     let network = side_by_side(&[prior.network([16, 32], Some(256), FUNCTIONS + extra, options.seed)?])?;
@@ -130,7 +130,7 @@ fn random_networks(prior: &Prior, train: &Images, test: &Images, options: &Optio
     let (before, after) = (learnt.before[0].truncated(FUNCTIONS), &learnt.after[0]);
     report(&format!("{}, learnt, before the finish", prior.name), &before, train, test, "")?;
     report(&format!("{}, learnt, after the finish", prior.name), after, train, test, prior.paper)?;
-    let psi = after.eval_data(&train.data, &Silent::default())?;
+    let psi = after.eval_data(&train.data, &Context::new())?;
     let found = Comparison::new(after.values().view(), psi.view(), &truth)?;
     let list = |numbers: &[f64]| numbers.iter().map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(" ");
     eprintln!(
@@ -147,7 +147,7 @@ fn random_networks(prior: &Prior, train: &Images, test: &Images, options: &Optio
 }
 
 fn report(name: &str, functions: &Eigenfunctions<f32>, train: &Images, test: &Images, paper: &str) -> Outcome {
-    let eval = |images: &Images| functions.eval_data(&images.data, &Silent::default());
+    let eval = |images: &Images| functions.eval_data(&images.data, &Context::new());
     row(name, (&eval(train)?, train), (&eval(test)?, test), paper)
 }
 

@@ -8,8 +8,8 @@ use mercer_kernel::infinite::Rule;
 use mercer_kernel::montecarlo::{Ensemble, RandomNetworks};
 use mercer_linalg::syrk;
 use mercer_net::arch::{Activation, Mlp};
-use mercer_net::progress::Silent;
 use mercer_report::{Figure, Panel};
+use mercer_run::Context;
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
 use mercer_spectral::{Comparison, Eigenfunctions, Solver, Spectrum};
 use ndarray::{Array2, ArrayView2, Axis, s};
@@ -39,12 +39,12 @@ pub(crate) fn projections(options: &Options) -> Outcome {
         let x = standardised(points).mapv(|x| x as f32);
         let gram = kernel_matrix(&x, activation, networks, options.seed)?;
         let seconds = start.elapsed().as_secs_f64();
-        let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos)?;
+        let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos, &Context::new())?;
         let start = Instant::now();
         let found = learn(&x, gram, options.seed)?;
         let training = start.elapsed().as_secs_f64();
         let data = [Dataset::from_array(name, x.view().into_dyn())?];
-        let psi = found.eval_data(&data, &Silent::default())?;
+        let psi = found.eval_data(&data, &Context::new())?;
         let compared = Comparison::new(found.values().view(), psi.mapv(f64::from).view(), &truth)?;
         // Half of the points train, in an order that has nothing to do with their classes.
         let halves = Halves::new(&shuffled(samples, options.seed, 0), classes.indices());
@@ -154,7 +154,7 @@ fn learn(x: &Array2<f32>, gram: Array2<f32>, seed: u64) -> Fallible<Eigenfunctio
     let mlp = |seed: u64| Mlp::new(2, &[32, 32], 1).activation(Activation::SinCos).build(seed);
     let networks = (0..2 * FUNCTIONS as u64).map(|index| mlp(1000 * seed + index)).collect::<Result<Vec<_>, _>>()?;
     let mut kernel = Matrices::new(gram, 1)?;
-    let mut batches = Batches::new(&data, &mut kernel, 256, seed)?;
+    let mut batches = Batches::new(&data, &mut kernel, 256, seed, &Context::new())?;
     let settings = Settings::new(Method::NeuralEf).components(FUNCTIONS);
     let mut learnt: Learnt<f32> = Learn::new(settings).run(side_by_side(&networks)?, &mut batches)?;
     Ok(learnt.after.swap_remove(0))

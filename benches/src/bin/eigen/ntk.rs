@@ -5,8 +5,8 @@ use crate::{Options, Outcome};
 use mercer_kernel::{Directions, FeatureMap, Kernel, Kind, Ntk, Selection};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, Layer};
-use mercer_net::progress::Silent;
 use mercer_net::train::{Decay, Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use mercer_run::Context;
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, tangents};
 use mercer_spectral::{Comparison, Landmarks, Nystrom, Solver, Spectrum};
 use ndarray::Array2;
@@ -45,13 +45,13 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     let list = |numbers: &[f64], factor: f64| {
         numbers.iter().map(|x| format!("{:.2}", factor * x)).collect::<Vec<_>>().join(" ")
     };
-    let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos)?;
+    let truth = Spectrum::of_matrix(gram.mapv(f64::from).view(), FUNCTIONS, Solver::Lanczos, &Context::new())?;
     println!("exact eigenvalues, % of the first: {}", list(&(&truth.values / truth.values[0]).to_vec(), 100.0));
     let start = Instant::now();
     let (steps, extra) = (options.number("--steps", 40)?, options.number("--extra", 10)?);
     let m = options.number("--landmarks", 500)?.min(train.samples());
     let landmarks: Vec<usize> = (0..m).map(|index| index * train.samples() / m).collect();
-    let networks = tangents(&network, &train.data, &[-1.0, 1.0], &landmarks, FUNCTIONS + extra)?;
+    let networks = tangents(&network, &train.data, &[-1.0, 1.0], &landmarks, FUNCTIONS + extra, &Context::new())?;
     println!(
         "{} functions in the tangent space, from {m} images: {:.0} s",
         FUNCTIONS + extra,
@@ -59,20 +59,20 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     );
     let start = Instant::now();
     let mut kernel = Matrices::new(gram, 1)?;
-    let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed)?;
+    let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed, &Context::new())?;
     let schedule =
         Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(options.number("--rate", 1e-6)?) };
     let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     let learnt: Learnt<f32> = Learn::new(settings).run(networks, &mut batches)?;
     println!("{steps} steps of NeuralEF: {:.0} s", start.elapsed().as_secs_f64());
     for (when, functions) in [("before", &learnt.before[0].truncated(FUNCTIONS)), ("after", &learnt.after[0])] {
-        let psi = functions.eval_data(&train.data, &Silent::default())?;
+        let psi = functions.eval_data(&train.data, &Context::new())?;
         let found = Comparison::new(functions.values().view(), psi.mapv(f64::from).view(), &truth)?;
         println!("{when} the finish: errors of the eigenvalues, %: {}", list(&found.value_errors, 100.0));
         println!("{when} the finish: cosines on the training images: {}", list(&found.cosines, 1.0));
     }
     let functions = &learnt.after[0];
-    let projected = weighted(&functions.eval_data(&test.data, &Silent::default())?, functions.values());
+    let projected = weighted(&functions.eval_data(&test.data, &Context::new())?, functions.values());
     let pixels = test.data[0].read::<f32>()?;
     let flat = Array2::from_shape_vec((test.samples(), 3072), pixels.iter().copied().collect())?;
     let map = Directions::<f32>::new(&network, &shapes, Kind::Trace, &selection, FUNCTIONS, options.seed)?;
@@ -84,8 +84,8 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     )?;
     println!("\n| k-means on test images | accuracy | the paper |\n|---|---:|---:|");
     let ntk: Arc<dyn Kernel<f32>> = Arc::new(ntk);
-    let exact = Nystrom::new(Landmarks::All).fit(ntk, &train.data, FUNCTIONS, &Silent::default())?.functions;
-    let known = weighted(&exact.eval_data(&test.data, &Silent::default())?, exact.values());
+    let exact = Nystrom::new(Landmarks::All).fit(ntk, &train.data, FUNCTIONS, &Context::new())?.functions;
+    let known = weighted(&exact.eval_data(&test.data, &Context::new())?, exact.values());
     println!(
         "| √μ·ψ, exact, through the kernel with all training images | {:.1} % | |",
         100.0 * two_clusters(known.view(), &test.classes)

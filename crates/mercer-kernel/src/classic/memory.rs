@@ -6,21 +6,21 @@ use crate::error::Result;
 use crate::gram::Gram;
 use crate::kernel::Kernel;
 use mercer_data::Dataset;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayD, ArrayView2, Ix2};
 
 impl Expression {
     /// `κ(x_i, x_j)`.
     pub fn gram(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let kernel = Classic::<f64>::new(self, x.ncols())?;
-        matrix(Gram::new(&kernel, &[dataset(x)?]).to_arrays(&Silent::default())?, (x.nrows(), x.nrows()))
+        matrix(Gram::new(&kernel, &[dataset(x)?]).to_arrays(&Context::new())?, (x.nrows(), x.nrows()))
     }
 
     /// `κ(x_i, y_j)`.
     pub fn cross(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let kernel = Classic::<f64>::new(self, x.ncols())?;
         let (rows, columns) = ([dataset(x)?], [dataset(y)?]);
-        let arrays = Gram::new(&kernel, &rows).against(&columns).to_arrays(&Silent::default())?;
+        let arrays = Gram::new(&kernel, &rows).against(&columns).to_arrays(&Context::new())?;
         matrix(arrays, (x.nrows(), y.nrows()))
     }
 

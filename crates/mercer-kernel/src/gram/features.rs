@@ -1,6 +1,6 @@
 //! Features of many samples, block by block.
 
-use super::plan::{Plan, Sizes, default_memory, feature_side, resident_memory};
+use super::plan::{Plan, Sizes, feature_side};
 use super::sink::Sink;
 use super::{Outcome, mapped_bytes, precision, read};
 use crate::error::{KernelError, Result};
@@ -8,7 +8,7 @@ use crate::feature::{Effort, FeatureMap};
 use crate::kernel::{Cost, Real};
 use crate::store::{Columns, Layout, Tiles};
 use mercer_data::Dataset;
-use mercer_net::progress::Progress;
+use mercer_run::{Context, resident_memory};
 use std::time::Instant;
 
 /// The features of a data set, to be computed.
@@ -16,7 +16,6 @@ use std::time::Instant;
 pub struct FeatureRun<'a, T: Real> {
     map: &'a dyn FeatureMap<T>,
     data: &'a [Dataset],
-    memory: Option<usize>,
     /// Asked for once: to know it, a map plans its passes.
     effort: Effort,
 }
@@ -24,13 +23,7 @@ pub struct FeatureRun<'a, T: Real> {
 impl<'a, T: Real> FeatureRun<'a, T> {
     /// The features of a data set (one [`Dataset`] per input of the map).
     pub fn new(map: &'a dyn FeatureMap<T>, data: &'a [Dataset]) -> Self {
-        Self { map, data, memory: None, effort: map.effort() }
-    }
-
-    /// Keeps within so many bytes, all that the process holds included.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = Some(bytes);
-        self
+        Self { map, data, effort: map.effort() }
     }
 
     /// Shape and blocks of the result.
@@ -47,18 +40,18 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// What computing these blocks will do and need. An error if the memory does not suffice.
-    pub fn plan(&self, blocks: &Tiles) -> Result<Plan> {
+    pub fn plan(&self, blocks: &Tiles, context: &Context) -> Result<Plan> {
         let layout = self.layout();
         let effort = self.effort;
         let row = self.map.n_features() * size_of::<T>();
         let cost = Cost { sample_bytes: row, prepare_bytes: effort.bytes, ..Cost::default() };
-        let (now, _) = resident_memory();
+        let now = resident_memory();
         let mapped: usize = self.data.iter().map(mapped_bytes).sum();
         let input: usize = self.data.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
         let sizes = Sizes::of(&layout, &cost, input * size_of::<T>(), rayon::current_num_threads(), now + mapped);
         // The block itself, and the copy of it that is written.
         let bytes = sizes.peak(1, true);
-        let memory = self.memory.unwrap_or_else(default_memory);
+        let memory = context.memory();
         if bytes > memory {
             return Err(KernelError::Memory { allowed: memory, needed: bytes });
         }
@@ -77,17 +70,15 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// Computes the given blocks and hands each to `sink`.
-    pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
-        let plan = self.plan(blocks)?;
+    pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<Outcome> {
+        let plan = self.plan(blocks, context)?;
         let layout = self.layout();
         let mut outcome = Outcome { tiles: blocks.len(), gflop: plan.gflop, ..Outcome::default() };
         let mut features = Vec::new();
         let total = layout.samples(blocks, layout.rows);
         let mut done = 0;
         for block in blocks.iter() {
-            if progress.cancelled() {
-                return Err(KernelError::Cancelled);
-            }
+            context.check()?;
             let Some(place) = layout.tile(block) else { continue };
             let start = Instant::now();
             let inputs = read::<T>(self.data, place.rows.clone())?;
@@ -102,7 +93,7 @@ impl<'a, T: Real> FeatureRun<'a, T> {
             outcome.seconds += worked - read;
             outcome.writing += start.elapsed().as_secs_f64() - worked;
             done += place.rows.len();
-            progress.report(done, total, "");
+            context.report(done, total, "samples");
         }
         Ok(outcome)
     }

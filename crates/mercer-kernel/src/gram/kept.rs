@@ -3,12 +3,12 @@
 //! A store may hold several matrices. Those of layers are summands; standard errors lie beside the kernel and are no part of
 //! it. Whoever reads a matrix gets the sum of the summands.
 
-use super::default_memory;
 use super::listing::Listing;
 use crate::error::{KernelError, Result};
 use crate::kernel::Real;
 use crate::store::{Manifest, Store};
 use mercer_data::{Dataset, Source};
+use mercer_run::Context;
 use ndarray::ArrayD;
 use serde::Deserialize;
 
@@ -82,11 +82,11 @@ impl KeptGram {
     }
 
     /// The matrix, the sum of its parts. An error if there is not enough memory.
-    pub fn read<T: Real>(&self) -> Result<ArrayD<T>> {
+    pub fn read<T: Real>(&self, context: &Context) -> Result<ArrayD<T>> {
         // The sum, and a part that is added to it.
         let copies = self.n_parts().min(2);
         let numbers = self.shape().into_iter().fold(copies, usize::saturating_mul);
-        let (needed, allowed) = (numbers.saturating_mul(size_of::<T>()), default_memory());
+        let (needed, allowed) = (numbers.saturating_mul(size_of::<T>()), context.memory());
         if needed > allowed {
             let text = format!("{}: the matrix needs {needed} bytes of memory, but {allowed} are free", self.place);
             return Err(KernelError::Setting(text));

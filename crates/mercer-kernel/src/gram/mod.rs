@@ -18,7 +18,7 @@ pub use features::FeatureRun;
 pub use kept::KeptGram;
 pub use listing::Listing;
 pub use operator::GramOperator;
-pub use plan::{Estimate, Plan, default_memory, resident_memory};
+pub use plan::{Estimate, Plan};
 pub use sink::{InMemory, NpyFiles, Sink};
 
 use crate::error::{KernelError, Result};
@@ -26,7 +26,7 @@ use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::all_finite;
 use crate::store::{Columns, Layout, TilePlace, Tiles};
 use mercer_data::{DType, Dataset};
-use mercer_net::progress::Progress;
+use mercer_run::{Context, resident_memory};
 use ndarray::ArrayD;
 use panels::{Panel, panels};
 use plan::{Sizes, tile_side};
@@ -42,7 +42,6 @@ pub struct Gram<'a, T: Real> {
     kernel: &'a dyn Kernel<T>,
     rows: &'a [Dataset],
     columns: Option<&'a [Dataset]>,
-    memory: Option<usize>,
     /// Asked for once: to know it, a kernel plans its passes.
     cost: Cost,
 }
@@ -68,18 +67,12 @@ pub struct Outcome {
 impl<'a, T: Real> Gram<'a, T> {
     /// The matrix of a data set (one [`Dataset`] per input of the kernel) with itself.
     pub fn new(kernel: &'a dyn Kernel<T>, rows: &'a [Dataset]) -> Self {
-        Self { kernel, rows, columns: None, memory: None, cost: kernel.cost() }
+        Self { kernel, rows, columns: None, cost: kernel.cost() }
     }
 
     /// Compares with these samples instead: they become the columns.
     pub fn against(mut self, columns: &'a [Dataset]) -> Self {
         self.columns = Some(columns);
-        self
-    }
-
-    /// Keeps within so many bytes, all that the process holds included.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = Some(bytes);
         self
     }
 
@@ -97,20 +90,20 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     fn sizes(&self, layout: &Layout) -> Sizes {
-        let (now, _) = resident_memory();
+        let now = resident_memory();
         let mapped: usize = self.rows.iter().chain(self.columns.unwrap_or(&[])).map(mapped_bytes).sum();
         let input: usize = self.rows.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
         let threads = rayon::current_num_threads();
         Sizes::of(layout, &self.cost, input * size_of::<T>(), threads, now + mapped)
     }
 
-    /// What computing these tiles will do and need. An error if the memory does not suffice.
-    pub fn plan(&self, tiles: &Tiles) -> Result<Plan> {
+    /// What computing these tiles will do and need. An error if the memory of the context, all that the process holds included, does
+    /// not suffice.
+    pub fn plan(&self, tiles: &Tiles, context: &Context) -> Result<Plan> {
         let layout = self.layout();
         let sizes = self.sizes(&layout);
         let symmetric = layout.is_symmetric();
-        let memory = self.memory.unwrap_or_else(default_memory);
-        let resident = sizes.resident(layout.row_blocks(), symmetric, memory)?;
+        let resident = sizes.resident(layout.row_blocks(), symmetric, context.memory())?;
         let (mut prepared, mut gflop) = (0, 0.0);
         for panel in panels(&layout, tiles, resident) {
             prepared += panel.prepared();
@@ -131,14 +124,14 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     /// Computes the given tiles and hands each to `sink`.
-    pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, progress: &dyn Progress) -> Result<Outcome> {
-        let plan = self.plan(tiles)?;
+    pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<Outcome> {
+        let plan = self.plan(tiles, context)?;
         let layout = self.layout();
         let run = Run {
             gram: self,
             layout: &layout,
             sink,
-            progress,
+            context,
             total: (plan.gflop * 1e3) as usize,
             done: AtomicU64::new(0),
             writing: AtomicU64::new(0),
@@ -161,27 +154,27 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     /// The whole matrix in memory: one array per part of the kernel. An error if it does not fit.
-    pub fn to_arrays(&self, progress: &dyn Progress) -> Result<Vec<ArrayD<T>>> {
+    pub fn to_arrays(&self, context: &Context) -> Result<Vec<ArrayD<T>>> {
         let layout = self.layout();
         let numbers = layout.shape().iter().fold(layout.arrays.len(), |all, &size| all.saturating_mul(size));
-        let (held, memory) = (numbers.saturating_mul(size_of::<T>()), self.memory.unwrap_or_else(default_memory));
-        let own = self.memory(memory.saturating_sub(held));
+        let (held, memory) = (numbers.saturating_mul(size_of::<T>()), context.memory());
+        let left = context.with_memory(memory.saturating_sub(held));
         let tiles = layout.all_tiles();
-        own.plan(&tiles).map_err(|error| match error {
+        self.plan(&tiles, &left).map_err(|error| match error {
             KernelError::Memory { needed, .. } => {
                 KernelError::Memory { allowed: memory, needed: needed.saturating_add(held) }
             }
             other => other,
         })?;
         let sink = InMemory::new(layout);
-        own.run(&tiles, &sink, progress)?;
+        self.run(&tiles, &sink, &left)?;
         Ok(sink.into_arrays())
     }
 
     /// The kernel itself in memory: the sum of its parts, without what lies beside them.
-    pub fn to_kernel(&self, progress: &dyn Progress) -> Result<ArrayD<T>> {
+    pub fn to_kernel(&self, context: &Context) -> Result<ArrayD<T>> {
         let parts = self.kernel.parts().len();
-        let sum = self.to_arrays(progress)?.into_iter().take(parts).reduce(|sum, part| sum + part);
+        let sum = self.to_arrays(context)?.into_iter().take(parts).reduce(|sum, part| sum + part);
         sum.ok_or_else(|| KernelError::Setting("the kernel has no matrix".to_owned()))
     }
 }
@@ -206,7 +199,7 @@ struct Run<'a, T: Real> {
     gram: &'a Gram<'a, T>,
     layout: &'a Layout,
     sink: &'a dyn Sink<T>,
-    progress: &'a dyn Progress,
+    context: &'a Context,
     /// Work in millions of operations.
     total: usize,
     done: AtomicU64,
@@ -290,12 +283,12 @@ impl<T: Real> Run<'_, T> {
     }
 
     fn check_cancelled(&self) -> Result<()> {
-        if self.progress.cancelled() { Err(KernelError::Cancelled) } else { Ok(()) }
+        Ok(self.context.check()?)
     }
 
     fn advance(&self, gflop: f64) {
         let done = (gflop * 1e3) as u64 + self.done.fetch_add((gflop * 1e3) as u64, Ordering::Relaxed);
-        self.progress.report((done as usize).min(self.total), self.total, "");
+        self.context.report((done as usize).min(self.total), self.total, "MFLOP");
     }
 }
 

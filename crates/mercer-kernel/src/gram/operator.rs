@@ -4,6 +4,7 @@ use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Kernel, Real};
 use mercer_data::Dataset;
 use mercer_linalg::{LinearOperator, gemm};
+use mercer_run::Context;
 use ndarray::{Array1, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -22,10 +23,11 @@ pub struct GramOperator<'a, T: Real> {
 
 impl<'a, T: Real> GramOperator<'a, T> {
     /// Of a data set, one [`Dataset`] per input of the kernel.
-    pub fn new(kernel: &'a dyn Kernel<T>, data: &[Dataset]) -> Result<Self> {
+    pub fn new(kernel: &'a dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<Self> {
         let samples = data.first().map_or(0, Dataset::n_samples);
         let mut blocks = Vec::new();
         for start in (0..samples).step_by(SIDE) {
+            context.check()?;
             let range = start..(start + SIDE).min(samples);
             let count = range.len();
             let inputs: Vec<ArrayD<T>> = data.iter().map(|set| set.rows(range.clone())).collect::<Result<_, _>>()?;
@@ -131,11 +133,11 @@ mod tests {
     fn check(kernel: &dyn Kernel<f64>, n: usize) {
         let x = Array2::from_shape_fn((n, 3), |(i, j)| ((i * 7 + j * 3) as f64).sin());
         let data = [Dataset::from_array("x", x.into_dyn().view()).unwrap()];
-        let parts = crate::gram::Gram::new(kernel, &data).to_arrays(&mercer_net::progress::Silent::default()).unwrap();
+        let parts = crate::gram::Gram::new(kernel, &data).to_arrays(&mercer_run::Context::new()).unwrap();
         let rows = n * kernel.per_sample();
         let matrix =
             parts.iter().fold(Array2::zeros((rows, rows)), |sum, part| sum + part.to_shape((rows, rows)).unwrap());
-        let operator = GramOperator::new(kernel, &data).unwrap();
+        let operator = GramOperator::new(kernel, &data, &mercer_run::Context::new()).unwrap();
         let block = Array2::from_shape_fn((rows, 2), |(i, j)| ((i + 5 * j) as f64).cos());
         let mut found = Array2::zeros((rows, 2));
         operator.apply_block(block.view(), found.view_mut());

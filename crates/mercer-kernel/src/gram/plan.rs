@@ -149,19 +149,3 @@ impl Sizes {
         self.peak(1, !(one_side && blocks == 1))
     }
 }
-
-/// The memory that the process holds now, and its peak so far, in bytes; zero where the system does not tell.
-pub fn resident_memory() -> (usize, usize) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name))?;
-        let kibibytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kibibytes * 1024)
-    };
-    (field("VmRSS:").unwrap_or(0), field("VmHWM:").unwrap_or(0))
-}
-
-/// The memory to use if nothing is said: three quarters of what is free, or four gigabytes where the system does not tell.
-pub fn default_memory() -> usize {
-    mercer_linalg::memory::available().map_or(4 << 30, |bytes| bytes / 4 * 3)
-}

@@ -148,7 +148,7 @@ pub enum StoreError {
     #[error(transparent)]
     Data(#[from] mercer_data::Error),
     /// The caller asked to stop.
-    #[error("stopped")]
+    #[error("interrupted")]
     Cancelled,
 }
 
@@ -175,4 +175,10 @@ fn listed(differences: &[Difference]) -> String {
 pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let place = path.display().to_string();
     move |source| StoreError::Io { place, source }
+}
+
+impl From<mercer_run::Cancelled> for StoreError {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::Cancelled
+    }
 }

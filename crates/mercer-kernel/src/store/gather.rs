@@ -3,7 +3,7 @@
 use super::Store;
 use super::error::{Result, StoreError};
 use mercer_data::{DType, Element, Existing, NpyWriter};
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::{ArrayD, ArrayViewD};
 use std::path::Path;
 
@@ -27,31 +27,25 @@ impl Store {
     }
 
     /// Writes an array as `.npy`, a block of rows at a time; it must be complete.
-    pub fn to_npy(&self, array: &str, path: &Path, existing: Existing, progress: &dyn Progress) -> Result<()> {
+    pub fn to_npy(&self, array: &str, path: &Path, existing: Existing, context: &Context) -> Result<()> {
         self.check_complete()?;
         match self.layout().precision {
-            DType::F64 => self.copy_rows::<f64>(array, path, existing, progress),
-            _ => self.copy_rows::<f32>(array, path, existing, progress),
+            DType::F64 => self.copy_rows::<f64>(array, path, existing, context),
+            _ => self.copy_rows::<f32>(array, path, existing, context),
         }
     }
 
-    fn copy_rows<T: Element>(
-        &self,
-        array: &str,
-        path: &Path,
-        existing: Existing,
-        progress: &dyn Progress,
-    ) -> Result<()> {
+    fn copy_rows<T: Element>(&self, array: &str, path: &Path, existing: Existing, context: &Context) -> Result<()> {
         let mut writer = NpyWriter::<T>::create(path, &self.layout().shape()[1..], existing)?;
         let n_blocks = self.layout().row_blocks();
         for block in 0..n_blocks {
-            if progress.cancelled() {
+            if context.cancelled() {
                 return Err(StoreError::Cancelled);
             }
             let shape = self.block_shape(block);
             let values = self.read_rows::<T>(array, block)?;
             writer.append(ArrayViewD::from_shape(shape.clone(), &values).map_err(|_| self.wrong_shape(&shape))?)?;
-            progress.report(block + 1, n_blocks, "blocks of rows");
+            context.report(block + 1, n_blocks, "blocks of rows");
         }
         Ok(writer.finish()?)
     }

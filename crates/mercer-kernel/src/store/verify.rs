@@ -2,7 +2,7 @@
 
 use super::error::{Result, StoreError};
 use super::{Store, Tiles, chunk};
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,19 +47,19 @@ impl Report {
 
 impl Store {
     /// Reads all tiles that are done and checks sizes, checksums, places, and that mirror images are such.
-    pub fn verify(&self, progress: &dyn Progress) -> Result<Report> {
+    pub fn verify(&self, context: &Context) -> Result<Report> {
         let (all, missing) = (self.layout().all_tiles(), self.missing()?);
         let done = all.without(&missing);
         let checked = AtomicUsize::new(0);
         let check = |tile: usize| -> Result<Vec<Damage>> {
-            if progress.cancelled() {
+            if context.cancelled() {
                 return Err(StoreError::Cancelled);
             }
             let mut damaged = Vec::new();
             for array in 0..self.folders.len() {
                 self.check_tile(array, tile, &mut damaged)?;
             }
-            progress.report(1 + checked.fetch_add(1, Ordering::Relaxed), done.len(), "tiles");
+            context.report(1 + checked.fetch_add(1, Ordering::Relaxed), done.len(), "tiles");
             Ok(damaged)
         };
         let mut damaged = Vec::new();

@@ -5,6 +5,7 @@ use mercer_data::random::stream;
 use mercer_kernel::{Kernel, Kind, Ntk, NtkOperator, Selection};
 use mercer_linalg::{Lanczos, LinearOperator, cholesky, symmetric_eigen};
 use mercer_net::arch::{Initialisation, Mlp};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis};
 use rand::RngExt;
 
@@ -12,7 +13,8 @@ use rand::RngExt;
 const SAMPLES: usize = 13;
 
 fn both(case: &Case, kind: Kind, selection: &Selection) -> (NtkOperator<f64>, Array2<f64>) {
-    let operator = NtkOperator::new(&case.network, &[case.dataset(SAMPLES)], kind, selection).expect("an operator");
+    let operator = NtkOperator::new(&case.network, &[case.dataset(SAMPLES)], kind, selection, &Context::new())
+        .expect("an operator");
     let ntk = Ntk::<f64>::of(&case.network, &case.shapes(), kind, selection).expect("a kernel");
     let gram = ntk.gram(&[&case.repeated::<f64>(SAMPLES)], SAMPLES).expect("runs");
     let side = SAMPLES * ntk.per_sample();
@@ -67,7 +69,8 @@ fn the_same_bits_for_any_number_of_threads() {
     for case in cases() {
         for kind in [Kind::Full, Kind::Trace] {
             let sets = [case.dataset(300)];
-            let operator = NtkOperator::<f32>::new(&case.network, &sets, kind, &Selection::default()).unwrap();
+            let operator =
+                NtkOperator::<f32>::new(&case.network, &sets, kind, &Selection::default(), &Context::new()).unwrap();
             let v: Vec<f32> = vector(operator.dim()).iter().map(|&x| x as f32).collect();
             let run = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -84,9 +87,14 @@ fn eigenvalues_of_the_gram_matrix() {
     for case in cases() {
         for kind in [Kind::Full, Kind::Trace, Kind::Pseudo] {
             // Distinct samples only: repeated ones have eigenvalues of zero in plenty, which say nothing.
-            let operator =
-                NtkOperator::<f64>::new(&case.network, &[case.dataset(case.samples)], kind, &Selection::default())
-                    .unwrap();
+            let operator = NtkOperator::<f64>::new(
+                &case.network,
+                &[case.dataset(case.samples)],
+                kind,
+                &Selection::default(),
+                &Context::new(),
+            )
+            .unwrap();
             let ntk = Ntk::<f64>::new(&case.network, &case.shapes(), kind).unwrap();
             let gram = ntk.gram(&[&case.data], case.samples).unwrap();
             let side = operator.dim();
@@ -127,7 +135,7 @@ fn errors_come_through_the_solvers() {
     data.row_mut(500).fill(f32::MAX);
     let sets = [mercer_data::Dataset::from_array("x", data.into_dyn().view()).unwrap()];
     let new = |sets: &[mercer_data::Dataset]| {
-        let made = NtkOperator::<f32>::new(&network, sets, Kind::Trace, &Selection::default());
+        let made = NtkOperator::<f32>::new(&network, sets, Kind::Trace, &Selection::default(), &Context::new());
         made.map_err(|error| error.to_string())
     };
     let operator = new(&sets).unwrap();

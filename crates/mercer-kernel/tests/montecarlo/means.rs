@@ -10,7 +10,7 @@ use mercer_net::Network;
 use mercer_net::arch::{Cnn, Initialisation, Layer, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::op::{Function, Unary};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use std::sync::Arc;
 
 fn relu(x: f64) -> f64 {
@@ -153,7 +153,7 @@ fn the_engine_gives_the_same_bits_either_way() {
         let arrays = |kernel: MonteCarlo<f32>, threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let kernel = kernel.with_errors().unwrap();
-            pool.install(|| Gram::new(&kernel, &data).to_arrays(&Silent::default()).unwrap())
+            pool.install(|| Gram::new(&kernel, &data).to_arrays(&Context::new()).unwrap())
         };
         let kept = arrays(kernel(), 2);
         assert_eq!((kept.len(), kept[0].shape()), (2, &[600, 600][..]));
@@ -161,7 +161,7 @@ fn the_engine_gives_the_same_bits_either_way() {
         assert_eq!(kept, arrays(kernel().streaming(), 1));
         assert_eq!(kept[1].t(), kept[1], "errors are mirrored too");
         let scaled = Scaled::new(Arc::new(kernel().with_errors().unwrap()), 2.0).unwrap();
-        let twice = Gram::new(&scaled, &data).to_arrays(&Silent::default()).unwrap();
+        let twice = Gram::new(&scaled, &data).to_arrays(&Context::new()).unwrap();
         assert_eq!(twice[1], 2.0 * &kept[1]);
         assert!(Sum::new(vec![Arc::new(kernel().with_errors().unwrap()) as Arc<dyn Kernel<f32>>]).is_err());
     }

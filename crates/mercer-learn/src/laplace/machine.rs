@@ -20,7 +20,7 @@ use mercer_kernel::sketch::{Sketch, Spec};
 use mercer_kernel::{FeatureMap, KernelError, Real};
 use mercer_net::Network;
 use mercer_net::network::Logits;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,14 +66,14 @@ impl<T: Real> Laplace<T> {
         data: &[Dataset],
         labels: &Labels,
         settings: &Settings,
-        progress: &dyn Progress,
+        context: &Context,
     ) -> Result<Self> {
         if matches!(settings.structure, Structure::Features { .. }) {
             let reason = "features are given to `fit_features`";
             return Err(setting("the structure", settings.structure, reason));
         }
         let samples = sample_shapes(data);
-        Self::unfitted(network, &samples, settings, None)?.learn(data, labels, progress)
+        Self::unfitted(network, &samples, settings, None, context)?.learn(data, labels, context)
     }
 
     /// As [`fit`](Self::fit), through features of the outputs: the `n_features` of the map are those of the first output, then of
@@ -84,14 +84,14 @@ impl<T: Real> Laplace<T> {
         data: &[Dataset],
         labels: &Labels,
         settings: &Settings,
-        progress: &dyn Progress,
+        context: &Context,
     ) -> Result<Self> {
         if !matches!(settings.structure, Structure::Features { .. }) {
             let reason = "features are given, so that it must be the one of features";
             return Err(setting("the structure", settings.structure, reason));
         }
         let samples = sample_shapes(data);
-        Self::unfitted(network, &samples, settings, Some(map))?.learn(data, labels, progress)
+        Self::unfitted(network, &samples, settings, Some(map), context)?.learn(data, labels, context)
     }
 
     /// The machine before it has seen data.
@@ -100,9 +100,10 @@ impl<T: Real> Laplace<T> {
         samples: &[Vec<usize>],
         settings: &Settings,
         map: Option<Arc<dyn FeatureMap<T>>>,
+        context: &Context,
     ) -> Result<Self> {
         let features = map.as_ref().map(|map| map.n_features());
-        Needs::of::<T>(network, samples, settings, features)?.check(settings)?;
+        Needs::of::<T>(network, samples, settings, features)?.check(settings, context)?;
         let graph = network.graph(samples)?;
         if graph.parameters().is_empty() {
             return Err(setting("the number of parameters", 0, "a posterior is one of the parameters of a network"));
@@ -192,13 +193,13 @@ impl<T: Real> Laplace<T> {
         })
     }
 
-    fn learn(mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<Self> {
+    fn learn(mut self, data: &[Dataset], labels: &Labels, context: &Context) -> Result<Self> {
         let total = count(data)?;
         check_labels(labels, total)?;
         self.settings.check_samples(total)?;
         let mut probable = true;
         for rows in self.blocks(total) {
-            let inputs = read::<T>(data, rows.clone(), progress)?;
+            let inputs = read::<T>(data, rows.clone(), context)?;
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
             let forward = self.forward(&slices, rows.len()).map_err(|error| shifted(error, rows.start))?;
             let (batch, outputs) = forward;
@@ -217,7 +218,7 @@ impl<T: Real> Laplace<T> {
             added.map_err(|error| shifted(error, rows.start))?;
             self.n_samples += rows.len();
             probable &= are_probabilities(outputs.view());
-            progress.report(rows.end, total, "");
+            context.report(rows.end, total, "samples");
         }
         match &mut self.curvature {
             Curvature::Blocks(blocks) => blocks.finish()?,
@@ -329,7 +330,7 @@ impl<T: Real> Laplace<T> {
     }
 
     /// The posterior over the outputs at other samples.
-    pub fn predict(&self, data: &[Dataset], progress: &dyn Progress) -> Result<Functional> {
+    pub fn predict(&self, data: &[Dataset], context: &Context) -> Result<Functional> {
         let total = count(data)?;
         let shapes = sample_shapes(data);
         if shapes != self.samples {
@@ -344,7 +345,7 @@ impl<T: Real> Laplace<T> {
             likelihood: self.settings.likelihood,
         };
         for rows in self.blocks(total) {
-            let inputs = read::<T>(data, rows.clone(), progress)?;
+            let inputs = read::<T>(data, rows.clone(), context)?;
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
             let block = || -> Result<_> {
                 let precision = self.prior_precision();
@@ -360,7 +361,7 @@ impl<T: Real> Laplace<T> {
             functional.mean.slice_mut(s![rows.clone(), ..]).assign(&outputs);
             functional.covariance.slice_mut(s![rows.clone(), .., ..]).assign(&covariance);
             functional.clipped += clipped;
-            progress.report(rows.end, total, "");
+            context.report(rows.end, total, "samples");
         }
         Ok(functional)
     }
@@ -414,8 +415,8 @@ fn count(data: &[Dataset]) -> Result<usize> {
     if first.n_samples() == 0 { Err(LearnError::Empty { what: "data" }) } else { Ok(first.n_samples()) }
 }
 
-fn read<T: Real>(data: &[Dataset], rows: Range<usize>, progress: &dyn Progress) -> Result<Vec<Vec<T>>> {
-    if progress.cancelled() {
+fn read<T: Real>(data: &[Dataset], rows: Range<usize>, context: &Context) -> Result<Vec<Vec<T>>> {
+    if context.cancelled() {
         return Err(KernelError::Cancelled.into());
     }
     let one = |data: &Dataset| Ok(data.rows::<T>(rows.clone())?.into_iter().collect());

@@ -6,9 +6,9 @@ use super::target::Target;
 use crate::error::{LearnError, Result};
 use mercer_kernel::Real;
 use mercer_kernel::empirical::{Gradients, Kind};
-use mercer_kernel::gram::{default_memory, resident_memory};
 use mercer_net::Network;
 use mercer_net::graph::{Graph, ValueId};
+use mercer_run::{Context, resident_memory};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -40,13 +40,13 @@ impl Needs {
         let (n_parameters, sides) = sides::<T>(network, samples, &graph, output, settings, features)?;
         let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
         let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
-        let bytes = work.saturating_add(2 * super::machine::BLOCK_BYTES).saturating_add(resident_memory().0);
+        let bytes = work.saturating_add(2 * super::machine::BLOCK_BYTES).saturating_add(resident_memory());
         Ok(Self { n_parameters, side: sides.into_iter().max().unwrap_or(0), bytes })
     }
 
     /// An error if they take more than is allowed, or than there is.
-    pub fn check(&self, settings: &Settings) -> Result<()> {
-        let allowed = settings.memory.unwrap_or_else(default_memory);
+    pub fn check(&self, settings: &Settings, context: &Context) -> Result<()> {
+        let allowed = context.memory();
         if self.bytes <= allowed {
             return Ok(());
         }

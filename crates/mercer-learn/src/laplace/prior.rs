@@ -10,7 +10,7 @@ use crate::error::{LearnError, Result, check_positive};
 use crate::metrics::{gaussian_log_likelihood, negative_log_likelihood};
 use mercer_data::{Dataset, Labels};
 use mercer_kernel::Real;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -68,11 +68,11 @@ impl<T: Real> Laplace<T> {
     /// Sets the precision of the prior to the one on a logarithmic grid that predicts other data best: by the probit probabilities of the
     /// classes, or the density of the targets. The grid goes from 10⁻⁴ to 10⁴, and on beyond the end that is best, to 10⁻¹² or 10¹²
     /// at most.
-    pub fn validate(&mut self, data: &[Dataset], labels: &Labels, progress: &dyn Progress) -> Result<Validation> {
+    pub fn validate(&mut self, data: &[Dataset], labels: &Labels, context: &Context) -> Result<Validation> {
         let mut search = Search { first: -FIRST, losses: VecDeque::new() };
         while let Some(step) = search.next() {
             self.set_prior_precision(precision_of(step))?;
-            search.put(step, self.loss(&self.predict(data, progress)?, labels)?);
+            search.put(step, self.loss(&self.predict(data, context)?, labels)?);
         }
         let found = search.result();
         self.set_prior_precision(found.precision)?;

@@ -75,16 +75,13 @@ pub struct Settings {
     /// in curvature and likelihood are multiplied by its ratio to theirs.
     #[serde(default)]
     pub train_size: Option<usize>,
-    /// Bytes that may be used, all that the process holds included; three quarters of what is free if it is not said.
-    #[serde(skip)]
-    pub memory: Option<usize>,
 }
 
 impl Settings {
     /// All parameters, the first output, unit prior.
     pub fn new(structure: Structure, likelihood: Likelihood) -> Self {
-        let (output, parameters, train_size, memory) = (None, Vec::new(), None, None);
-        Self { structure, likelihood, prior_precision: 1.0, output, parameters, train_size, memory }
+        let (output, parameters, train_size) = (None, Vec::new(), None);
+        Self { structure, likelihood, prior_precision: 1.0, output, parameters, train_size }
     }
 
     /// With another prior.

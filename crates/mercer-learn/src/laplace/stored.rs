@@ -96,7 +96,7 @@ impl<T: Real> Laplace<T> {
                 return Err(wrong(text.to_owned()));
             }
         }
-        let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map)?;
+        let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map, &mercer_run::Context::new())?;
         if machine.fingerprint != stored.network {
             return Err(wrong("belongs to another network, or to the same with other parameters".to_owned()));
         }

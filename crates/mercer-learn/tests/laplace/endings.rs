@@ -8,8 +8,8 @@ use mercer_learn::laplace::{Laplace, Likelihood, MonteCarlo, Settings, Structure
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::Values;
 use mercer_net::op::{Binary, Combine, Function, MatMul, Slice, Softmax, Unary};
-use mercer_net::progress::Silent;
 use mercer_net::{NetError, Network};
+use mercer_run::Context;
 use ndarray::{Array2, Array3, Axis};
 
 const SAMPLES: usize = 30;
@@ -45,7 +45,7 @@ fn data(classes: usize) -> (Vec<Dataset>, Labels) {
 fn fit(network: &Network, structure: Structure, classes: usize) -> Result<Laplace<f64>, LearnError> {
     let (x, labels) = data(classes);
     let settings = Settings::new(structure, Likelihood::of(&labels));
-    Laplace::fit(network, &x, &labels, &settings, &Silent::default())
+    Laplace::fit(network, &x, &labels, &settings, &Context::new())
 }
 
 fn structures() -> impl Iterator<Item = Structure> {
@@ -55,7 +55,7 @@ fn structures() -> impl Iterator<Item = Structure> {
 
 /// Everything that a machine says.
 fn all(machine: &Laplace<f64>, classes: usize) -> (Array2<f64>, Array3<f64>, Array2<f64>, f64, f64) {
-    let found = machine.predict(&data(classes).0, &Silent::default()).expect("predicts");
+    let found = machine.predict(&data(classes).0, &Context::new()).expect("predicts");
     let evidence = machine.log_evidence(0.7).expect("an evidence");
     (found.mean.clone(), found.covariance.clone(), found.probit(), machine.log_likelihood(), evidence)
 }
@@ -97,7 +97,7 @@ fn a_final_sigmoid_is_bernoulli() {
         let (found, expected) = (fit(&ended, structure, 2).expect("fits"), fit(&open, structure, 2).expect("fits"));
         assert_eq!(found.settings().likelihood, Likelihood::Bernoulli);
         assert_eq!(all(&found, 2), all(&expected, 2), "{structure}");
-        let predicted = found.predict(&data(2).0, &Silent::default()).expect("predicts");
+        let predicted = found.predict(&data(2).0, &Context::new()).expect("predicts");
         let p = predicted.map();
         assert_eq!(p.dim(), (SAMPLES, 2));
         for (row, mean) in p.outer_iter().zip(&predicted.mean) {
@@ -143,14 +143,14 @@ fn probabilities_that_are_named_are_told() {
     let (x, labels) = data(3);
     let named =
         Settings { output: Some("y".to_owned()), ..Settings::new(Structure::Diagonal, Likelihood::Categorical) };
-    let machine = Laplace::<f64>::fit(&ended, &x, &labels, &named, &Silent::default()).expect("fits");
+    let machine = Laplace::<f64>::fit(&ended, &x, &labels, &named, &Context::new()).expect("fits");
     assert!(machine.notes().iter().any(|note| note.contains("look like probabilities")), "{:?}", machine.notes());
-    let sums = machine.predict(&x, &Silent::default()).expect("predicts").mean.sum_axis(Axis(1));
+    let sums = machine.predict(&x, &Context::new()).expect("predicts").mean.sum_axis(Axis(1));
     assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-12));
     // Numbers may well be probabilities: a regression takes what the network returns.
     let targets = Labels::Targets(Array2::from_elem((SAMPLES, 3), 0.3));
     let settings = Settings::new(Structure::Diagonal, Likelihood::of(&targets));
-    let machine = Laplace::<f64>::fit(&ended, &x, &targets, &settings, &Silent::default()).expect("fits");
-    let sums = machine.predict(&x, &Silent::default()).expect("predicts").mean.sum_axis(Axis(1));
+    let machine = Laplace::<f64>::fit(&ended, &x, &targets, &settings, &Context::new()).expect("fits");
+    let sums = machine.predict(&x, &Context::new()).expect("predicts").mean.sum_axis(Axis(1));
     assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-12) && machine.notes().is_empty());
 }

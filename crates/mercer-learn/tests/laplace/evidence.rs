@@ -9,8 +9,8 @@ use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
 use mercer_linalg::symmetric_eigen;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
-use mercer_net::progress::Silent;
 use mercer_net::run::{Factor, Factors};
+use mercer_run::Context;
 use ndarray::{Array2, s};
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ fn features_have_the_evidence_of_what_they_span() {
     let shapes = [vec![2]];
     let targets = Array2::from_shape_fn((samples, 2), |(i, j)| ((i * 7 + j) % 11) as f64 / 5.0 - 1.0);
     let labels = Labels::Targets(targets);
-    let (data, silent) = (vec![data], Silent::default());
+    let (data, silent) = (vec![data], Context::new());
     let likelihood = Likelihood::Gaussian { noise: 0.5 };
     let features = |directions: Option<Array2<f64>>| {
         let settings = Settings::new(Structure::Features { residual: false }, likelihood);
@@ -151,7 +151,7 @@ fn samples_stand_for_the_training_set() {
         let labels = case.labels.select(&twice).expect("labels");
         for structure in structures() {
             let settings = case.settings(structure);
-            let silent = Silent::default();
+            let silent = Context::new();
             let part = Settings { train_size: Some(2 * count), ..settings.clone() };
             let all = Laplace::<f64>::fit(&case.network, &whole, &labels, &settings, &silent).expect("fits");
             let mut half = Laplace::<f64>::fit(&case.network, &case.train, &case.labels, &part, &silent).expect("fits");
@@ -169,7 +169,7 @@ fn samples_stand_for_the_training_set() {
             }
         }
         let few = Settings { train_size: Some(count - 1), ..case.settings(Structure::Diagonal) };
-        let refused = Laplace::<f64>::fit(&case.network, &case.train, &case.labels, &few, &Silent::default());
+        let refused = Laplace::<f64>::fit(&case.network, &case.train, &case.labels, &few, &Context::new());
         assert!(refused.expect_err("refused").to_string().contains("training set"));
     }
 }
@@ -180,6 +180,6 @@ fn a_likelihood_that_overflows_is_refused() {
     let case = diabetes();
     let huge = Labels::Targets(Array2::from_elem((case.train[0].n_samples(), 1), 1e300));
     let settings = Settings::new(Structure::Diagonal, Likelihood::of(&huge));
-    let found = Laplace::<f64>::fit(&case.network, &case.train, &huge, &settings, &Silent::default());
+    let found = Laplace::<f64>::fit(&case.network, &case.train, &huge, &settings, &Context::new());
     assert!(found.expect_err("refused").to_string().contains("not finite"));
 }

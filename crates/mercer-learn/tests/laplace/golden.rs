@@ -2,7 +2,7 @@
 
 use super::nets::{Case, STRUCTURES, diabetes, distance, iris};
 use mercer_learn::laplace::MonteCarlo;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 
 /// Both sides are computed in f64 from the same weights: what is left is rounding, through matrices of condition 10⁴.
 const TOLERANCE: f64 = 1e-10;
@@ -10,7 +10,7 @@ const TOLERANCE: f64 = 1e-10;
 fn check(case: &Case, probabilities: bool) {
     for (name, structure) in STRUCTURES {
         let machine = case.fit(structure);
-        let functional = machine.predict(&case.test, &Silent::default()).expect("predicts");
+        let functional = machine.predict(&case.test, &Context::new()).expect("predicts");
         let close = |what: &str, distance: f64| assert!(distance < TOLERANCE, "{name}: {what} is off by {distance:e}");
         close("the mean", distance(&functional.mean, &case.array("map_out")));
         close("the covariance", distance(&functional.covariance, &case.array(&format!("{name}_fvar"))));
@@ -38,7 +38,7 @@ fn regression_is_the_references() {
 fn monte_carlo_agrees_with_probit() {
     let case = iris();
     let machine = case.fit(mercer_learn::laplace::Structure::LastLayerFull);
-    let functional = machine.predict(&case.test, &Silent::default()).expect("predicts");
+    let functional = machine.predict(&case.test, &Context::new()).expect("predicts");
     let draws = MonteCarlo { draws: 4096, ..MonteCarlo::default() };
     let drawn = functional.monte_carlo(&draws).expect("draws");
     assert_eq!(drawn, functional.monte_carlo(&draws).expect("draws"), "the same seed");

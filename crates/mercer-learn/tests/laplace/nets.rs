@@ -3,7 +3,7 @@
 use mercer_data::{Dataset, Labels, Source};
 use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
 use mercer_net::Network;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::ArrayD;
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ impl Case {
 
     pub(crate) fn fit(&self, structure: Structure) -> Laplace<f64> {
         let settings = self.settings(structure);
-        Laplace::fit(&self.network, &self.train, &self.labels, &settings, &Silent::default()).expect("fits")
+        Laplace::fit(&self.network, &self.train, &self.labels, &settings, &Context::new()).expect("fits")
     }
 }
 

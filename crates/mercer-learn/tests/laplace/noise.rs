@@ -5,7 +5,7 @@ use mercer_data::Labels;
 use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
 use mercer_linalg::cholesky;
 use mercer_net::arch::Mlp;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis, concatenate};
 
 /// Rows with a one for the bias, and targets with noise of about 0.3.
@@ -71,7 +71,7 @@ fn a_linear_network_has_the_evidence_of_bayesian_linear_regression() {
     let fit = |precision: f64, noise: f64| {
         let settings = Settings::new(Structure::Full, Likelihood::Gaussian { noise }).prior_precision(precision);
         let labels = Labels::Targets(targets.clone());
-        Laplace::<f64>::fit(&network, &data, &labels, &settings, &Silent::default()).expect("fits")
+        Laplace::<f64>::fit(&network, &data, &labels, &settings, &Context::new()).expect("fits")
     };
     let exact = evidence(&features, &targets, log_precision, log_noise);
     let found = fit(precision, noise).log_evidence(precision).expect("an evidence");
@@ -96,12 +96,12 @@ fn the_noise_is_changed_without_the_data() {
     for (name, structure) in STRUCTURES {
         let mut settings = case.settings(structure);
         settings.likelihood = Likelihood::Gaussian { noise: 0.3 };
-        let fitted = Laplace::fit(&case.network, &case.train, &case.labels, &settings, &Silent::default());
+        let fitted = Laplace::fit(&case.network, &case.train, &case.labels, &settings, &Context::new());
         let fitted: Laplace<f64> = fitted.expect("fits");
         let mut changed = case.fit(structure);
         changed.set_noise(0.3).expect("a noise");
         let variances =
-            |machine: &Laplace<f64>| machine.predict(&case.test, &Silent::default()).expect("predicts").variances();
+            |machine: &Laplace<f64>| machine.predict(&case.test, &Context::new()).expect("predicts").variances();
         // The same sums, scaled before or after.
         let (found, expected) = (variances(&changed), variances(&fitted));
         assert!(super::nets::distance(&found, &expected) < 1e-10, "{name}");

@@ -10,8 +10,8 @@ use mercer_learn::softmax;
 use mercer_linalg::{cholesky, matmul};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, Layer};
-use mercer_net::progress::Silent;
 use mercer_net::run::{Factor, Factors};
+use mercer_run::Context;
 use ndarray::{Array2, Array3, Array4, Axis, Ix2, s};
 
 fn sketch(k: usize, residual: bool) -> Structure {
@@ -51,14 +51,14 @@ fn function_space(network: &Network, train: &Dataset, test: &Dataset, precision:
 #[test]
 fn the_full_posterior_is_the_one_in_function_space() {
     let case = diabetes();
-    let full = case.fit(Structure::Full).predict(&case.test, &Silent::default()).expect("predicts");
+    let full = case.fit(Structure::Full).predict(&case.test, &Context::new()).expect("predicts");
     let dense = function_space(&case.network, &case.train[0], &case.test[0], case.number("prior_precision"));
     // The difference of two numbers a hundred times as large.
     assert!(distance(&full.covariance, &dense) < 1e-9);
 }
 
 fn covariance(case: &Case, structure: Structure) -> Array3<f64> {
-    case.fit(structure).predict(&case.test, &Silent::default()).expect("predicts").covariance
+    case.fit(structure).predict(&case.test, &Context::new()).expect("predicts").covariance
 }
 
 /// Features that span everything leave nothing to correct, and give the full posterior.
@@ -127,7 +127,7 @@ fn the_highest_evidence_is_found() {
 fn validation_finds_a_precision_that_predicts_well() {
     let case = iris();
     let mut machine = case.fit(Structure::Kronecker);
-    let best = machine.validate(&case.train, &case.labels, &Silent::default()).expect("a precision");
+    let best = machine.validate(&case.train, &case.labels, &Context::new()).expect("a precision");
     // On the training data itself certainty is rewarded: the prior should be strong, not weak.
     assert!(best.precision > 1.0 && best.loss.is_finite(), "{best:?}");
     assert_eq!(machine.prior_precision(), best.precision);
@@ -168,7 +168,7 @@ fn convolutions() -> (Network, Vec<Dataset>, Labels) {
 
 fn fit(network: &Network, data: &[Dataset], labels: &Labels, structure: Structure) -> Laplace<f64> {
     let settings = Settings::new(structure, Likelihood::Categorical);
-    Laplace::fit(network, data, labels, &settings, &Silent::default()).expect("fits")
+    Laplace::fit(network, data, labels, &settings, &Context::new()).expect("fits")
 }
 
 /// The diagonal structure is the diagonal of the full one, also where a weight has many positions.
@@ -201,8 +201,7 @@ fn the_diagonal_of_convolutions_is_that_of_the_full_curvature() {
 fn kronecker_factors_of_convolutions_are_those_of_the_formula() {
     let (network, data, labels) = convolutions();
     let (samples, n_outputs) = (data[0].n_samples(), 3);
-    let found =
-        fit(&network, &data, &labels, Structure::Kronecker).predict(&data, &Silent::default()).expect("predicts");
+    let found = fit(&network, &data, &labels, Structure::Kronecker).predict(&data, &Context::new()).expect("predicts");
     let x: Vec<f64> = data[0].read().expect("data").into_iter().collect();
     let shapes = [data[0].sample_shape().to_vec()];
     let gradients = Gradients::<f64>::new(&network, &shapes, Kind::Trace, &Selection::default()).expect("gradients");
@@ -270,8 +269,8 @@ fn single_precision_is_close() {
     let case = iris();
     for (name, structure) in STRUCTURES {
         let settings = case.settings(structure);
-        let single = Laplace::<f32>::fit(&case.network, &case.train, &case.labels, &settings, &Silent::default());
-        let single = single.expect("fits").predict(&case.test, &Silent::default()).expect("predicts").covariance;
+        let single = Laplace::<f32>::fit(&case.network, &case.train, &case.labels, &settings, &Context::new());
+        let single = single.expect("fits").predict(&case.test, &Context::new()).expect("predicts").covariance;
         // Rounding of 6e-8, amplified by the condition of the curvature.
         assert!(distance(&single, &covariance(&case, structure)) < 1e-4, "{name}");
     }
@@ -301,8 +300,8 @@ fn the_last_layer_behind_a_difference_and_a_factor() {
     let covariance = |structure, parameters: &[&str]| {
         let mut settings = Settings::new(structure, Likelihood::Gaussian { noise: 0.5 });
         settings.parameters = parameters.iter().map(|&name| name.to_owned()).collect();
-        let machine = Laplace::<f64>::fit(&network, &data, &targets, &settings, &Silent::default()).expect("fits");
-        machine.predict(&data, &Silent::default()).expect("predicts").covariance
+        let machine = Laplace::<f64>::fit(&network, &data, &targets, &settings, &Context::new()).expect("fits");
+        machine.predict(&data, &Context::new()).expect("predicts").covariance
     };
     let expected = covariance(Structure::Full, &["last.*"]);
     assert!(distance(&covariance(Structure::LastLayerFull, &[]), &expected) < 1e-10);

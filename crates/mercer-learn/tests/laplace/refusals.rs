@@ -4,7 +4,7 @@ use super::nets::{dataset, diabetes, iris};
 use mercer_data::{Classes, Labels};
 use mercer_learn::LearnError;
 use mercer_learn::laplace::{Laplace, Likelihood, MonteCarlo, Settings, Structure};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::Array;
 
 fn error(result: Result<Laplace<f64>, LearnError>) -> String {
@@ -14,8 +14,7 @@ fn error(result: Result<Laplace<f64>, LearnError>) -> String {
 #[test]
 fn bad_settings_are_refused() {
     let case = iris();
-    let fit =
-        |settings: &Settings| Laplace::fit(&case.network, &case.train, &case.labels, settings, &Silent::default());
+    let fit = |settings: &Settings| Laplace::fit(&case.network, &case.train, &case.labels, settings, &Context::new());
     for precision in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let settings = case.settings(Structure::Diagonal).prior_precision(precision);
         assert!(error(fit(&settings)).contains("prior precision"));
@@ -43,7 +42,7 @@ fn bad_data_are_refused() {
     let case = iris();
     let settings = case.settings(Structure::Kronecker);
     let fit = |data: mercer_data::Dataset, labels: &Labels| {
-        Laplace::fit(&case.network, &[data], labels, &settings, &Silent::default())
+        Laplace::fit(&case.network, &[data], labels, &settings, &Context::new())
     };
     let classes = |count: usize| Labels::Classes(Classes::new(vec![0; count], 3).expect("classes"));
     let numbers = |rows: usize, width: usize| Array::from_elem((rows, width), 0.5).into_dyn();
@@ -58,14 +57,14 @@ fn bad_data_are_refused() {
     let beyond = Labels::Classes(Classes::new(vec![0, 1, 4], 5).expect("classes"));
     assert!(error(fit(dataset("beyond", numbers(3, 4)), &beyond)).contains("class"));
     assert!(matches!(
-        Laplace::<f64>::fit(&case.network, &[], &classes(3), &settings, &Silent::default()),
+        Laplace::<f64>::fit(&case.network, &[], &classes(3), &settings, &Context::new()),
         Err(LearnError::Empty { .. } | LearnError::Network(_))
     ));
-    let cancelled = Silent::default();
+    let cancelled = Context::new();
     cancelled.cancel();
     assert!(Laplace::<f64>::fit(&case.network, &case.train, &case.labels, &settings, &cancelled).is_err());
     let machine = case.fit(Structure::Kronecker);
-    assert!(machine.predict(&[dataset("wide", numbers(2, 5))], &Silent::default()).is_err());
+    assert!(machine.predict(&[dataset("wide", numbers(2, 5))], &Context::new()).is_err());
 }
 
 /// One sample, all of one class, the same sample many times: there is a posterior in every case.
@@ -79,9 +78,8 @@ fn poor_data_have_a_posterior() {
         for structure in [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LastLayerFull] {
             let settings = case.settings(structure);
             let data = [dataset("poor", x.clone().into_dyn())];
-            let machine =
-                Laplace::<f64>::fit(&case.network, &data, &labels, &settings, &Silent::default()).expect("fits");
-            let functional = machine.predict(&case.test, &Silent::default()).expect("predicts");
+            let machine = Laplace::<f64>::fit(&case.network, &data, &labels, &settings, &Context::new()).expect("fits");
+            let functional = machine.predict(&case.test, &Context::new()).expect("predicts");
             assert!(functional.variances().iter().all(|&x| x > 0.0 && x.is_finite()));
         }
     }
@@ -90,7 +88,7 @@ fn poor_data_have_a_posterior() {
 #[test]
 fn draws_need_a_number_and_a_scale() {
     let case = diabetes();
-    let functional = case.fit(Structure::Diagonal).predict(&case.test, &Silent::default()).expect("predicts");
+    let functional = case.fit(Structure::Diagonal).predict(&case.test, &Context::new()).expect("predicts");
     assert!(functional.monte_carlo(&MonteCarlo { draws: 0, ..MonteCarlo::default() }).is_err());
     assert!(functional.monte_carlo(&MonteCarlo { scale: f64::NAN, ..MonteCarlo::default() }).is_err());
 }

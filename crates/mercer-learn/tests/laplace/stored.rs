@@ -4,7 +4,7 @@ use super::nets::{STRUCTURES, diabetes, iris};
 use mercer_data::Existing;
 use mercer_kernel::sketch::Method;
 use mercer_learn::laplace::{Laplace, Structure};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 
 #[test]
 fn a_saved_machine_predicts_the_same() {
@@ -18,7 +18,7 @@ fn a_saved_machine_predicts_the_same() {
         assert!(machine.save(folder.path(), Existing::Refuse).is_err(), "nothing is overwritten");
         let loaded = Laplace::<f64>::load(folder.path(), &case.network).expect("loads");
         assert_eq!(loaded.settings(), machine.settings());
-        let predict = |machine: &Laplace<f64>| machine.predict(&case.test, &Silent::default()).expect("predicts");
+        let predict = |machine: &Laplace<f64>| machine.predict(&case.test, &Context::new()).expect("predicts");
         assert_eq!(predict(&loaded).covariance, predict(&machine).covariance, "{structure}");
         let evidence = |machine: &Laplace<f64>| machine.log_evidence(2.0).expect("an evidence");
         assert_eq!(evidence(&loaded), evidence(&machine));

@@ -9,7 +9,7 @@ use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
 use mercer_learn::{LearnError, Result};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::path::Path;
 
@@ -96,14 +96,14 @@ impl Posterior {
         };
         let network = network(n_outputs);
         let settings = Settings::new(structure, likelihood).prior_precision(2.0 / (scale * scale));
-        let machine = Laplace::fit(&network, &[dataset(x)?], &labels, &settings, &Silent::default())?;
+        let machine = Laplace::fit(&network, &[dataset(x)?], &labels, &settings, &Context::new())?;
         Ok(Self { machine, network })
     }
 }
 
 impl Fitted for Posterior {
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let found = self.machine.predict(&[dataset(x)?], &Silent::default())?;
+        let found = self.machine.predict(&[dataset(x)?], &Context::new())?;
         let covariances = found.covariance.len() / x.nrows();
         let covariance = found.covariance.into_shape_with_order((x.nrows(), covariances)).expect("a row per sample");
         Ok(concatenate![Axis(1), found.mean, covariance])

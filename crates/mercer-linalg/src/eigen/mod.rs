@@ -9,7 +9,7 @@ mod operator;
 mod randomised;
 
 pub use lanczos::{Lanczos, TopEigen, top_eigen};
-pub use operator::LinearOperator;
+pub use operator::{LinearOperator, Watched};
 pub use randomised::Randomised;
 
 use crate::matmul::{lend, lend_mut};

@@ -1,6 +1,7 @@
 //! A symmetric matrix known only by its products.
 
 use crate::{Scalar, matmul_into};
+use mercer_run::Context;
 use ndarray::{ArrayBase, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, Data, Ix2};
 
 /// A symmetric linear map of vectors, which may be a matrix, or tiles on disk, or a product of Jacobians.
@@ -39,6 +40,40 @@ pub trait LinearOperator<T> {
     fn apply_block(&self, x: ArrayView2<'_, T>, mut y: ArrayViewMut2<'_, T>) {
         for (x, y) in x.axis_iter(Axis(1)).zip(y.axis_iter_mut(Axis(1))) {
             self.apply(x, y);
+        }
+    }
+}
+
+/// An operator that stops giving numbers once a run is called off, so that whoever multiplies with it stops, too.
+#[derive(Debug)]
+pub struct Watched<'a, O> {
+    operator: &'a O,
+    context: &'a Context,
+}
+
+impl<'a, O> Watched<'a, O> {
+    /// The same operator, which asks the context before every product.
+    pub fn new(operator: &'a O, context: &'a Context) -> Self {
+        Self { operator, context }
+    }
+}
+
+impl<T: Scalar, O: LinearOperator<T>> LinearOperator<T> for Watched<'_, O> {
+    fn dim(&self) -> usize {
+        self.operator.dim()
+    }
+
+    fn apply(&self, x: ArrayView1<'_, T>, mut y: ArrayViewMut1<'_, T>) {
+        match self.context.cancelled() {
+            true => y.fill(T::nan()),
+            false => self.operator.apply(x, y),
+        }
+    }
+
+    fn apply_block(&self, x: ArrayView2<'_, T>, mut y: ArrayViewMut2<'_, T>) {
+        match self.context.cancelled() {
+            true => y.fill(T::nan()),
+            false => self.operator.apply_block(x, y),
         }
     }
 }

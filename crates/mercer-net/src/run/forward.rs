@@ -216,7 +216,7 @@ fn shared_elements(graph: &Graph) -> usize {
 pub(crate) fn check_memory<T>(graph: &Graph, elements: usize, samples: usize) -> Result<()> {
     const SMALL: usize = 64 << 20;
     let bytes = elements.saturating_mul(size_of::<T>());
-    if bytes > SMALL && mercer_linalg::memory::available().is_some_and(|available| bytes > available) {
+    if bytes > SMALL && mercer_run::available().is_some_and(|available| bytes > available) {
         return Err(too_large::<T>(graph, elements, samples));
     }
     Ok(())

@@ -11,8 +11,8 @@ use super::state::{self, Saved};
 use super::{Metrics, Optimiser, Schedule, Trainer};
 use crate::element::Element;
 use crate::error::{NetError, Result};
-use crate::progress::{Progress, Silent};
 use mercer_data::{Dataset, Labels, shuffled};
+use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -85,7 +85,7 @@ pub struct Fit<'a> {
     evaluation: Option<Samples<'a>>,
     folder: Option<PathBuf>,
     resume: bool,
-    progress: Option<&'a dyn Progress>,
+    context: Option<&'a Context>,
     on_epoch: Option<&'a dyn Fn(&Epoch)>,
 }
 
@@ -95,7 +95,7 @@ const EVALUATION_ROWS: usize = 1024;
 impl<'a> Fit<'a> {
     /// A run that keeps everything in memory.
     pub fn new(settings: FitSettings) -> Self {
-        Self { settings, evaluation: None, folder: None, resume: false, progress: None, on_epoch: None }
+        Self { settings, evaluation: None, folder: None, resume: false, context: None, on_epoch: None }
     }
 
     /// Evaluates these samples after every epoch.
@@ -114,8 +114,8 @@ impl<'a> Fit<'a> {
     }
 
     /// Reports steps to this handle, and stops when it says so.
-    pub fn progress(self, progress: &'a dyn Progress) -> Self {
-        Self { progress: Some(progress), ..self }
+    pub fn context(self, context: &'a Context) -> Self {
+        Self { context: Some(context), ..self }
     }
 
     /// Calls this after every epoch that was trained.
@@ -148,8 +148,8 @@ impl<'a> Fit<'a> {
             }
             fingerprint = Some(made);
         }
-        let silent = Silent::default();
-        let progress = self.progress.unwrap_or(&silent);
+        let silent = Context::new();
+        let context = self.context.unwrap_or(&silent);
         let total = self.settings.epochs * steps_per_epoch;
         let mut whole = None;
         for epoch in history.len() + 1..=self.settings.epochs {
@@ -158,7 +158,7 @@ impl<'a> Fit<'a> {
                 if steps_per_epoch > 1 { shuffled(n_samples, self.settings.seed, epoch as u64) } else { vec![] };
             let (mut loss, mut correct, mut learning_rate) = (0.0, 0, 0.0);
             for step in 0..steps_per_epoch {
-                if progress.cancelled() {
+                if context.cancelled() {
                     return Err(NetError::Cancelled);
                 }
                 let rows = step * batch..((step + 1) * batch).min(n_samples);
@@ -179,7 +179,7 @@ impl<'a> Fit<'a> {
                 })?;
                 loss += mean * count as f64;
                 correct += trainer.correct();
-                progress.report(done + 1, total, &format!("epoch {epoch}, loss {mean:.4}"));
+                context.report(done + 1, total, &format!("steps (epoch {epoch}, loss {mean:.4})"));
             }
             let classes = matches!(samples.labels, Labels::Classes(_));
             let training = Metrics {

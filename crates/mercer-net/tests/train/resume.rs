@@ -4,9 +4,9 @@ use super::damage::{Damage, damages};
 use super::trainer;
 use mercer_data::{Dataset, Labels, synthetic};
 use mercer_net::arch::Mlp;
-use mercer_net::progress::Progress;
 use mercer_net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer, files};
 use mercer_net::{NetError, Network};
+use mercer_run::{Context, Listener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,9 +32,9 @@ fn new_trainer() -> Trainer<f32> {
 /// Cancels after so many reports.
 struct After(AtomicUsize);
 
-impl Progress for After {
-    fn report(&self, done: usize, total: usize, message: &str) {
-        assert!(done <= total && total == 18 && message.starts_with("epoch"));
+impl Listener for After {
+    fn progress(&self, done: usize, total: usize, message: &str) {
+        assert!(done <= total && total == 18 && message.starts_with("steps (epoch"));
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -45,8 +45,8 @@ impl Progress for After {
 
 fn interrupted(folder: &Path) {
     let (inputs, labels) = moons(0);
-    let progress = After(AtomicUsize::new(10));
-    let fit = Fit::new(settings()).folder(folder).progress(&progress);
+    let progress = Context::listening(After(AtomicUsize::new(10)));
+    let fit = Fit::new(settings()).folder(folder).context(&progress);
     let error = fit.run(&mut new_trainer(), Samples { inputs: &inputs, labels: &labels }).unwrap_err();
     assert!(matches!(error, NetError::Cancelled), "{error}");
 }
@@ -64,8 +64,8 @@ fn a_resumed_run_ends_with_the_same_bits() {
     assert_eq!(whole_history.len(), 6);
 
     let folder = tempfile::tempdir().unwrap();
-    let progress = After(AtomicUsize::new(10));
-    let fit = Fit::new(settings()).folder(folder.path()).evaluation(test).progress(&progress);
+    let progress = Context::listening(After(AtomicUsize::new(10)));
+    let fit = Fit::new(settings()).folder(folder.path()).evaluation(test).context(&progress);
     assert!(matches!(fit.run(&mut new_trainer(), samples), Err(NetError::Cancelled)));
     let mut resumed = new_trainer();
     let history =

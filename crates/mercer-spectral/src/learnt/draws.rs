@@ -7,8 +7,8 @@ use super::coupling::Coupling;
 use crate::error::{Result, SpectralError};
 use mercer_data::{Dataset, shuffled};
 use mercer_kernel::Real;
-use mercer_kernel::gram::default_memory;
 use mercer_linalg::matmul;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis};
 use serde_json::{Value, json};
 
@@ -89,9 +89,9 @@ pub(super) enum Pool<'a, T> {
 }
 
 impl<'a, T: Real> Pool<'a, T> {
-    pub(super) fn new(data: &'a [Dataset]) -> Result<Self> {
+    pub(super) fn new(data: &'a [Dataset], context: &Context) -> Result<Self> {
         let numbers: usize = data.iter().map(|set| set.shape().iter().product::<usize>()).sum();
-        if numbers.saturating_mul(size_of::<T>()) > default_memory() / 4 {
+        if numbers.saturating_mul(size_of::<T>()) > context.memory() / 4 {
             return Ok(Self::Stored(data));
         }
         let read = |set: &Dataset| Ok(set.read::<T>()?.as_standard_layout().into_owned());
@@ -143,7 +143,13 @@ impl<'a, T: Real> Batches<'a, T> {
     ///
     /// # Errors
     /// [`SpectralError::Setting`] if the kernel is one of another number of samples, or the size is zero.
-    pub fn new(data: &'a [Dataset], coupling: &'a mut dyn Coupling<T>, size: usize, seed: u64) -> Result<Self> {
+    pub fn new(
+        data: &'a [Dataset],
+        coupling: &'a mut dyn Coupling<T>,
+        size: usize,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Self> {
         let samples = same_samples(data)?;
         if coupling.n_samples() != samples {
             return Err(SpectralError::Setting(format!(
@@ -156,7 +162,7 @@ impl<'a, T: Real> Batches<'a, T> {
         }
         let shapes = data.iter().map(|set| set.sample_shape().to_vec()).collect();
         Ok(Self {
-            pool: Pool::new(data)?,
+            pool: Pool::new(data, context)?,
             coupling,
             shapes,
             size: size.min(samples),

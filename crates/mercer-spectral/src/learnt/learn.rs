@@ -14,10 +14,10 @@ use crate::spectrum::Repairs;
 use mercer_kernel::Real;
 use mercer_net::graph::{Graph, Origin, ValueId};
 use mercer_net::op::Concat;
-use mercer_net::progress::{Progress, Silent};
 use mercer_net::run::Weights;
 use mercer_net::train::OptimiserState;
 use mercer_net::{NetError, Network};
+use mercer_run::Context;
 use ndarray::Array2;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -50,7 +50,7 @@ pub struct Learnt<T: Real> {
 /// let mlp = Mlp::new(1, &[16], 1).activation(Activation::SinCos);
 /// let networks = (0..3).map(|seed| mlp.build(seed)).collect::<Result<Vec<_>, _>>()?;
 /// let mut kernel = Matrices::new(gram, 1)?;
-/// let mut batches = Batches::new(&data, &mut kernel, 64, 0)?;
+/// let mut batches = Batches::new(&data, &mut kernel, 64, 0, &mercer_run::Context::new())?;
 /// let learnt = Learn::new(Settings::new(Method::NeuralEf).steps(200)).run(side_by_side(&networks)?, &mut batches)?;
 /// let functions = &learnt.after[0];
 /// assert!(functions.values()[0] > functions.values()[1]);
@@ -60,7 +60,7 @@ pub struct Learn<'a> {
     settings: Settings,
     folder: Option<PathBuf>,
     resume: bool,
-    progress: Option<&'a dyn Progress>,
+    context: Option<&'a Context>,
 }
 
 /// Losses that are kept of a run.
@@ -69,7 +69,7 @@ const LOSSES: usize = 200;
 impl<'a> Learn<'a> {
     /// A run that keeps everything in memory.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, folder: None, resume: false, progress: None }
+        Self { settings, folder: None, resume: false, context: None }
     }
 
     /// Writes the state into this folder, every so many steps and when the run is called off.
@@ -83,8 +83,8 @@ impl<'a> Learn<'a> {
     }
 
     /// Reports steps to this handle, and stops when it says so.
-    pub fn progress(self, progress: &'a dyn Progress) -> Self {
-        Self { progress: Some(progress), ..self }
+    pub fn context(self, context: &'a Context) -> Self {
+        Self { context: Some(context), ..self }
     }
 
     /// Trains a network whose outputs are the functions, `k` times the outputs of the kernel: one that shares weights
@@ -97,8 +97,8 @@ impl<'a> Learn<'a> {
         self.settings.check()?;
         let mut run = Run::new(&self.settings, &network, draws)?;
         let facts = self.facts(&run, draws)?;
-        let silent = Silent::default();
-        let progress = self.progress.unwrap_or(&silent);
+        let silent = Context::new();
+        let context = self.context.unwrap_or(&silent);
         let path = self.folder.as_ref().map(|folder| folder.join(state::STATE));
         let mut done = 0;
         if let (Some(folder), Some(path)) = (&self.folder, &path) {
@@ -115,7 +115,7 @@ impl<'a> Learn<'a> {
         let steps = self.settings.steps;
         let mut losses = Vec::new();
         for step in done..steps {
-            if progress.cancelled() {
+            if context.cancelled() {
                 if let Some(path) = &path {
                     state::save(path, run.changing(), step, &facts)?;
                 }
@@ -124,7 +124,7 @@ impl<'a> Learn<'a> {
             let loss = run.step(&self.settings, draws, step)?;
             if (step + 1) % steps.div_ceil(LOSSES) == 0 || step + 1 == steps {
                 losses.push((step + 1, loss));
-                progress.report(step + 1, steps, &format!("steps, loss {loss:.4}"));
+                context.report(step + 1, steps, &format!("steps (loss {loss:.4})"));
             }
             if let Some(path) = &path
                 && ((step + 1) % self.settings.checkpoint.max(1) == 0 || step + 1 == steps)
@@ -132,7 +132,7 @@ impl<'a> Learn<'a> {
                 state::save(path, run.changing(), step + 1, &facts)?;
             }
         }
-        let (before, after) = run.finish(draws, self.settings.components)?;
+        let (before, after) = run.finish(draws, self.settings.components, context)?;
         Ok(Learnt { before, after, losses })
     }
 
@@ -279,7 +279,7 @@ impl<T: Real> Run<T> {
     }
 
     /// The functions as the method says, and after the Rayleigh–Ritz finish.
-    fn finish(self, draws: &mut dyn Draws<T>, components: Option<usize>) -> Result<Finished<T>> {
+    fn finish(self, draws: &mut dyn Draws<T>, components: Option<usize>, context: &Context) -> Result<Finished<T>> {
         let Self { graph, weights, objectives, scales, outputs, functions, .. } = self;
         let wanted = components.unwrap_or(functions);
         let whole = Networks::new(mercer_net::export::onnx(&graph, &weights)?, outputs)?;
@@ -299,7 +299,8 @@ impl<T: Real> Run<T> {
         let mut eval = |inputs: &[&[T]], samples: usize| {
             let each = bases.iter().map(|basis| {
                 let mut values = Array2::zeros((samples * basis.per_sample(), basis.n_functions()));
-                basis.eval(inputs, samples, values.as_slice_mut().expect("a fresh array is contiguous"))?;
+                let place = values.as_slice_mut().expect("a fresh array is contiguous");
+                basis.eval(inputs, samples, place, context)?;
                 Ok(values)
             });
             each.collect()

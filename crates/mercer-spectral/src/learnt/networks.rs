@@ -9,6 +9,7 @@ use mercer_kernel::Real;
 use mercer_linalg::Scalar;
 use mercer_net::Network;
 use mercer_net::network::Batching;
+use mercer_run::Context;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ impl<T: Real> Basis<T> for Networks {
         if self.only.is_some() { 1 } else { self.outputs }
     }
 
-    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
+    fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], _: &Context) -> Result<()> {
         let shaped: Vec<(&[T], &[usize])> =
             inputs.iter().zip(&self.shapes).map(|(data, shape)| (*data, shape.as_slice())).collect();
         let values = self.network.predict(&shaped, samples, None, None)?.values;

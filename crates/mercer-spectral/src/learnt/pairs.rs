@@ -14,6 +14,7 @@ use crate::error::{Result, SpectralError};
 use mercer_data::random::stream;
 use mercer_data::{Dataset, shuffled};
 use mercer_kernel::Real;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
@@ -46,34 +47,46 @@ impl<'a, T: Real> Pairs<'a, T> {
     ///
     /// # Errors
     /// [`SpectralError::Setting`] for settings that make no sense, or samples that are no images.
-    pub fn augmented(data: &'a [Dataset], augmentation: Augmentation, pairs: usize, seed: u64) -> Result<Self> {
+    pub fn augmented(
+        data: &'a [Dataset],
+        augmentation: Augmentation,
+        pairs: usize,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Self> {
         if data.len() != 1 {
             return Err(SpectralError::Setting(format!("{} inputs; images are one", data.len())));
         }
         augmentation.check(data[0].sample_shape())?;
-        Self::new(data, Views::Augmented(augmentation), pairs, seed)
+        Self::new(data, Views::Augmented(augmentation), pairs, seed, context)
     }
 
     /// Pairs that the user gives: sample `i` of the first set belongs to sample `i` of the second.
     ///
     /// # Errors
     /// [`SpectralError::Setting`] if the sets do not fit each other.
-    pub fn given(first: &'a [Dataset], second: &'a [Dataset], pairs: usize, seed: u64) -> Result<Self> {
+    pub fn given(
+        first: &'a [Dataset],
+        second: &'a [Dataset],
+        pairs: usize,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Self> {
         let shapes = |data: &[Dataset]| data.iter().map(|set| set.shape().to_vec()).collect::<Vec<_>>();
         if shapes(first) != shapes(second) {
             let text = format!("pairs of samples of shapes {:?} and {:?}", shapes(first), shapes(second));
             return Err(SpectralError::Setting(text));
         }
-        Self::new(first, Views::Given(second, Pool::new(second)?), pairs, seed)
+        Self::new(first, Views::Given(second, Pool::new(second, context)?), pairs, seed, context)
     }
 
-    fn new(data: &'a [Dataset], views: Views<'a, T>, pairs: usize, seed: u64) -> Result<Self> {
+    fn new(data: &'a [Dataset], views: Views<'a, T>, pairs: usize, seed: u64, context: &Context) -> Result<Self> {
         let samples = same_samples(data)?;
         if pairs == 0 {
             return Err(SpectralError::Setting("batch size = 0; accepted: at least 1 pair".to_owned()));
         }
         Ok(Self {
-            pool: Pool::new(data)?,
+            pool: Pool::new(data, context)?,
             shapes: data.iter().map(|set| set.sample_shape().to_vec()).collect(),
             clean: vec![Vec::new(); data.len()],
             pairs: pairs.min(samples),

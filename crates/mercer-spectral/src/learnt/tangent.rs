@@ -19,6 +19,7 @@ use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
 use mercer_kernel::{Kind, Ntk, Selection};
 use mercer_net::Network;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView2};
 
 /// The length of a step away from the network's weights, relative to them. On a CNN of 24,000 parameters in single precision, ten
@@ -40,6 +41,7 @@ pub fn tangents(
     outputs: &[f64],
     landmarks: &[usize],
     functions: usize,
+    context: &Context,
 ) -> Result<Network> {
     let (samples, m) = (same_samples(data)?, landmarks.len());
     if functions == 0 || m < functions || landmarks.iter().any(|&row| row >= samples) {
@@ -60,7 +62,7 @@ pub fn tangents(
     let slices: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let gram = Ntk::<f64>::of(&scalar, &shapes, Kind::Trace, &Selection::default())?.gram(&slices, m)?;
     let gram = ArrayView2::from_shape((m, m), &gram).map_err(|error| SpectralError::Setting(error.to_string()))?;
-    let spectrum = Spectrum::of_matrix(gram, functions, Solver::Full)?;
+    let spectrum = Spectrum::of_matrix(gram, functions, Solver::Full, context)?;
     let mut passes = Passes::<f64>::new(&graph);
     let mut directions = vec![vec![0.0; passes.n_params()]; spectrum.values.len()];
     for (block, rows) in landmarks.chunks(BLOCK).enumerate() {

@@ -9,6 +9,7 @@ use mercer_data::random::stream;
 use mercer_linalg::{cholesky, matmul};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView1, s};
 use rand::RngExt;
 
@@ -235,11 +236,11 @@ fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
     let selection = Selection { combine: Some(vec![-1.0, 2.0]), ..Selection::default() };
     let ntk = Ntk::<f64>::of(&network, &[vec![2]], Kind::Trace, &selection).unwrap();
     let gram = Array2::from_shape_vec((60, 60), ntk.gram(&[points.as_slice().unwrap()], 60).unwrap()).unwrap();
-    let truth = crate::Spectrum::of_matrix(gram.view(), 5, crate::Solver::Full).unwrap();
+    let truth = crate::Spectrum::of_matrix(gram.view(), 5, crate::Solver::Full, &Context::new()).unwrap();
     let all: Vec<usize> = (0..60).collect();
     let functions = tangents(&network, &data, &[-1.0, 2.0], &all, 5).unwrap();
     let mut kernel = Matrices::new(gram, 1).unwrap();
-    let mut batches = Batches::new(&data, &mut kernel, 60, 0).unwrap();
+    let mut batches = Batches::new(&data, &mut kernel, 60, 0, &Context::new()).unwrap();
     // A step that does not move: what is left is the beginning.
     let settings = Settings::new(Method::NeuralEf).steps(1).schedule(Schedule::constant(1e-14));
     let learnt = Learn::new(settings).run::<f64>(functions, &mut batches).unwrap();

@@ -29,7 +29,7 @@ use core::Core;
 use mercer_data::Dataset;
 use mercer_kernel::{Kernel, Real};
 use mercer_linalg::matmul;
-use mercer_net::progress::Progress;
+use mercer_run::Context;
 use ndarray::Array2;
 use std::sync::Arc;
 
@@ -84,21 +84,21 @@ impl Nystrom {
         kernel: Arc<dyn Kernel<T>>,
         data: &[Dataset],
         k: usize,
-        progress: &dyn Progress,
+        context: &Context,
     ) -> Result<NystromFit<T>> {
         let samples = samples::count(data);
         let wanted = self.landmarks.count(samples);
-        self.check_memory(samples * kernel.per_sample(), wanted * kernel.per_sample(), k)?;
-        let rows = self.landmarks.choose(&*kernel, data, self.seed, progress)?;
+        self.check_memory(samples * kernel.per_sample(), wanted * kernel.per_sample(), k, context)?;
+        let rows = self.landmarks.choose(&*kernel, data, self.seed, context)?;
         let chosen = data.iter().map(|set| Ok(Dataset::from_array(set.name(), set.select::<T>(&rows)?.view())?));
         let chosen = chosen.collect::<Result<Vec<_>>>()?;
-        let gram = exact::gram_matrix(&*kernel, &chosen, progress)?;
+        let gram = exact::gram_matrix(&*kernel, &chosen, context)?;
         let fitted = match self.measure {
             Measure::Landmarks => {
-                let spectrum = Spectrum::of_matrix(gram.view(), k, Solver::Full)?;
+                let spectrum = Spectrum::of_matrix(gram.view(), k, Solver::Full, context)?;
                 (extend(&spectrum, kernel, &chosen)?, None)
             }
-            Measure::Data => on_data(kernel, &chosen, gram, data, k, progress)?,
+            Measure::Data => on_data(kernel, &chosen, gram, data, k, context)?,
         };
         let (functions, trace_residual) = fitted;
         let mut repairs = *functions.repairs();
@@ -118,12 +118,12 @@ impl Nystrom {
     }
 
     /// For a matrix of `rows` of the data and `columns` of the landmarks.
-    fn check_memory(&self, rows: usize, columns: usize, k: usize) -> Result<()> {
-        memory::check_whole("landmarks' eigenvectors", columns, columns)?;
+    fn check_memory(&self, rows: usize, columns: usize, k: usize, context: &Context) -> Result<()> {
+        memory::check_whole("landmarks' eigenvectors", columns, columns, context)?;
         match (self.measure, solver(k, columns)) {
             (Measure::Landmarks, _) => Ok(()),
-            (Measure::Data, Solver::Full) => memory::check_whole("landmarks' features", rows, columns),
-            (Measure::Data, _) => memory::check_features("landmarks' features", rows, columns),
+            (Measure::Data, Solver::Full) => memory::check_whole("landmarks' features", rows, columns, context),
+            (Measure::Data, _) => memory::check_features("landmarks' features", rows, columns, context),
         }
     }
 }
@@ -135,13 +135,13 @@ fn on_data<T: Real>(
     gram: Array2<T>,
     data: &[Dataset],
     k: usize,
-    progress: &dyn Progress,
+    context: &Context,
 ) -> Result<(Eigenfunctions<T>, Option<f64>)> {
     let complete = samples::count(chosen) == samples::count(data);
     let core = Core::new(&gram, complete)?;
     let landmarks = chosen.iter().map(|set| Ok(set.read::<T>()?)).collect::<Result<Vec<_>>>()?;
     let basis: Arc<dyn Basis<T>> = Arc::new(Sections::new(Arc::clone(&kernel), landmarks)?);
-    let features = basis::eval_data(&*basis, Some(core.whitening.view()), data, progress)?;
+    let features = basis::eval_data(&*basis, Some(core.whitening.view()), data, context)?;
     let (mut spectrum, rotation) = match core.is_positive() {
         true => Spectrum::of_features(features.view(), k, solver(k, features.ncols()))?,
         false => core.decompose(&features, k)?,

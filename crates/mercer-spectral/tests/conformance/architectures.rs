@@ -5,8 +5,8 @@ use crate::problems::{COREGIONAL, POLYNOMIAL, Problem, RBF, points};
 use mercer_data::Dataset;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Architecture, Cnn, Layer, Resnet};
-use mercer_net::progress::Silent;
 use mercer_net::train::Schedule;
+use mercer_run::Context;
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
 use mercer_spectral::{Comparison, Eigenfunctions};
 use ndarray::{Array2, Array4};
@@ -43,14 +43,14 @@ fn architectures(outputs: usize) -> [(&'static str, Architecture); 2] {
 /// Three more networks than are wanted, as the last ones are the least exact.
 fn learnt(architecture: &Architecture, k: usize, data: &[Dataset], mut kernel: Matrices<f64>) -> Learnt<f64> {
     let networks: Vec<Network> = (0..k as u64 + 3).map(|seed| architecture.build(seed).expect("builds")).collect();
-    let mut batches = Batches::new(data, &mut kernel, 64, 0).expect("batches");
+    let mut batches = Batches::new(data, &mut kernel, 64, 0, &Context::new()).expect("batches");
     let settings = Settings::new(Method::NeuralEf).steps(150).schedule(Schedule::constant(5e-3)).components(k);
     Learn::new(settings).run(side_by_side(&networks).expect("alike"), &mut batches).expect("learns")
 }
 
 /// After 150 steps the first functions are found; chance is a cosine of an eighth.
 fn check(name: &str, problem: &Problem, functions: &Eigenfunctions<f64>) {
-    let psi = functions.eval_data(&problem.data, &Silent::default()).expect("evaluates");
+    let psi = functions.eval_data(&problem.data, &Context::new()).expect("evaluates");
     let compared = Comparison::new(functions.values().view(), psi.view(), &problem.truth).expect("same rows");
     assert_eq!(compared.cosines.len(), problem.k, "{name}");
     assert!(compared.cosines.iter().all(|c| *c > 0.95), "{name}: {compared:?}");

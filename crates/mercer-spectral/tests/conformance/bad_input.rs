@@ -3,7 +3,7 @@
 use crate::members::{Member, members};
 use crate::problems::{Plain, Problem, RBF, points};
 use mercer_data::Dataset;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Landmarks, Nystrom, Solver, SpectralError, Spectrum, exact};
 use ndarray::{Array2, array};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn negative_eigenvalues_are_counted_and_measured() {
     let reflection: Array2<f64> = Array2::eye(4) - 2.0 / 15.0 * Array2::from_shape_fn((4, 4), |(i, j)| v[i] * v[j]);
     let matrix = reflection.dot(&Array2::from_diag(&array![4.0, 2.0, -1.0, -3.0])).dot(&reflection);
     for solver in SOLVERS {
-        let spectrum = Spectrum::of_matrix(matrix.view(), 4, solver).expect("solves");
+        let spectrum = Spectrum::of_matrix(matrix.view(), 4, solver, &Context::new()).expect("solves");
         assert!((&spectrum.values - &array![1.0, 0.5]).iter().all(|e| e.abs() < 1e-12), "{solver:?}");
         let repairs = spectrum.repairs;
         assert_eq!((repairs.dropped, repairs.negative, repairs.all_seen), (2, 2, true), "{solver:?}");
@@ -32,19 +32,19 @@ fn constant_and_zero_kernels() {
     let problem = Problem::new("constant", constant, points(30, 2, 1.0), 5);
     for solver in SOLVERS {
         let (functions, _) =
-            exact(Arc::clone(&problem.kernel), &problem.data, 5, solver, &Silent::default()).expect("solves");
+            exact(Arc::clone(&problem.kernel), &problem.data, 5, solver, &Context::new()).expect("solves");
         assert!((functions.values()[0] - 2.0).abs() < 1e-12 && functions.n_components() == 1, "{solver:?}");
         assert_eq!(functions.repairs().dropped, 4, "{solver:?}");
         let psi = functions.eval(&[&[7.0, 8.0]], 1).expect("evaluates");
         assert!((psi[(0, 0)] - 1.0).abs() < 1e-12, "{solver:?}");
     }
     for solver in SOLVERS {
-        let found = Spectrum::of_matrix(Array2::<f64>::zeros((6, 6)).view(), 2, solver);
+        let found = Spectrum::of_matrix(Array2::<f64>::zeros((6, 6)).view(), 2, solver, &Context::new());
         assert!(matches!(found, Err(SpectralError::NoSpectrum { rows: 6, .. })), "{solver:?}: {found:?}");
     }
     for landmarks in [Landmarks::KMeansPlusPlus(4), Landmarks::PivotedCholesky(4), Landmarks::Uniform(4)] {
         let method = Nystrom::new(landmarks);
-        let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 3, &Silent::default()).expect("fits");
+        let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 3, &Context::new()).expect("fits");
         assert_eq!(fit.functions.n_components(), 1, "{}", landmarks.name());
     }
 }
@@ -53,10 +53,10 @@ fn constant_and_zero_kernels() {
 fn more_components_than_rows() {
     let matrix = Array2::from_diag(&array![3.0, 2.0, 1.0]);
     for solver in SOLVERS {
-        let spectrum = Spectrum::of_matrix(matrix.view(), 7, solver).expect("solves");
+        let spectrum = Spectrum::of_matrix(matrix.view(), 7, solver, &Context::new()).expect("solves");
         assert_eq!((spectrum.values.len(), spectrum.repairs.dropped), (3, 4), "{solver:?}");
     }
-    let nothing = Spectrum::of_matrix(matrix.view(), 0, Solver::Full);
+    let nothing = Spectrum::of_matrix(matrix.view(), 0, Solver::Full, &Context::new());
     assert!(matches!(nothing, Err(SpectralError::Setting(_))), "{nothing:?}");
 }
 
@@ -65,18 +65,21 @@ fn numbers_that_are_none() {
     let mut matrix = Array2::<f64>::eye(5);
     matrix[(3, 1)] = f64::NAN;
     for solver in SOLVERS {
-        let found = Spectrum::of_matrix(matrix.view(), 2, solver);
+        let found = Spectrum::of_matrix(matrix.view(), 2, solver, &Context::new());
         assert!(matches!(found, Err(SpectralError::Algebra(_))), "{solver:?}: {found:?}");
     }
     let poles = Plain { name: "poles", outputs: 1, function: |x, y, out| out[0] = 1.0 / (x[0] * y[0]) };
     let data = vec![Dataset::from_array("x", array![[1.0], [0.0], [2.0]].into_dyn().view()).expect("data")];
     for landmarks in [Landmarks::All, Landmarks::PivotedCholesky(2)] {
-        let found = Nystrom::new(landmarks).fit(Arc::new(poles), &data, 2, &Silent::default());
+        let found = Nystrom::new(landmarks).fit(Arc::new(poles), &data, 2, &Context::new());
         assert!(matches!(found, Err(SpectralError::Kernel(_))), "{found:?}");
     }
     let asymmetric = array![[1.0, 2.0], [0.0, 1.0]];
     for solver in SOLVERS {
-        assert!(matches!(Spectrum::of_matrix(asymmetric.view(), 1, solver), Err(SpectralError::Algebra(_))));
+        assert!(matches!(
+            Spectrum::of_matrix(asymmetric.view(), 1, solver, &Context::new()),
+            Err(SpectralError::Algebra(_))
+        ));
     }
 }
 
@@ -84,11 +87,11 @@ fn numbers_that_are_none() {
 fn inputs_of_another_shape() {
     let problem = Problem::new("rbf", RBF, points(10, 2, 1.0), 2);
     let (functions, _) =
-        exact(Arc::clone(&problem.kernel), &problem.data, 2, Solver::Full, &Silent::default()).expect("solves");
+        exact(Arc::clone(&problem.kernel), &problem.data, 2, Solver::Full, &Context::new()).expect("solves");
     assert!(matches!(functions.eval(&[&[1.0]], 1), Err(SpectralError::Input { input: 0, found: 1, .. })));
     assert!(matches!(functions.eval(&[], 1), Err(SpectralError::Inputs { found: 0, expected: 1 })));
     assert_eq!(functions.eval(&[&[]], 0).expect("nothing").dim(), (0, 2));
-    let none = Landmarks::Uniform(0).choose(&*problem.kernel, &problem.data, 0, &Silent::default());
+    let none = Landmarks::Uniform(0).choose(&*problem.kernel, &problem.data, 0, &Context::new());
     assert!(matches!(none, Err(SpectralError::Setting(_))));
 }
 
@@ -123,7 +126,7 @@ fn every_method_on_a_constant_kernel() {
         let found = (member.fit)(&problem).unwrap_or_else(|error| panic!("{}: {error}", member.name));
         assert_eq!((found.n_components(), found.repairs().dropped), (1, 2), "{}", member.name);
         assert!((found.values()[0] - 2.0).abs() < 2.0 * member.tolerance.values, "{}: {}", member.name, found.values());
-        let psi = found.eval_data(&problem.data, &Silent::default()).expect("evaluates");
+        let psi = found.eval_data(&problem.data, &Context::new()).expect("evaluates");
         // What networks learn is constant as far as they have learnt it.
         let limit = if member.tolerance.residual < 0.05 { 1e-6 } else { 0.2 };
         assert!(psi.iter().all(|x| (x - 1.0).abs() < limit), "{}: {psi}", member.name);
@@ -135,7 +138,8 @@ fn every_method_on_a_constant_kernel() {
 fn every_method_on_an_indefinite_kernel() {
     for (kernel, k, there) in [(SADDLE, 3, 1), (SIGMOID, 2, 2)] {
         let problem = Problem::new(kernel.name, kernel, points(80, 2, 1.0), k);
-        let truth = Spectrum::of_matrix(problem.gram.view(), problem.gram.nrows(), Solver::Full).expect("solves");
+        let truth = Spectrum::of_matrix(problem.gram.view(), problem.gram.nrows(), Solver::Full, &Context::new())
+            .expect("solves");
         for member in general() {
             let name = format!("{} on {}", member.name, kernel.name);
             let found = match (member.fit)(&problem) {

@@ -2,7 +2,7 @@
 
 use crate::problems::{Problem, RBF, points};
 use mercer_data::Dataset;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Comparison, Landmarks, Nystrom, Repairs, Spectrum, Truth, orient};
 use ndarray::{Array2, array};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn what_was_learnt_by_heart_shows_on_other_samples() {
     let problem = Problem::new("rbf", RBF, seen, 3);
     let others = [Dataset::from_array("others", new.view().into_dyn()).expect("data")];
     let kernel = Arc::clone(&problem.kernel);
-    let silent = Silent::default();
+    let silent = Context::new();
     let truth = Truth::new(Arc::clone(&kernel), &problem.data, Some(&others), 3, &silent).expect("solves");
     // The exact functions themselves, by another way: landmarks that are all samples.
     let exact = Nystrom::new(Landmarks::All).fit(kernel, &problem.data, 3, &silent).expect("fits").functions;

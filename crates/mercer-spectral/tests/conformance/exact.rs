@@ -4,7 +4,7 @@ use crate::problems::{POLYNOMIAL, Problem, points};
 use mercer_data::Dataset;
 use mercer_kernel::{Kind, Ntk, NtkOperator, Selection};
 use mercer_linalg::{matmul, syrk};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Comparison, Solver, Spectrum, exact, gram_matrix};
 use ndarray::Array2;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn the_polynomial_kernel_has_its_known_eigenvalues() {
     let grid = Array2::from_shape_fn((n, 1), |(i, _)| (2 * i + 1) as f64 / n as f64 - 1.0);
     let problem = Problem::new("grid", POLYNOMIAL, grid, 5);
     for solver in SOLVERS {
-        let spectrum = Spectrum::of_matrix(problem.gram.view(), 5, solver).expect("solves");
+        let spectrum = Spectrum::of_matrix(problem.gram.view(), 5, solver, &Context::new()).expect("solves");
         for (found, expected) in spectrum.values.iter().zip([6.944, 5.239, 0.924, 0.118, 0.0055]) {
             // The reference is given to the digits shown.
             assert!((found - expected).abs() < 5.1e-4_f64.min(0.01 * expected), "{solver:?}: {found} {expected}");
@@ -32,7 +32,8 @@ fn the_polynomial_kernel_has_its_known_eigenvalues() {
 fn features_have_the_spectrum_of_their_products() {
     for (rows, width) in [(60, 9), (20, 45)] {
         let features = points(rows, width, 1.0);
-        let truth = Spectrum::of_matrix(syrk(features.view()).view(), 5, Solver::Full).expect("solves");
+        let truth =
+            Spectrum::of_matrix(syrk(features.view()).view(), 5, Solver::Full, &Context::new()).expect("solves");
         for solver in SOLVERS {
             let (spectrum, weights) = Spectrum::of_features(features.view(), 5, solver).expect("solves");
             let compared =
@@ -55,10 +56,11 @@ fn a_tangent_kernel_without_its_matrix() {
     let data = vec![Dataset::from_array("x", points(40, 2, 1.0).into_dyn().view()).expect("data")];
     for kind in [Kind::Trace, Kind::Full] {
         let ntk = Ntk::<f64>::new(&network, &[vec![2]], kind).expect("a kernel");
-        let gram = gram_matrix(&ntk, &data, &Silent::default()).expect("a matrix");
-        let truth = Spectrum::of_matrix(gram.view(), 4, Solver::Full).expect("solves");
-        let operator = NtkOperator::<f64>::new(&network, &data, kind, &Selection::default()).expect("an operator");
-        let found = Spectrum::of_operator(&operator, 4, Solver::Lanczos).expect("solves");
+        let gram = gram_matrix(&ntk, &data, &Context::new()).expect("a matrix");
+        let truth = Spectrum::of_matrix(gram.view(), 4, Solver::Full, &Context::new()).expect("solves");
+        let operator = NtkOperator::<f64>::new(&network, &data, kind, &Selection::default(), &Context::new())
+            .expect("an operator");
+        let found = Spectrum::of_operator(&operator, 4, Solver::Lanczos, &Context::new()).expect("solves");
         let compared = Comparison::new(found.values.view(), found.functions.view(), &truth).expect("same rows");
         // Lanczos' tolerance is 4e-11 of the largest eigenvalue.
         assert!(compared.value_errors.iter().all(|e| e.abs() < 1e-7), "{kind:?}: {compared:?}");
@@ -73,13 +75,13 @@ fn single_precision() {
     let data = vec![Dataset::from_array("x", points(40, 2, 1.0).into_dyn().view()).expect("data")];
     let narrow: Arc<Ntk<f32>> = Arc::new(Ntk::new(&network, &[vec![2]], Kind::Trace).expect("a kernel"));
     let wide: Arc<Ntk<f64>> = Arc::new(Ntk::new(&network, &[vec![2]], Kind::Trace).expect("a kernel"));
-    let (_, truth) = exact(wide, &data, 4, Solver::Full, &Silent::default()).expect("solves");
+    let (_, truth) = exact(wide, &data, 4, Solver::Full, &Context::new()).expect("solves");
     for solver in SOLVERS {
-        let (functions, _) = exact(Arc::clone(&narrow) as _, &data, 4, solver, &Silent::default()).expect("solves");
+        let (functions, _) = exact(Arc::clone(&narrow) as _, &data, 4, solver, &Context::new()).expect("solves");
         for (found, expected) in functions.values().iter().zip(&truth.values) {
             assert!((found - expected).abs() < 1e-5 * truth.values[0], "{solver:?}: {found} {expected}");
         }
-        let psi = functions.eval_data(&data, &Silent::default()).expect("evaluates").mapv(f64::from);
+        let psi = functions.eval_data(&data, &Context::new()).expect("evaluates").mapv(f64::from);
         let compared = Comparison::new(functions.values().view(), psi.view(), &truth).expect("same rows");
         assert!(compared.cosines.iter().all(|c| *c > 0.9999), "{solver:?}: {compared:?}");
     }

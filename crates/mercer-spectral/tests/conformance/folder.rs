@@ -5,14 +5,14 @@ use mercer_data::{Dataset, Existing};
 use mercer_kernel::{Kind, Recipe, Selection};
 use mercer_net::Network;
 use mercer_net::network::Batching;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Eigenfunctions, Mapped, Origin, Solver, SpectralError, exact, of_features};
 use std::path::Path;
 use std::sync::Arc;
 
 fn saved(problem: &Problem, folder: &Path) {
     let (functions, _) =
-        exact(Arc::clone(&problem.kernel), &problem.data, 2, Solver::Full, &Silent::default()).expect("solves");
+        exact(Arc::clone(&problem.kernel), &problem.data, 2, Solver::Full, &Context::new()).expect("solves");
     functions.save(folder, Existing::Refuse).expect("saves");
     assert!(functions.save(folder, Existing::Refuse).is_err(), "nothing is replaced unasked");
     functions.save(folder, Existing::Replace).expect("saves");
@@ -41,14 +41,14 @@ fn the_kernel_of_a_network_is_saved_with_its_functions() {
     for recipe in [tangent, Recipe::Conjugate { output: None, bias: true }] {
         let built = recipe.build::<f64>(Some(&network), &shapes).expect("builds");
         let solved = match built.map {
-            Some(map) => of_features(Arc::new(Mapped::new(map, &shapes)), &data, 3, Solver::Full, &Silent::default()),
-            None => exact(built.kernel, &data, 3, Solver::Full, &Silent::default()),
+            Some(map) => of_features(Arc::new(Mapped::new(map, &shapes)), &data, 3, Solver::Full, &Context::new()),
+            None => exact(built.kernel, &data, 3, Solver::Full, &Context::new()),
         };
         let functions = solved.expect("solves").0.with_origin(Some(Origin::new(recipe.clone(), Some(bytes.clone()))));
         let folder = tempfile::tempdir().expect("a folder");
         functions.save(folder.path(), Existing::Refuse).expect("saves");
         let loaded = Eigenfunctions::<f64>::load(folder.path(), None).expect("loads");
-        let eval = |functions: &Eigenfunctions<f64>| functions.eval_data(&data, &Silent::default()).expect("evaluates");
+        let eval = |functions: &Eigenfunctions<f64>| functions.eval_data(&data, &Context::new()).expect("evaluates");
         assert_eq!(eval(&loaded), eval(&functions), "{recipe:?}");
 
         let other = mercer_net::arch::Mlp::new(2, &[6], 3).build(5).expect("builds").to_onnx_bytes().expect("exports");

@@ -4,8 +4,8 @@ use crate::problems::{COREGIONAL, POLYNOMIAL, Problem, RBF, points};
 use mercer_data::Dataset;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
-use mercer_net::progress::{Progress, Silent};
 use mercer_net::train::Schedule;
+use mercer_run::{Context, Listener};
 use mercer_spectral::learnt::{
     Augmentation, Batches, FeatureRows, Learn, Learnt, Matrices, Method, Nesting, Pairs, PerBatch, Settings,
     side_by_side,
@@ -36,7 +36,7 @@ pub(crate) fn learnt(
     settings: &Settings,
 ) -> Result<Learnt<f64>, SpectralError> {
     let mut kernel = Matrices::new(problem.gram.clone(), problem.kernel.per_sample())?;
-    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0)?;
+    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0, &Context::new())?;
     let (inputs, outputs) = (problem.points.ncols(), problem.kernel.per_sample());
     let settings = Settings { method, ..settings.clone() }.components(problem.k);
     let network = networks(inputs, problem.k + 8, outputs, shared);
@@ -53,8 +53,8 @@ struct Stop {
     seen: AtomicUsize,
 }
 
-impl Progress for Stop {
-    fn report(&self, _: usize, _: usize, _: &str) {
+impl Listener for Stop {
+    fn progress(&self, _: usize, _: usize, _: &str) {
         self.seen.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -72,14 +72,14 @@ fn resumed_runs_are_the_same() {
     {
         let run = |folder: Option<&Path>, stop: Option<usize>| {
             let mut kernel = Matrices::new(problem.gram.clone(), 1).expect("a kernel matrix");
-            let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0).expect("batches");
-            let handle = Stop { after: stop.unwrap_or(usize::MAX), seen: AtomicUsize::new(0) };
-            let mut learn = Learn::new(quick(method)).progress(&handle).resume(true);
+            let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new()).expect("batches");
+            let handle = Context::listening(Stop { after: stop.unwrap_or(usize::MAX), seen: AtomicUsize::new(0) });
+            let mut learn = Learn::new(quick(method)).context(&handle).resume(true);
             if let Some(folder) = folder {
                 learn = learn.folder(folder);
             }
             let found: Result<Learnt<f64>, _> = learn.run(networks(2, 3, 1, shared), &mut batches);
-            found.map(|learnt| learnt.before[0].eval_data(&problem.data, &Silent::default()).expect("evaluates"))
+            found.map(|learnt| learnt.before[0].eval_data(&problem.data, &Context::new()).expect("evaluates"))
         };
         let whole = run(None, None).expect("learns");
         let folder = tempfile::tempdir().expect("a folder");
@@ -97,10 +97,10 @@ fn resumed_runs_are_the_same() {
 fn spin_comes_into_its_order() {
     let problem = Problem::new("polynomial", POLYNOMIAL, points(128, 1, 1.0), 3);
     let mut kernel = Matrices::new(problem.gram.clone(), 1).expect("a kernel matrix");
-    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0).expect("batches");
+    let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0, &Context::new()).expect("batches");
     let settings = Settings::new(Method::Spin).steps(800).schedule(Schedule::constant(2e-3));
     let found: Learnt<f64> = Learn::new(settings).run(networks(1, 3, 1, false), &mut batches).expect("learns");
-    let psi = found.before[0].eval_data(&problem.data, &Silent::default()).expect("evaluates");
+    let psi = found.before[0].eval_data(&problem.data, &Context::new()).expect("evaluates");
     let values = found.before[0].values();
     let compared = Comparison::new(values.view(), psi.view(), &problem.truth).expect("same rows");
     assert!(compared.cosines.iter().all(|c| *c > 0.98), "{compared:?}");
@@ -113,7 +113,7 @@ fn the_state_of_another_run_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |settings: Settings, gram: &Array2<f64>, resume: bool| {
         let mut kernel = Matrices::new(gram.clone(), 1).expect("a kernel matrix");
-        let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0).expect("batches");
+        let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new()).expect("batches");
         let learn = Learn::new(settings).folder(folder.path()).resume(resume);
         learn.run(networks(2, 2, 1, false), &mut batches).map(|_: Learnt<f64>| ())
     };
@@ -149,7 +149,7 @@ fn exported_networks_are_the_functions() {
         &Problem::new("rbf", RBF, points(10, 2, 1.0), 2).data,
         2,
         Solver::Full,
-        &Silent::default(),
+        &Context::new(),
     );
     assert!(matches!(plain.expect("solves").0.to_network(), Err(SpectralError::Setting(_))));
 }
@@ -161,19 +161,19 @@ fn kernels_per_output() {
     let problems = [Problem::new("polynomial", POLYNOMIAL, data.clone(), 3), Problem::new("rbf", RBF, data.clone(), 3)];
     let grams = problems.iter().map(|problem| problem.gram.clone()).collect();
     let mut kernels = Matrices::per_output(grams).expect("kernel matrices");
-    let mut batches = Batches::new(&problems[0].data, &mut kernels, 64, 0).expect("batches");
+    let mut batches = Batches::new(&problems[0].data, &mut kernels, 64, 0, &Context::new()).expect("batches");
     let settings = Settings::new(Method::NeuralEf).steps(400).components(3);
     let found: Learnt<f64> = Learn::new(settings).run(networks(1, 9, 2, false), &mut batches).expect("learns");
     assert_eq!((found.before.len(), found.after.len()), (2, 2));
     for (problem, functions) in problems.iter().zip(&found.after) {
-        let psi = functions.eval_data(&problem.data, &Silent::default()).expect("evaluates");
+        let psi = functions.eval_data(&problem.data, &Context::new()).expect("evaluates");
         let compared = Comparison::new(functions.values().view(), psi.view(), &problem.truth).expect("same rows");
         assert!(compared.cosines.iter().all(|c| *c > 0.99), "{}: {compared:?}", problem.name);
         assert!(compared.value_errors.iter().all(|e| e.abs() < 0.02), "{}: {compared:?}", problem.name);
         let folder = tempfile::tempdir().expect("a folder");
         functions.save(folder.path(), mercer_data::Existing::Refuse).expect("saves");
         let loaded = mercer_spectral::Eigenfunctions::<f64>::load(folder.path(), None).expect("loads");
-        assert_eq!(loaded.eval_data(&problem.data, &Silent::default()).expect("evaluates"), psi);
+        assert_eq!(loaded.eval_data(&problem.data, &Context::new()).expect("evaluates"), psi);
     }
 }
 
@@ -181,10 +181,10 @@ fn kernels_per_output() {
 #[test]
 fn the_kernel_may_come_from_anywhere() {
     let problem = Problem::new("polynomial", POLYNOMIAL, points(48, 1, 1.0), 3);
-    let root = Spectrum::of_matrix(problem.gram.view(), 48, Solver::Full).expect("solves");
+    let root = Spectrum::of_matrix(problem.gram.view(), 48, Solver::Full, &Context::new()).expect("solves");
     let features = &root.functions * &root.values.mapv(f64::sqrt);
     let learn = |coupling: &mut dyn mercer_spectral::learnt::Coupling<f64>| {
-        let mut batches = Batches::new(&problem.data, coupling, 16, 0).expect("batches");
+        let mut batches = Batches::new(&problem.data, coupling, 16, 0, &Context::new()).expect("batches");
         let found = Learn::new(quick(Method::NeuralEf)).run(networks(1, 3, 1, false), &mut batches).expect("learns");
         (found.before[0].values().clone(), found.after[0].values().clone())
     };
@@ -215,7 +215,7 @@ fn pairs_find_what_they_share() {
     };
     let sets =
         ["first", "second"].map(|name| [Dataset::from_array(name, views(name).into_dyn().view()).expect("data")]);
-    let mut pairs = Pairs::<f64>::given(&sets[0], &sets[1], 80, 0).expect("pairs");
+    let mut pairs = Pairs::<f64>::given(&sets[0], &sets[1], 80, 0, &Context::new()).expect("pairs");
     let settings = Settings::new(Method::NeuralEf).steps(300);
     let found = Learn::new(settings).run(networks(2, 6, 1, true), &mut pairs).expect("learns");
     let functions = &found.after[0];
@@ -223,7 +223,7 @@ fn pairs_find_what_they_share() {
     assert!(values.slice(s![..classes - 1]).iter().all(|v| (v - 1.0).abs() < 0.05), "{values}");
     assert!(values.iter().skip(classes - 1).all(|v| *v < 0.3), "{values}");
     // Functions of value one are constant on classes.
-    let psi = functions.eval_data(&sets[0], &Silent::default()).expect("evaluates");
+    let psi = functions.eval_data(&sets[0], &Context::new()).expect("evaluates");
     for class in 0..classes {
         for column in psi.slice(s![class..;classes, ..classes - 1]).columns() {
             let mean = column.mean().expect("samples");
@@ -238,7 +238,7 @@ fn what_cannot_be_learnt_is_refused() {
     let two = Problem::new("two", COREGIONAL, points(20, 2, 1.0), 2);
     let run = |gram: &Array2<f64>, each: usize, settings: Settings, network: Network| {
         let mut kernel = Matrices::new(gram.clone(), each)?;
-        let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0)?;
+        let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new())?;
         Learn::new(settings).run(network, &mut batches).map(|_: Learnt<f64>| ())
     };
     let text = |found: Result<(), SpectralError>| found.expect_err("refused").to_string();
@@ -258,5 +258,5 @@ fn what_cannot_be_learnt_is_refused() {
     let narrow = Mlp::new(2, &[4], 1).build(0).expect("builds");
     assert!(text(side_by_side(&[narrow, wide]).map(|_| ())).contains("inputs"));
     let images = [Dataset::from_array("flat", Array2::<f64>::zeros((4, 9)).into_dyn().view()).expect("data")];
-    assert!(Pairs::<f64>::augmented(&images, Augmentation::new(), 2, 0).is_err());
+    assert!(Pairs::<f64>::augmented(&images, Augmentation::new(), 2, 0, &Context::new()).is_err());
 }

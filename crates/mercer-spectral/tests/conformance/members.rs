@@ -5,7 +5,7 @@ use crate::problems::{PARTNERS, Problem};
 use mercer_data::Dataset;
 use mercer_kernel::FeatureMap;
 use mercer_linalg::LinearOperator;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::learnt::{Learn, Method, Nesting, Pairs, Settings};
 use mercer_spectral::{
     Density, Eigenfunctions, Fourier, FourierSpec, Landmarks, Mapped, Measure, Nystrom, Result, Solver, Spectrum,
@@ -64,7 +64,7 @@ fn everywhere(_: &Problem) -> bool {
 }
 
 fn solved(problem: &Problem, solver: Solver) -> Result<Eigenfunctions<f64>> {
-    Ok(exact(Arc::clone(&problem.kernel), &problem.data, problem.k, solver, &Silent::default())?.0)
+    Ok(exact(Arc::clone(&problem.kernel), &problem.data, problem.k, solver, &Context::new())?.0)
 }
 
 /// A matrix of which only products are known.
@@ -81,7 +81,7 @@ impl LinearOperator<f64> for Products<'_> {
 }
 
 fn operator(problem: &Problem) -> Result<Eigenfunctions<f64>> {
-    let spectrum = Spectrum::of_operator(&Products(problem.gram.view()), problem.k, Solver::Lanczos)?;
+    let spectrum = Spectrum::of_operator(&Products(problem.gram.view()), problem.k, Solver::Lanczos, &Context::new())?;
     extend(&spectrum, Arc::clone(&problem.kernel), &problem.data)
 }
 
@@ -115,7 +115,7 @@ impl FeatureMap<f64> for Powers {
 /// Its features cannot be built again from a folder, so the suite does not save this member.
 fn features(problem: &Problem, solver: Solver) -> Result<Eigenfunctions<f64>> {
     let basis = Arc::new(Mapped::new(Arc::new(Powers), &[vec![1]]));
-    Ok(of_features(basis, &problem.data, problem.k, solver, &Silent::default())?.0)
+    Ok(of_features(basis, &problem.data, problem.k, solver, &Context::new())?.0)
 }
 
 fn is_polynomial(problem: &Problem) -> bool {
@@ -123,7 +123,7 @@ fn is_polynomial(problem: &Problem) -> bool {
 }
 
 fn nystrom(problem: &Problem, method: Nystrom) -> Result<Eigenfunctions<f64>> {
-    Ok(method.fit(Arc::clone(&problem.kernel), &problem.data, problem.k, &Silent::default())?.functions)
+    Ok(method.fit(Arc::clone(&problem.kernel), &problem.data, problem.k, &Context::new())?.functions)
 }
 
 fn half(problem: &Problem) -> usize {
@@ -146,7 +146,7 @@ fn contrastive(problem: &Problem) -> Result<Eigenfunctions<f64>> {
     };
     let first = view("first", pairs.iter().map(|pair| pair.0).collect());
     let second = view("second", pairs.iter().map(|pair| pair.1).collect());
-    let mut draws = Pairs::<f64>::given(&first, &second, 324, 0)?;
+    let mut draws = Pairs::<f64>::given(&first, &second, 324, 0, &Context::new())?;
     let settings = Settings::new(Method::NeuralEf).steps(300).components(problem.k);
     Ok(Learn::new(settings).run(networks(2, problem.k + 8, 1, true), &mut draws)?.after.swap_remove(0))
 }
@@ -173,7 +173,7 @@ fn is_rbf(problem: &Problem) -> bool {
 fn fourier(problem: &Problem, orthogonal: bool) -> Result<Eigenfunctions<f64>> {
     let spec = FourierSpec { orthogonal, ..FourierSpec::new(Density::Gaussian, 1.0, 1000) };
     let basis = Arc::new(Fourier::new(&spec, &[2])?);
-    Ok(of_features(basis, &problem.data, problem.k, Solver::Lanczos, &Silent::default())?.0)
+    Ok(of_features(basis, &problem.data, problem.k, Solver::Lanczos, &Context::new())?.0)
 }
 
 /// The table.

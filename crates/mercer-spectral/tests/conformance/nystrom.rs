@@ -5,7 +5,7 @@ use mercer_data::Dataset;
 use mercer_kernel::Kernel;
 use mercer_kernel::classic::{Classic, Expression};
 use mercer_linalg::matmul;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Landmarks, Nystrom};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn the_trace_residual_is_what_the_functions_leave() {
         for landmarks in choices(12) {
             let method = Nystrom::new(landmarks).seed(5);
             let k = problem.gram.nrows();
-            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, k, &Silent::default()).expect("fits");
+            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, k, &Context::new()).expect("fits");
             let n = problem.samples();
             let approximate = fit.functions.kernel(&[problem.rows(n)], n, &[problem.rows(n)], n).expect("a kernel");
             let trace = problem.gram.diag().sum();
@@ -41,8 +41,7 @@ fn the_trace_residual_is_what_the_functions_leave() {
 fn landmarks_are_distinct_and_repeatable() {
     let problem = Problem::new("rbf", RBF, points(80, 2, 2.0), 4);
     for landmarks in choices(30) {
-        let choose =
-            |seed| landmarks.choose(&*problem.kernel, &problem.data, seed, &Silent::default()).expect("chooses");
+        let choose = |seed| landmarks.choose(&*problem.kernel, &problem.data, seed, &Context::new()).expect("chooses");
         let rows = choose(1);
         let mut sorted = rows.clone();
         sorted.sort_unstable();
@@ -61,13 +60,13 @@ fn landmarks_that_add_nothing_are_left_out_and_counted() {
     let copies = Problem::new("copies", RBF, twice, 4);
     for landmarks in [Landmarks::KMeansPlusPlus(40), Landmarks::PivotedCholesky(40)] {
         let method = Nystrom::new(landmarks);
-        let fit = method.fit(Arc::clone(&copies.kernel), &copies.data, 4, &Silent::default()).expect("fits");
+        let fit = method.fit(Arc::clone(&copies.kernel), &copies.data, 4, &Context::new()).expect("fits");
         assert!(fit.landmarks.len() <= 20, "{}: {:?}", landmarks.name(), fit.landmarks);
         assert_eq!(fit.functions.repairs().landmarks_removed, 40 - fit.landmarks.len());
     }
     let low_rank = Problem::new("rank five", POLYNOMIAL, points(50, 1, 1.0), 5);
     let method = Nystrom::new(Landmarks::PivotedCholesky(30));
-    let fit = method.fit(Arc::clone(&low_rank.kernel), &low_rank.data, 5, &Silent::default()).expect("fits");
+    let fit = method.fit(Arc::clone(&low_rank.kernel), &low_rank.data, 5, &Context::new()).expect("fits");
     assert_eq!(fit.landmarks.len(), 5);
     assert!(fit.trace_residual.expect("the data's measure") < 1e-12);
 }
@@ -83,7 +82,7 @@ fn pivoted_cholesky_finds_the_small_clusters() {
     let residual = |landmarks| {
         let fits = (0..5).map(|seed| {
             let method = Nystrom::new(landmarks).seed(seed);
-            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 4, &Silent::default()).expect("fits");
+            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 4, &Context::new()).expect("fits");
             fit.trace_residual.expect("the data's measure")
         });
         fits.sum::<f64>() / 5.0
@@ -109,7 +108,7 @@ fn indefinite_kernels_are_approximated_too() {
     for landmarks in [Landmarks::Uniform(150), Landmarks::KMeansPlusPlus(150)] {
         for seed in 0..3 {
             let method = Nystrom::new(landmarks).seed(seed);
-            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 5, &Silent::default()).expect("fits");
+            let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 5, &Context::new()).expect("fits");
             let values = fit.functions.values();
             let error = |j: usize| (values[j] / problem.truth.values[j] - 1.0).abs();
             assert!((0..5).all(|j| error(j) < 0.02), "{}: {values} {}", landmarks.name(), problem.truth.values);
@@ -135,7 +134,7 @@ fn samples_that_are_no_landmarks_tell_that_a_kernel_is_indefinite() {
     let mut seen = 0;
     for seed in 0..20 {
         let method = Nystrom::new(Landmarks::Uniform(3)).seed(seed);
-        let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 1, &Silent::default()).expect("fits");
+        let fit = method.fit(Arc::clone(&problem.kernel), &problem.data, 1, &Context::new()).expect("fits");
         let repairs = fit.functions.repairs();
         let chosen = fit.landmarks.iter().any(|&row| problem.points[(row, 0)] > 0.0);
         seen += usize::from(!chosen);
@@ -157,7 +156,7 @@ fn rounding_is_not_taken_for_a_negative_eigenvalue() {
         let kernel: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(&kernel, 3).expect("a size"));
         let data = vec![Dataset::from_array("x", points(400, 3, 1.5).into_dyn().view()).expect("data")];
         for landmarks in choices(120).into_iter().chain([Landmarks::All]) {
-            let fit = Nystrom::new(landmarks).fit(Arc::clone(&kernel), &data, 4, &Silent::default()).expect("fits");
+            let fit = Nystrom::new(landmarks).fit(Arc::clone(&kernel), &data, 4, &Context::new()).expect("fits");
             let repairs = fit.functions.repairs();
             assert!(
                 repairs.negative == 0 && fit.trace_residual.is_some(),

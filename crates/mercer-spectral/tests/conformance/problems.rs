@@ -2,7 +2,7 @@
 
 use mercer_data::{Dataset, random};
 use mercer_kernel::{Block, Cost, Kernel, Result};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Solver, Spectrum, gram_matrix};
 use ndarray::Array2;
 use rand::RngExt;
@@ -136,8 +136,8 @@ impl Problem {
     pub(crate) fn new(name: &'static str, kernel: Plain, points: Array2<f64>, k: usize) -> Self {
         let kernel: Arc<dyn Kernel<f64>> = Arc::new(kernel);
         let data = vec![Dataset::from_array("x", points.view().into_dyn()).expect("data")];
-        let gram = gram_matrix(&*kernel, &data, &Silent::default()).expect("a matrix");
-        let truth = Spectrum::of_matrix(gram.view(), gram.nrows(), Solver::Full).expect("a spectrum");
+        let gram = gram_matrix(&*kernel, &data, &Context::new()).expect("a matrix");
+        let truth = Spectrum::of_matrix(gram.view(), gram.nrows(), Solver::Full, &Context::new()).expect("a spectrum");
         Self { name, kernel, data, points, gram, k, truth }
     }
 

@@ -5,7 +5,7 @@ use crate::learnt::networks;
 use crate::problems::{Problem, RBF, points};
 use mercer_data::Dataset;
 use mercer_kernel::Real;
-use mercer_net::progress::{Progress, Silent};
+use mercer_run::{Context, Listener};
 use mercer_spectral::SpectralError;
 use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Nesting, Pairs, Settings};
 use ndarray::Array2;
@@ -23,8 +23,8 @@ struct Case {
 /// Stops a run after some steps.
 struct Stop(AtomicUsize);
 
-impl Progress for Stop {
-    fn report(&self, _: usize, _: usize, _: &str) {
+impl Listener for Stop {
+    fn progress(&self, _: usize, _: usize, _: &str) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -35,17 +35,17 @@ impl Progress for Stop {
 
 fn run<T: Real>(case: Case, problem: &Problem, folder: &Path, steps: usize) -> Result<Array2<T>, SpectralError> {
     let settings = Settings::new(case.method).steps(8);
-    let stop = Stop(AtomicUsize::new(steps));
-    let learn = Learn::new(settings).progress(&stop).resume(true).folder(folder);
+    let stop = Context::listening(Stop(AtomicUsize::new(steps)));
+    let learn = Learn::new(settings).context(&stop).resume(true).folder(folder);
     let network = networks(2, 3, 1, case.shared);
     let learnt: Learnt<T> = if case.pairs {
         let second = [Dataset::from_array("second", (&problem.points + 0.01).into_dyn().view())?];
-        learn.run(network, &mut Pairs::given(&problem.data, &second, 8, 0)?)?
+        learn.run(network, &mut Pairs::given(&problem.data, &second, 8, 0, &Context::new())?)?
     } else {
         let mut kernel = Matrices::new(problem.gram.mapv(T::of), 1)?;
-        learn.run(network, &mut Batches::new(&problem.data, &mut kernel, 16, 0)?)?
+        learn.run(network, &mut Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new())?)?
     };
-    learnt.before[0].eval_data(&problem.data, &Silent::default())
+    learnt.before[0].eval_data(&problem.data, &Context::new())
 }
 
 fn check<T: Real>(case: Case) {

@@ -5,7 +5,7 @@ use crate::problems::{Problem, problems};
 use mercer_data::Existing;
 use mercer_kernel::FeatureMap;
 use mercer_linalg::matmul;
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Comparison, Eigenfunctions, integral_residuals, orient};
 use ndarray::{Array2, s};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn check(member: &Member, problem: &Problem) {
     assert!(values.iter().zip(values.iter().skip(1)).all(|(a, b)| a >= b), "{name}: {values} descend");
     assert!(values.iter().all(|v| *v > 0.0), "{name}: {values} are positive");
 
-    let psi = functions.eval_data(&problem.data, &Silent::default()).expect("evaluates");
+    let psi = functions.eval_data(&problem.data, &Context::new()).expect("evaluates");
     let rows = problem.gram.nrows();
     assert_eq!(psi.dim(), (rows, k), "{name}");
     let products = matmul(psi.t(), psi.view()) / rows as f64 - Array2::<f64>::eye(k);
@@ -104,6 +104,6 @@ fn saving(name: &str, problem: &Problem, functions: &Eigenfunctions<f64>, psi: &
     assert_eq!(loaded.values(), functions.values(), "{name}");
     assert_eq!(loaded.repairs(), functions.repairs(), "{name}");
     assert_eq!(loaded.notes(), functions.notes(), "{name}");
-    let again = loaded.eval_data(&problem.data, &Silent::default()).expect("evaluates");
+    let again = loaded.eval_data(&problem.data, &Context::new()).expect("evaluates");
     assert_eq!(&again, psi, "{name}: the same bits");
 }

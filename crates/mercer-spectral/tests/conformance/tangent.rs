@@ -4,7 +4,7 @@ use mercer_data::{Dataset, synthetic};
 use mercer_kernel::{Kernel, Kind, Ntk, NtkOperator, Selection};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Cnn, Layer, Mlp};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use mercer_spectral::{Choice, Comparison, Solver, Tangent, Way};
 use ndarray::Array2;
 use std::cell::Cell;
@@ -13,8 +13,9 @@ use std::sync::Arc;
 fn choice(network: &Network, data: &[Dataset], kind: Kind, k: usize, solver: Solver) -> Choice {
     let shapes = [data[0].sample_shape().to_vec()];
     let kernel = Ntk::<f32>::new(network, &shapes, kind).expect("a kernel");
-    let operator = NtkOperator::<f32>::new(network, data, kind, &Selection::default()).expect("an operator");
-    Choice::new(&kernel, &operator, k, solver)
+    let operator =
+        NtkOperator::<f32>::new(network, data, kind, &Selection::default(), &Context::new()).expect("an operator");
+    Choice::new(&kernel, &operator, k, solver, &Context::new())
 }
 
 /// A few images of a network with ten outputs: a product takes ten reverse and ten forward-mode passes over all of them, the matrix
@@ -57,7 +58,7 @@ fn both_ways_give_the_same() {
             let taken = Cell::new(None);
             let told = |choice: &Choice| taken.set(Some(choice.way));
             let found = tangent
-                .eigenfunctions(Arc::clone(&kernel), &data, (4, Solver::Lanczos), way, &told, &Silent::default())
+                .eigenfunctions(Arc::clone(&kernel), &data, (4, Solver::Lanczos), way, &told, &Context::new())
                 .expect("solves");
             (found, taken.get().expect("told"))
         };

@@ -4,7 +4,6 @@ use super::Part;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{duration, table};
-use crate::progress::Bar;
 use mercer::data::{Existing, Labels, write_npy};
 use mercer::kernel::gram::Gram;
 use mercer::kernel::{Kernel, Kind, Normalised, Ntk};
@@ -48,10 +47,11 @@ pub(super) fn compare(folder: &Path, train: &Part, test: &Part, console: &Consol
     let tangent: Arc<dyn Kernel<f32>> = Arc::new(Ntk::new(&network, &shapes, Kind::Trace).map_err(failed)?);
     let kernel = Normalised::new(tangent);
     let (rows, columns) = (std::slice::from_ref(&test.inputs), std::slice::from_ref(&train.inputs));
-    let bar = Bar(console.progress(1, "MFLOP"));
+    let bar = console.context();
+    let start = std::time::Instant::now();
     let matrix = Gram::new(&kernel, rows).against(columns).to_kernel(&bar).map_err(failed)?;
     write_npy(&folder.join("ntk-test-train.npy"), &matrix, Existing::Replace)?;
-    Ok(findings(&matrix, classes(&test.labels), classes(&train.labels), bar.0.elapsed().as_secs_f64()))
+    Ok(findings(&matrix, classes(&test.labels), classes(&train.labels), start.elapsed().as_secs_f64()))
 }
 
 fn classes(labels: &Labels) -> &[usize] {

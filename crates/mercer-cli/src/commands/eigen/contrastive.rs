@@ -6,7 +6,6 @@ use super::{EigenArguments, learn};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::Samples;
-use crate::progress::Bar;
 use mercer::kernel::Real;
 use mercer::spectral::learnt::{Augmentation, Pairs};
 use std::time::Instant;
@@ -82,8 +81,8 @@ impl EigenArguments {
         task.advise(&self.learn, console)?;
         let size = self.learn.batch(samples.n_samples);
         let pairs = match &second {
-            Some(second) => Pairs::<T>::given(&samples.inputs, &second.inputs, size, seed),
-            None => Pairs::<T>::augmented(&samples.inputs, self.pairs.augmentation(), size, seed),
+            Some(second) => Pairs::<T>::given(&samples.inputs, &second.inputs, size, seed, console.context()),
+            None => Pairs::<T>::augmented(&samples.inputs, self.pairs.augmentation(), size, seed, console.context()),
         };
         let mut pairs = pairs.map_err(|error| {
             let failure = learn::failure(error);
@@ -93,7 +92,7 @@ impl EigenArguments {
             }
         })?;
         self.folder.create(self.learn.resume())?;
-        let bar = Bar(console.progress(1, ""));
+        let bar = console.context();
         let start = Instant::now();
         let found = self.learn.learnt(network, &mut pairs, &self.course(&bar))?;
         report.seconds = start.elapsed().as_secs_f64();

@@ -8,10 +8,10 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::bytes;
 use crate::options::Samples;
-use crate::progress::Bar;
 use mercer::data::Source;
-use mercer::kernel::gram::{KeptGram, default_memory};
+use mercer::kernel::gram::KeptGram;
 use mercer::kernel::{KernelError, Real};
+use mercer::run::Context;
 use mercer::spectral::learnt::Matrices;
 use mercer::spectral::{Solver, Spectrum, Truth};
 use ndarray::{Array2, ArrayD};
@@ -35,7 +35,7 @@ impl EigenArguments {
         report: &mut EigenReport,
         console: &Console,
     ) -> Result<(), Failure> {
-        let matrix = Matrix::<T>::open(path)?;
+        let matrix = Matrix::<T>::open(path, console)?;
         report.kernel = Some(path.display().to_string());
         let diagonal = matrix.entries.diag();
         report.mean_diagonal = Some(diagonal.iter().map(|v| v.wide()).sum::<f64>() / diagonal.len() as f64);
@@ -44,13 +44,13 @@ impl EigenArguments {
         }
         let gram = matrix.entries.view();
         let start = Instant::now();
-        let spectrum = Spectrum::of_matrix(gram, self.k, self.solver()).map_err(failure)?;
+        let spectrum = Spectrum::of_matrix(gram, self.k, self.solver(), console.context()).map_err(failure)?;
         report.seconds = start.elapsed().as_secs_f64();
         report.samples = gram.nrows();
         report.values = spectrum.values.to_vec();
         report.repairs = spectrum.repairs;
         if self.truth {
-            let truth = Spectrum::of_matrix(gram, self.k, Solver::Full).map_err(failure)?;
+            let truth = Spectrum::of_matrix(gram, self.k, Solver::Full, console.context()).map_err(failure)?;
             let truth = Truth::of_spectrum(truth);
             report.truth = Some(compared(&spectrum.values.to_vec(), &spectrum.functions, None, &truth)?);
         }
@@ -81,7 +81,8 @@ impl EigenArguments {
         task.advise(&self.learn, console)?;
         let truth = match self.truth {
             true => {
-                let spectrum = Spectrum::of_matrix(entries.view(), self.k, Solver::Full).map_err(failure)?;
+                let spectrum =
+                    Spectrum::of_matrix(entries.view(), self.k, Solver::Full, console.context()).map_err(failure)?;
                 if eval.is_some() {
                     console.note("note: a matrix does not say what its exact functions are on --eval: --truth measures --data alone");
                 }
@@ -91,7 +92,7 @@ impl EigenArguments {
         };
         let mut coupling = Matrices::new(entries, per_sample).map_err(failure)?;
         self.folder.create(self.learn.resume())?;
-        let bar = Bar(console.progress(1, ""));
+        let bar = console.context();
         let start = Instant::now();
         let found = self.learn.of_coupling(network, &mut coupling, &task, &self.course(&bar))?;
         report.seconds = start.elapsed().as_secs_f64();
@@ -101,7 +102,7 @@ impl EigenArguments {
 
 impl<T: Real> Matrix<T> {
     /// A matrix of a store, the sum of its layers, or of a file.
-    fn open(path: &Path) -> Result<Self, Failure> {
+    fn open(path: &Path, console: &Console) -> Result<Self, Failure> {
         let wrong = |shape: &[usize]| {
             Failure::new(format!("{}: an array of shape {shape:?} is no Gram matrix", path.display()))
                 .hint("a square matrix, of samples with themselves")
@@ -113,9 +114,9 @@ impl<T: Real> Matrix<T> {
         };
         let kept = KeptGram::open(&Source::new(path, None)).map_err(unreadable)?;
         // The sum, and a layer that is added to it.
-        check_memory::<T>(path, sizes(&kept.shape())?.0, kept.n_parts().min(2))?;
+        check_memory::<T>(path, sizes(&kept.shape())?.0, kept.n_parts().min(2), console.context())?;
         let data = kept.data().map(str::to_owned);
-        let array: ArrayD<T> = kept.read().map_err(unreadable)?;
+        let array: ArrayD<T> = kept.read(console.context()).map_err(unreadable)?;
         let shape = array.shape().to_vec();
         let (rows, per_sample) = sizes(&shape)?;
         let entries = array.as_standard_layout().into_owned().into_shape_with_order((rows, rows));
@@ -148,8 +149,8 @@ fn unreadable(error: KernelError) -> Failure {
 }
 
 /// Refuses a matrix that does not fit before it is read.
-fn check_memory<T>(path: &Path, rows: usize, copies: usize) -> Result<(), Failure> {
-    let (needed, free) = (rows.saturating_mul(rows).saturating_mul(copies * size_of::<T>()), default_memory());
+fn check_memory<T>(path: &Path, rows: usize, copies: usize, context: &Context) -> Result<(), Failure> {
+    let (needed, free) = (rows.saturating_mul(rows).saturating_mul(copies * size_of::<T>()), context.memory());
     if needed <= free {
         return Ok(());
     }

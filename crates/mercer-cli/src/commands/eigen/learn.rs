@@ -8,9 +8,9 @@ use crate::options::{ParameterOptions, open_network, read_architecture};
 use mercer::data::Dataset;
 use mercer::kernel::{Kernel, Real};
 use mercer::net::arch::{Activation, Architecture, Cnn, Layer, Mlp};
-use mercer::net::progress::Progress;
 use mercer::net::train::{Decay, Schedule};
 use mercer::net::{NetError, Network};
+use mercer::run::Context;
 use mercer::spectral::learnt::{
     Batches, Coupling, Draws, Learn, Learnt, Matrices, Method, Nesting, PerBatch, Settings, side_by_side,
 };
@@ -126,7 +126,7 @@ pub(super) struct Course<'a> {
     pub(super) decays: bool,
     /// For the state of the run.
     pub(super) folder: &'a Path,
-    pub(super) progress: &'a dyn Progress,
+    pub(super) context: &'a Context,
 }
 
 /// What went wrong, in the words of the command line.
@@ -259,7 +259,7 @@ impl LearnOptions {
         // A matrix that fits is made once; else the kernel of every batch is.
         let coupling = || -> Result<Box<dyn Coupling<T>>, SpectralError> {
             Ok(if task.data[0].n_samples() * task.per_sample <= LARGEST_MATRIX {
-                let gram = gram_matrix(&*kernel, task.data, course.progress)?;
+                let gram = gram_matrix(&*kernel, task.data, course.context)?;
                 Box::new(Matrices::new(gram, task.per_sample)?)
             } else {
                 Box::new(PerBatch::new(kernel, task.data)?)
@@ -277,7 +277,7 @@ impl LearnOptions {
         course: &Course<'_>,
     ) -> Result<Found<T>, Failure> {
         let size = self.batch(task.samples()?.n_samples());
-        let mut batches = Batches::new(task.data, coupling, size, task.seed).map_err(failure)?;
+        let mut batches = Batches::new(task.data, coupling, size, task.seed, course.context).map_err(failure)?;
         self.learnt(network, &mut batches, course)
     }
 
@@ -297,7 +297,7 @@ impl LearnOptions {
         }
         settings.keep = self.keep.unwrap_or(settings.keep);
         settings.checkpoint = self.checkpoint.unwrap_or(settings.checkpoint);
-        let learn = Learn::new(settings).folder(course.folder).resume(self.resume).progress(course.progress);
+        let learn = Learn::new(settings).folder(course.folder).resume(self.resume).context(course.context);
         let Learnt { before, after, .. } = learn.run(network, draws).map_err(failure)?;
         // There is one kernel.
         let first = |all: Vec<Eigenfunctions<T>>| all.into_iter().next();

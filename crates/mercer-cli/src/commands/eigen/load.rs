@@ -6,7 +6,6 @@ use super::{EigenArguments, codes};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::{DataOptions, Samples};
-use crate::progress::Bar;
 use mercer::kernel::Real;
 use mercer::net::Network;
 use mercer::net::network::Batching;
@@ -49,7 +48,7 @@ impl EigenArguments {
             texts => Some(open("--data", texts, &self.data.options())?),
         };
         let start = Instant::now();
-        let bar = Bar(console.progress(samples.n_samples as u64, "samples"));
+        let bar = console.context();
         let psi = functions.eval_data(&samples.inputs, &bar).map_err(failure)?;
         report.seconds = start.elapsed().as_secs_f64();
         (report.samples, report.evaluated) = (samples.n_samples, Some(samples.n_samples));

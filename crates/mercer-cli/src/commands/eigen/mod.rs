@@ -14,15 +14,14 @@ mod solve;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::options::{
     ClassOptions, DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions, Samples,
 };
-use crate::progress::Bar;
 use contrastive::PairOptions;
 use folder::Folder;
 use learn::{Course, LearnOptions, Task};
 use mercer::data::Dataset;
+use mercer::run::Context;
 use mercer::spectral::{Description, Way};
 use std::path::PathBuf;
 
@@ -254,7 +253,6 @@ impl EigenArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         self.check_flags()?;
         self.folder.check(self.learn.resume())?;
-        interrupt::watch();
         let mut report = match self.precision()? {
             Precision::F32 => self.solve::<f32>(console)?,
             Precision::F64 => self.solve::<f64>(console)?,
@@ -288,14 +286,14 @@ impl EigenArguments {
     }
 
     /// How it is learnt.
-    fn course<'a>(&'a self, bar: &'a Bar) -> Course<'a> {
+    fn course<'a>(&'a self, bar: &'a Context) -> Course<'a> {
         let method = self.method();
         Course {
             k: self.k,
             method: self.learn.objective(method),
             decays: method == MethodName::Contrastive,
             folder: self.folder.path(),
-            progress: bar,
+            context: bar,
         }
     }
 }

@@ -5,10 +5,10 @@ use super::solve::failure;
 use super::{EigenArguments, MethodName, codes, figure};
 use crate::failure::Failure;
 use crate::options::Samples;
-use crate::progress::Bar;
 use mercer::data::{Dataset, Labels, write_atomic};
 use mercer::kernel::Real;
 use mercer::net::network::TrainedOn;
+use mercer::run::Context;
 use mercer::spectral::{Eigenfunctions, Origin, Spectrum, Truth};
 use ndarray::{Array1, Array2};
 use serde_json::json;
@@ -69,7 +69,7 @@ impl EigenArguments {
         found: Found<T>,
         given: Given<'_, T>,
         report: &mut EigenReport,
-        bar: &Bar,
+        bar: &Context,
     ) -> Result<(), Failure> {
         let Given { samples, eval, origin, truth } = given;
         let data = &samples.inputs;

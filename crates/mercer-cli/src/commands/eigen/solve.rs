@@ -7,11 +7,11 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::bytes;
 use crate::options::{Samples, Source};
-use crate::progress::Bar;
 use mercer::data;
 use mercer::kernel::classic::Expression;
 use mercer::kernel::{Built, Real, Recipe};
 use mercer::net::Network;
+use mercer::run::Context;
 use mercer::spectral::{
     self, Basis, Choice, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError, Tangent,
     Truth, exact, files, of_features, trace,
@@ -104,7 +104,7 @@ impl EigenArguments {
         let way = self.way(&source, &problem, console)?;
         self.folder.create(self.learn.resume())?;
         let (data, kernel) = (&problem.samples.inputs, &*problem.built.kernel);
-        let bar = Bar(console.progress(1, ""));
+        let bar = console.context();
         let start = Instant::now();
         let found = self.find(way, &problem, report, (&bar, console))?;
         report.seconds = start.elapsed().as_secs_f64();
@@ -185,7 +185,7 @@ impl EigenArguments {
         way: Way<'_, T>,
         problem: &Problem<T>,
         report: &mut EigenReport,
-        (bar, console): (&Bar, &Console),
+        (bar, console): (&Context, &Console),
     ) -> Result<Found<T>, Failure> {
         let (kernel, data) = (Arc::clone(&problem.built.kernel), &problem.samples.inputs[..]);
         match way {

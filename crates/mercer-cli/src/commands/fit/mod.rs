@@ -8,9 +8,7 @@ pub(crate) use origin::{Origin, read_rows};
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::options::{ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
-use crate::progress::Bar;
 use mercer::data::{self, Classes, Columns, Dataset, Existing, Labels, Source};
 use mercer::kernel::Recipe;
 use mercer::kernel::classic::{ClassicError, Expression};
@@ -116,7 +114,6 @@ impl FitArguments {
         if self.out.is_file() {
             return Err(Failure::new(format!("-o {}: this is a file", self.out.display())).hint("name a folder"));
         }
-        interrupt::watch();
         let training = self.training(console)?;
         let known = self.known(training.matrix.nrows())?;
         let samples = match training.is_gram {
@@ -202,10 +199,8 @@ impl FitArguments {
                 .hint("--kind trace or pseudo"));
         }
         let gram = Gram::new(&*built.kernel, &samples.inputs);
-        let plan = gram.plan(&gram.layout().all_tiles()).map_err(failed)?;
-        let bar = Bar(console.progress((plan.gflop * 1e3) as u64, "MFLOP"));
+        let bar = console.context();
         let matrix = gram.to_kernel(&bar).map_err(failed)?;
-        drop(bar);
         let matrix = origin::flat("the kernel", matrix)?;
         let (identity, preprocess) = (built.kernel.identity(), samples.preprocess_note()?);
         let origin = Origin::new(&self.kernel, &self.parameters, recipe, identity, preprocess);

@@ -10,7 +10,7 @@ use mercer::data::{Columns, Dataset, Existing, Source, write_npy};
 use mercer::kernel::gram::{Gram, KeptGram};
 use mercer::kernel::{KernelError, Recipe};
 use mercer::learn::folder::{FolderReader, FolderWriter};
-use mercer::net::progress::Progress;
+use mercer::run::Context;
 use ndarray::{Array2, ArrayD, Ix2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -89,7 +89,7 @@ impl Origin {
         folder: &Path,
         source: &KernelSource,
         samples: &Samples,
-        progress: &dyn Progress,
+        progress: &Context,
     ) -> Result<(Array2<f64>, Vec<f64>), Failure> {
         let path = self.source.path();
         let failed = |error: KernelError| match error {
@@ -143,7 +143,7 @@ pub(crate) fn read_rows(
 ) -> Result<(Array2<f64>, Vec<Option<Columns>>), Failure> {
     let source = text.parse::<Source>()?;
     if !source.is_table() {
-        return Ok((read_matrix(flag, &source)?, Vec::new()));
+        return Ok((read_matrix(flag, &source, console)?, Vec::new()));
     }
     let plain = DataOptions { preprocess: PreprocessOptions::default(), ..options.clone() };
     let samples = Samples::plain(flag, &[text.to_owned()], &plain, like, console)?;
@@ -151,8 +151,9 @@ pub(crate) fn read_rows(
 }
 
 /// A matrix from a file or a store: the kernel itself, without what lies beside it.
-fn read_matrix(flag: &str, source: &Source) -> Result<Array2<f64>, Failure> {
-    let matrix = KeptGram::open(source).and_then(|kept| kept.read::<f64>()).map_err(|error| match error {
+fn read_matrix(flag: &str, source: &Source, console: &Console) -> Result<Array2<f64>, Failure> {
+    let matrix = KeptGram::open(source).and_then(|kept| kept.read::<f64>(console.context()));
+    let matrix = matrix.map_err(|error| match error {
         KernelError::Data(error) => (*error).into(),
         KernelError::Store(error) => (*error).into(),
         other => Failure::new(format!("{flag} {other}")),

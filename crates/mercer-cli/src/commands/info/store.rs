@@ -3,8 +3,6 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{count, grouped, shape, short, shortened};
-use crate::interrupt;
-use crate::progress::Bar;
 use mercer::kernel::store::{Columns, Damage, Layout, Manifest, Report, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -46,10 +44,9 @@ pub(super) fn is_store(path: &Path) -> bool {
 
 /// Describes a store and reads all of it; fails if it is damaged.
 pub(super) fn show(path: &Path, console: &Console) -> Result<(), Failure> {
-    interrupt::watch();
     let store = Store::open(path)?;
     let found = {
-        let bar = Bar(console.progress(0, "tiles"));
+        let bar = console.context();
         store.verify(&bar)?
     };
     let report = StoreReport::of(&store, &found);

@@ -6,15 +6,11 @@ mod target;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::count;
-use crate::interrupt;
-use crate::options::{
-    DataOptions, KernelKind, KernelOptions, ParameterOptions, Precision, Real, Samples, Source, parse_bytes,
-};
-use crate::progress::Bar;
+use crate::options::{DataOptions, KernelKind, KernelOptions, ParameterOptions, Precision, Real, Samples, Source};
 use mercer::kernel::Built;
-use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink, resident_memory};
+use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink};
 use mercer::kernel::store::{Layout, Manifest, Tiles};
-use mercer::net::progress::Progress;
+use mercer::run::{Context, peak_memory};
 use report::KernelReport;
 use std::ops::Range;
 use target::{Destination, Target};
@@ -89,10 +85,6 @@ pub(crate) struct KernelArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Run")]
 struct RunOptions {
-    /// Use no more memory than this, as in 4GiB [default: three quarters of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    memory: Option<usize>,
-
     /// Compute only these tiles of a store, as in 0..64
     #[arg(long, value_name = "A..B", value_parser = parse_range)]
     tiles: Option<Range<usize>>,
@@ -107,7 +99,6 @@ impl KernelArguments {
         let destination = self.target.check(self.run.dry_run, self.run.tiles.is_some(), self.by_layer)?;
         self.check_flags()?;
         let source = self.kernel.open(&self.parameters)?;
-        interrupt::watch();
         let report = match self.precision {
             Precision::F32 => self.compute::<f32>(&source, destination, console)?,
             Precision::F64 => self.compute::<f64>(&source, destination, console)?,
@@ -147,7 +138,7 @@ impl KernelArguments {
         let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
         let wanted = self.chosen_tiles(&layout)?;
         // Refused before anything is made: a plan that does not fit leaves no empty store behind.
-        let plan = work.plan(self, &wanted)?;
+        let plan = work.plan(self, &wanted, console.context())?;
         report.disk = destination.as_ref().map(|place| place.room(&layout, &wanted)).transpose()?;
         if self.run.dry_run {
             report.estimate = Some(plan.estimate::<T>());
@@ -159,12 +150,11 @@ impl KernelArguments {
         let manifest = || self.manifest(&layout, &built, &rows, columns.as_ref());
         let opened = destination.open::<T>(&layout, manifest, console)?;
         let tiles = opened.missing().common(&wanted);
-        let plan = work.plan(self, &tiles)?;
-        let bar = Bar(console.progress((plan.gflop * 1e3) as u64, work.unit()));
+        let plan = work.plan(self, &tiles, console.context())?;
+        let bar = console.context();
         let outcome = work.run(self, &tiles, opened.sink(), &bar);
         let outcome = outcome.map_err(|failure| failure.when_interrupted(|| destination.how_to_go_on()))?;
-        drop(bar);
-        report.finish(outcome, plan, resident_memory().1);
+        report.finish(outcome, plan, peak_memory());
         destination.close(opened, &layout, &tiles, &mut report)?;
         Ok(report)
     }
@@ -244,20 +234,19 @@ impl<'a, T: Real> Work<'a, T> {
         rows: &'a Samples,
         columns: Option<&'a Samples>,
     ) -> Result<Self, Failure> {
-        let memory = arguments.run.memory;
         if arguments.features {
             let Some(map) = built.map.as_deref() else {
                 return Err(Failure::new("--features: this kernel has no finite features")
                     .hint("add --sketch METHOD:K, or take --kind ck, embedding or nngp-mc"));
             };
             let run = FeatureRun::new(map, &rows.inputs);
-            return Ok(Self::Features(memory.map_or(run, |bytes| run.memory(bytes))));
+            return Ok(Self::Features(run));
         }
         let mut gram = Gram::new(&*built.kernel, &rows.inputs);
         if let Some(columns) = columns {
             gram = gram.against(&columns.inputs);
         }
-        Ok(Self::Gram(memory.map_or(gram, |bytes| gram.memory(bytes))))
+        Ok(Self::Gram(gram))
     }
 
     fn layout(&self) -> Layout {
@@ -267,19 +256,12 @@ impl<'a, T: Real> Work<'a, T> {
         }
     }
 
-    fn plan(&self, arguments: &KernelArguments, tiles: &Tiles) -> Result<Plan, Failure> {
+    fn plan(&self, arguments: &KernelArguments, tiles: &Tiles, context: &Context) -> Result<Plan, Failure> {
         let plan = match self {
-            Self::Gram(gram) => gram.plan(tiles),
-            Self::Features(run) => run.plan(tiles),
+            Self::Gram(gram) => gram.plan(tiles, context),
+            Self::Features(run) => run.plan(tiles, context),
         };
         plan.map_err(|error| arguments.kernel.failure(error))
-    }
-
-    fn unit(&self) -> &'static str {
-        match self {
-            Self::Gram(_) => "MFLOP",
-            Self::Features(_) => "samples",
-        }
     }
 
     fn run(
@@ -287,7 +269,7 @@ impl<'a, T: Real> Work<'a, T> {
         arguments: &KernelArguments,
         tiles: &Tiles,
         sink: &dyn Sink<T>,
-        progress: &dyn Progress,
+        progress: &Context,
     ) -> Result<Outcome, Failure> {
         let outcome = match self {
             Self::Gram(gram) => gram.run(tiles, sink, progress),

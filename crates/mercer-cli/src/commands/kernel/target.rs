@@ -9,7 +9,6 @@ use mercer::data::Existing;
 use mercer::kernel::KernelError;
 use mercer::kernel::gram::{Listing, NpyFiles, Sink, check_disk, free_disk};
 use mercer::kernel::store::{Layout, Manifest, Store, StoreError, Tiles};
-use mercer::net::progress::Silent;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -187,7 +186,7 @@ impl Destination {
     /// A store to go on with; tiles that are damaged count as missing.
     fn resumed<T>(&self, manifest: &Manifest, console: &Console) -> Result<Opened<T>, Failure> {
         let store = Store::resume(&self.path, manifest)?;
-        let checked = store.verify(&Silent::default())?;
+        let checked = store.verify(console.context())?;
         if !checked.places_checked && checked.done > 0 {
             console.note(&format!(
                 "note: {} was begun by an earlier version: a tile in the place of another is not found there",

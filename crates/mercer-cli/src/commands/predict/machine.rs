@@ -5,9 +5,7 @@ use crate::commands::fit::{Origin, read_rows};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{count, shape};
-use crate::interrupt;
 use crate::options::DataOptions;
-use crate::progress::Bar;
 use mercer::data::{ClassOrder, Classes, Labels, Source, write_npy};
 use mercer::learn::metrics::{
     BINS, accuracy, brier, gaussian_log_likelihood, negative_log_likelihood, r_squared, reliability,
@@ -48,7 +46,6 @@ struct Rows {
 }
 
 pub(super) fn run(arguments: &PredictArguments, folder: &Path, console: &Console) -> Result<(), Failure> {
-    interrupt::watch();
     let machine = Machine::load(folder).map_err(|error| {
         Failure::from(error).hint("`mercer fit` writes machines; --machine names the folder of one")
     })?;
@@ -109,7 +106,7 @@ fn rows(arguments: &PredictArguments, folder: &Path, machine: &Machine, console:
         let samples = source.samples("--data", &options.data, &options, &columns, console)?;
         let samples = samples.preprocessed_as(&arguments.data.preprocess, origin.preprocess(), console)?;
         samples.hint(source.network(), console)?;
-        let bar = Bar(console.progress(0, "MFLOP"));
+        let bar = console.context();
         let (matrix, prior) = origin.rows(folder, &source, &samples, &bar)?;
         return Ok(Rows { matrix, prior: Some(Array1::from_vec(prior)) });
     }

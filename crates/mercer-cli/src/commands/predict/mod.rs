@@ -2,13 +2,13 @@
 
 mod machine;
 
+use crate::blocks;
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
 use crate::format::{count, duration, grouped, shape};
 use crate::options::{DataOptions, ParameterOptions, Precision, Real, Samples, open_network};
 use crate::output::OutputFile;
 use crate::score::Score;
-use crate::{blocks, interrupt};
 use mercer::data::NpyWriter;
 use mercer::net::network::Prediction;
 use mercer::net::{NetError, Network};
@@ -101,7 +101,6 @@ impl PredictArguments {
         let samples = Samples::open(&self.data, &network, console)?;
         let samples = samples.in_order_of("--labels", &network, self.at.as_deref(), &self.data)?;
         samples.hint(Some(&network), console)?;
-        interrupt::watch();
         let report = match self.precision {
             Precision::F32 => self.predict::<f32>(&network, &samples, console)?,
             Precision::F64 => self.predict::<f64>(&network, &samples, console)?,
@@ -124,22 +123,22 @@ impl PredictArguments {
         let at = self.at.as_deref();
         let most = self.batch.map(NonZeroUsize::get);
         let blocks = blocks::of(&graph, at, samples.n_samples, most, size_of::<T>());
-        let progress = console.progress(samples.n_samples as u64, "samples");
+        let (context, start) = (console.context(), std::time::Instant::now());
         let mut score = samples.labels.as_ref().map(Score::start).transpose()?;
         let mut writer: Option<NpyWriter<T>> = None;
         let mut sample_shape = Vec::new();
         for rows in blocks {
-            if interrupt::requested() {
+            if context.cancelled() {
                 let done = count(rows.start, "sample");
                 return Err(Failure::interrupted(format!("interrupted after {done}; nothing was written")));
             }
-            let start = rows.start;
+            let first = rows.start;
             let inputs: Vec<ArrayD<T>> =
                 samples.inputs.iter().map(|dataset| dataset.rows(rows.clone())).collect::<Result<_, _>>()?;
-            let prediction = self.block(network, samples, &inputs, at).map_err(|error| self.at_row(error, start))?;
+            let prediction = self.block(network, samples, &inputs, at).map_err(|error| self.at_row(error, first))?;
             let values = view(&prediction, rows.len())?;
             if let Some(score) = &mut score {
-                score.add(values.view(), start)?;
+                score.add(values.view(), first)?;
             }
             if let Some(path) = &self.output.path {
                 let writer = match &mut writer {
@@ -149,12 +148,12 @@ impl PredictArguments {
                 writer.append(values)?;
             }
             sample_shape = prediction.shape;
-            progress.at(rows.end as u64);
+            context.report(rows.end, samples.n_samples, "samples");
         }
         if let Some(writer) = writer {
             writer.finish()?;
         }
-        let seconds = progress.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         let first = || network.output_names().into_iter().next().unwrap_or_default();
         Ok(PredictReport {
             network: self.net().display().to_string(),

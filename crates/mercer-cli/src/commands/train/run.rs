@@ -3,9 +3,7 @@
 use super::report::{EpochReport, TrainReport};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::options::Real;
-use crate::progress::Bar;
 use mercer::data::{Existing, Labels, write_atomic};
 use mercer::net::train::{Epoch, Fit, FitSettings, Loss, Optimiser, Samples, Trainer, files};
 use mercer::net::{NetError, Network};
@@ -27,20 +25,19 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// Trains and writes `model.onnx`, `weights.safetensors` and `result.json`.
     pub(crate) fn run<T: Real>(mut self, console: &Console) -> Result<TrainReport, Failure> {
-        interrupt::watch();
         let graph = self.network.declared_graph()?;
         let weights = self.network.weights::<T>(&graph);
         let mut trainer = Trainer::new(graph, weights, self.loss.clone(), self.optimiser.clone())?;
-        let bar = Bar(console.progress(0, "steps"));
-        let report = |epoch: &Epoch| bar.0.line(&EpochReport::of(epoch).line());
-        let mut fit = Fit::new(self.settings.clone()).folder(self.folder).resume(self.resume).progress(&bar);
+        let bar = console.context();
+        let start = std::time::Instant::now();
+        let report = |epoch: &Epoch| console.slow_line(&EpochReport::of(epoch).line());
+        let mut fit = Fit::new(self.settings.clone()).folder(self.folder).resume(self.resume).context(bar);
         fit = fit.on_epoch(&report);
         if let Some(samples) = self.evaluation {
             fit = fit.evaluation(samples);
         }
         let history = fit.run(&mut trainer, self.training)?;
-        let seconds = bar.0.elapsed().as_secs_f64();
-        drop(bar);
+        let seconds = start.elapsed().as_secs_f64();
         self.network.set_weights(trainer.weights());
         let (model, tensors) = (self.folder.join(files::MODEL), self.folder.join(files::TENSORS));
         self.network.save_onnx(&model)?;

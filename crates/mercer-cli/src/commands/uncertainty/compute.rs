@@ -8,7 +8,6 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::bytes;
 use crate::options::{DataOptions, Real, Samples};
-use crate::progress::Bar;
 use mercer::data::{Classes, Columns, Existing, Labels, Results, write_atomic, write_npy};
 use mercer::kernel::empirical::Kind;
 use mercer::kernel::{FeatureMap, Ntk};
@@ -17,6 +16,7 @@ use mercer::learn::laplace::{
     ClassScores, Detection, Functional, Laplace, Likelihood, MonteCarlo, Needs, RegressionScores, Settings, entropies,
 };
 use mercer::net::Network;
+use mercer::run::Context;
 use mercer::spectral::{Description, Eigenfunctions, Landmarks, Nystrom, files};
 use ndarray::{Array2, ArrayView2};
 use std::sync::Arc;
@@ -102,13 +102,14 @@ impl UncertaintyArguments {
         let n_outputs = settings.n_outputs(&graph).map_err(|error| self.failure(error))?;
         let outputs = |count: usize| count.saturating_mul(n_outputs);
         let needs = Needs::of::<T>(network, &shapes, &settings, features.map(outputs)).map_err(|e| self.failure(e))?;
-        needs.check(&settings).map_err(|error| self.failure(error))?;
+        needs.check(&settings, console.context()).map_err(|error| self.failure(error))?;
         let mut report = UncertaintyReport::begin(self, &train.samples, &test.samples, needs);
         if self.dry_run {
             return Ok(report);
         }
         self.prepare_folder()?;
-        let bar = Bar(console.progress(train.samples.n_samples as u64, "samples"));
+        let bar = console.context();
+        let start = std::time::Instant::now();
         let functions = match self.posterior.method {
             Method::Eigen => Some(self.eigenfunctions::<T>(network, &train.samples, &settings, &bar)?),
             _ => None,
@@ -126,8 +127,7 @@ impl UncertaintyArguments {
         let functional = machine.predict(&test.samples.inputs, &bar).map_err(|error| self.failure(error))?;
         let other = ood.as_ref().map(|ood| machine.predict(&ood.samples.inputs, &bar)).transpose();
         let other = other.map_err(|error| self.failure(error))?;
-        report.seconds = bar.0.elapsed().as_secs_f64();
-        drop(bar);
+        report.seconds = start.elapsed().as_secs_f64();
         report.prior_precision = Some(machine.prior_precision());
         report.noise = machine.noise();
         let evidence = machine.log_evidence(machine.prior_precision()).map_err(|error| self.failure(error))?;
@@ -158,7 +158,7 @@ impl UncertaintyArguments {
         network: &Network,
         train: &Samples,
         settings: &Settings,
-        bar: &Bar,
+        bar: &Context,
     ) -> Result<Eigenfunctions<T>, Failure> {
         let graph = network.graph(&train.shapes()).map_err(|error| self.failure(error.into()))?;
         let selection = settings.selection(&graph).map_err(|error| self.failure(error))?;
@@ -177,7 +177,7 @@ impl UncertaintyArguments {
         validation: Option<&Part>,
         known: &Labels,
         report: &mut UncertaintyReport,
-        bar: &Bar,
+        bar: &Context,
     ) -> Result<(), Failure> {
         let by_evidence = self.posterior.noise == NoiseChoice::Evidence && machine.noise().is_some();
         if by_evidence {

@@ -124,7 +124,6 @@ impl UncertaintyArguments {
             output: self.node.clone(),
             parameters: self.params.clone(),
             train_size: self.data.train_size,
-            memory: self.memory,
         })
     }
 }

@@ -7,8 +7,7 @@ mod report;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
-use crate::options::{ClassOptions, ParameterOptions, Precision, PreprocessOptions, open_network, parse_bytes};
+use crate::options::{ClassOptions, ParameterOptions, Precision, PreprocessOptions, open_network};
 use crate::output::OutputFolder;
 use method::{Method, NoiseChoice, PriorChoice};
 use std::path::PathBuf;
@@ -64,10 +63,6 @@ pub(crate) struct UncertaintyArguments {
 
     #[command(flatten)]
     output: OutputFolder,
-
-    /// Use no more memory than this, as in 4GiB [default: three quarters of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Run")]
-    memory: Option<usize>,
 
     /// Say what would be done and what it would take, and do nothing
     #[arg(long, help_heading = "Run")]
@@ -174,7 +169,6 @@ impl UncertaintyArguments {
         }
         let network = open_network(&self.net, &self.parameters)?;
         console.remark(Some(&network));
-        interrupt::watch();
         let report = match self.precision {
             Precision::F32 => self.compute::<f32>(&network, console)?,
             Precision::F64 => self.compute::<f64>(&network, console)?,

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::store::{Report, StoreError};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 
 fn verify(store: &Store) -> Report {
-    store.verify(&Silent::default()).unwrap()
+    store.verify(&Context::new()).unwrap()
 }
 
 /// Every byte of every chunk of a small store, flipped in two ways.

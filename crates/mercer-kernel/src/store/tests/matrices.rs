@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::StoreError;
 use mercer_data::{Existing, Source};
-use mercer_net::progress::Silent;
+use mercer_run::Context;
 use ndarray::ArrayD;
 
 /// All entries against the formula, by tile, by block of rows, as a whole and through `.npy`.
@@ -30,12 +30,12 @@ fn round_trip<T: Element>(layout: Layout) {
             expected.slice_axis(ndarray::Axis(0), (layout.tile..(2 * layout.tile).min(layout.rows)).into())
         );
         let npy = folder.path().join(format!("{number}.npy"));
-        store.to_npy(array, &npy, Existing::Refuse, &Silent::default()).unwrap();
+        store.to_npy(array, &npy, Existing::Refuse, &Context::new()).unwrap();
         let read = Source::new(&npy, None).open().unwrap();
         assert_eq!(read.dtype(), layout.precision);
         assert_eq!(read.read::<T>().unwrap(), expected);
     }
-    let report = store.verify(&Silent::default()).unwrap();
+    let report = store.verify(&Context::new()).unwrap();
     assert!(report.is_complete() && report.damaged.is_empty(), "{report:?}");
     let chunks =
         files(&path).into_iter().filter(|file| !file.ends_with("zarr.json")).map(|file| file.metadata().unwrap().len());

@@ -129,7 +129,7 @@ fn several_write_at_once() {
         });
     });
     assert!(store.missing().unwrap().is_empty());
-    assert!(store.verify(&mercer_net::progress::Silent::default()).unwrap().damaged.is_empty());
+    assert!(store.verify(&mercer_run::Context::new()).unwrap().damaged.is_empty());
     assert_eq!(std::fs::read_dir(path.join("kernel/.parts")).unwrap().count(), 0);
 }
 

@@ -1,0 +1,235 @@
+//! What a run may use, and who listens.
+
+use crate::memory::default_memory;
+use crate::phases::{Phase, Phases, Timed};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The other end of a long computation: hears how far it is and what there is to say.
+///
+/// All methods do nothing unless they are written.
+pub trait Listener: Send + Sync {
+    /// `done` of `total` units of work are finished; `message` says what they are.
+    fn progress(&self, done: usize, total: usize, message: &str) {
+        let _ = (done, total, message);
+    }
+
+    /// A part of the work begins.
+    fn phase(&self, name: &str) {
+        let _ = name;
+    }
+
+    /// Something that the user should know, and that is no error.
+    fn note(&self, text: &str) {
+        let _ = text;
+    }
+
+    /// Whether to stop, asked for often; see [`Context::cancel`] for stopping from elsewhere.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Hears nothing.
+struct Nobody;
+
+impl Listener for Nobody {}
+
+/// The work was called off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Cancelled;
+
+/// The threads that were asked for cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("{threads} threads: {reason}")]
+pub struct NoThreads {
+    /// How many were asked for.
+    pub threads: usize,
+    /// What the system says.
+    pub reason: String,
+}
+
+/// What all clones of a context share.
+struct Shared {
+    cancelled: AtomicBool,
+    listener: Arc<dyn Listener>,
+    phases: Phases,
+    notes: Mutex<Vec<String>>,
+    pool: Option<rayon::ThreadPool>,
+}
+
+impl Shared {
+    fn new(listener: Arc<dyn Listener>, pool: Option<rayon::ThreadPool>) -> Self {
+        let (phases, notes) = (Phases::default(), Mutex::default());
+        Self { cancelled: AtomicBool::new(false), listener, phases, notes, pool }
+    }
+}
+
+/// The context of a run. Clones are handles of the same run.
+///
+/// ```
+/// use mercer_run::Context;
+///
+/// let context = Context::new().with_memory(1 << 30);
+/// assert_eq!(context.memory(), 1 << 30);
+/// assert!(context.check().is_ok());
+/// context.cancel();
+/// assert!(context.clone().check().is_err());
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    memory: Option<usize>,
+    shared: Arc<Shared>,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cancelled = self.shared.cancelled.load(Ordering::Relaxed);
+        formatter.debug_struct("Context").field("memory", &self.memory).field("cancelled", &cancelled).finish()
+    }
+}
+
+impl Context {
+    /// Without a listener, on the threads of the caller, within the memory that is free.
+    pub fn new() -> Self {
+        Self::listening(Nobody)
+    }
+
+    /// With somebody who listens.
+    pub fn listening(listener: impl Listener + 'static) -> Self {
+        Self { memory: None, shared: Arc::new(Shared::new(Arc::new(listener), None)) }
+    }
+
+    /// A new run with the same listener and memory, and with threads of its own for work inside of [`install`](Self::install).
+    ///
+    /// # Errors
+    /// [`NoThreads`] if the system does not give them.
+    pub fn with_threads(self, threads: usize) -> Result<Self, NoThreads> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| NoThreads { threads, reason: error.to_string() })?;
+        let listener = Arc::clone(&self.shared.listener);
+        Ok(Self { memory: self.memory, shared: Arc::new(Shared::new(listener, Some(pool))) })
+    }
+
+    /// The same run, which keeps within so many bytes: all that the process holds counts.
+    pub fn with_memory(&self, bytes: usize) -> Self {
+        Self { memory: Some(bytes), shared: Arc::clone(&self.shared) }
+    }
+
+    /// The same run with what is left when so many bytes are held by the caller.
+    pub fn with_reserved(&self, bytes: usize) -> Self {
+        self.with_memory(self.memory().saturating_sub(bytes))
+    }
+
+    /// The bytes that may be used: what was promised, or [`default_memory`] at this moment.
+    pub fn memory(&self) -> usize {
+        self.memory.unwrap_or_else(default_memory)
+    }
+
+    /// The bytes that the user was promised, if any were.
+    pub fn promised_memory(&self) -> Option<usize> {
+        self.memory
+    }
+
+    /// Does the work on the threads of this context.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.shared.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// `done` of `total` units of work are finished; `message` says what they are.
+    pub fn report(&self, done: usize, total: usize, message: &str) {
+        self.shared.listener.progress(done, total, message);
+    }
+
+    /// Something that the user should know, and that is no error.
+    pub fn note(&self, text: &str) {
+        self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+        self.shared.listener.note(text);
+    }
+
+    /// What was noted so far.
+    pub fn notes(&self) -> Vec<String> {
+        self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins a part of the work, which ends when the result is dropped. Parts of the same name add up.
+    pub fn phase(&self, name: &'static str) -> Phase<'_> {
+        self.shared.listener.phase(name);
+        self.shared.phases.begin(name)
+    }
+
+    /// The parts of the work so far, in the order of their beginning.
+    pub fn phases(&self) -> Vec<Timed> {
+        self.shared.phases.all()
+    }
+
+    /// Asks the work to stop.
+    pub fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to stop at the next opportunity. Long calls ask often, and leave what can be resumed.
+    pub fn cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed) || self.shared.listener.cancelled()
+    }
+
+    /// An error once the work is called off.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Arc<Mutex<Vec<String>>>);
+
+    impl Listener for Heard {
+        fn progress(&self, done: usize, total: usize, message: &str) {
+            self.0.lock().unwrap().push(format!("{done}/{total} {message}"));
+        }
+
+        fn note(&self, text: &str) {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+    }
+
+    #[test]
+    fn clones_and_smaller_budgets_are_of_the_same_run() {
+        let heard = Heard::default();
+        let texts = Arc::clone(&heard.0);
+        let context = Context::listening(heard);
+        let small = context.with_memory(1000).with_reserved(300);
+        assert_eq!((small.memory(), small.promised_memory(), context.promised_memory()), (700, Some(700), None));
+        small.report(1, 2, "tiles");
+        context.note("a note");
+        assert_eq!(*texts.lock().unwrap(), ["1/2 tiles", "a note"]);
+        assert_eq!(small.notes(), ["a note"]);
+        small.cancel();
+        assert_eq!(context.check(), Err(Cancelled));
+        assert!(!Context::new().cancelled());
+    }
+
+    #[test]
+    fn work_runs_on_the_threads_of_its_context() {
+        let three = Context::new().with_threads(3).unwrap();
+        assert_eq!(three.install(rayon::current_num_threads), 3);
+        assert_eq!(Context::new().install(rayon::current_num_threads), rayon::current_num_threads());
+    }
+}

@@ -1,0 +1,12 @@
+//! The context of a run: how much memory it may use, which threads it runs on, who hears how far it is, and who may call it off.
+//!
+//! A [`Context`] is passed down from whoever starts the work to every long loop. Nothing in it is global: two runs in one process
+//! have two contexts.
+
+mod context;
+mod memory;
+mod phases;
+
+pub use context::{Cancelled, Context, Listener, NoThreads};
+pub use memory::{available, default_memory, peak_memory, resident_memory};
+pub use phases::{Phase, Timed};
