@@ -300,6 +300,37 @@ pub enum Error {
         place: String,
     },
 
+    /// A file that is not what was written, by its digest or its length.
+    #[error("{place} is damaged: {reason}; restore it from a copy, or make the folder it belongs to again")]
+    Damaged {
+        /// The file.
+        place: String,
+        /// How that shows.
+        reason: String,
+    },
+
+    /// Something that was saved by a newer program.
+    #[error("{place}: its version is {found}, but this program reads versions up to {known}; use a newer mercer")]
+    Version {
+        /// The file.
+        place: String,
+        /// The version it has.
+        found: u32,
+        /// The newest version that is read.
+        known: u32,
+    },
+
+    /// A folder of something else.
+    #[error("{place} holds {found}, not {wanted}")]
+    Kind {
+        /// The folder.
+        place: String,
+        /// What is saved in it.
+        found: String,
+        /// What was looked for.
+        wanted: String,
+    },
+
     /// A file that would be replaced, and that was not written by whoever wants to replace it.
     #[error("{place} would be replaced, but nothing shows that it is a result of this command: it is left alone")]
     Foreign {

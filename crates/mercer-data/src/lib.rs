@@ -8,6 +8,7 @@
 //! Files are not trusted. Sizes are checked against the file before anything is allocated, pickles are refused, and
 //! a value that is not finite is an error that says where it is.
 
+mod arrays;
 mod batches;
 mod bytes;
 mod classes;
@@ -15,10 +16,14 @@ mod columns;
 mod dataset;
 mod describe;
 pub mod digits;
+mod disk;
 mod element;
 mod error;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 mod files;
 mod fingerprint;
+pub mod folder;
 mod format;
 mod inputs;
 mod labels;
@@ -30,6 +35,7 @@ mod stored;
 pub mod synthetic;
 mod write;
 
+pub use arrays::{NpyGrid, NpyWriter, write_npy};
 pub use batches::{Batch, Batches, shuffled};
 pub use classes::{ClassOrder, parse_classes};
 pub use columns::Columns;
@@ -45,4 +51,4 @@ pub use labels::{Classes, Labels, open_labelled, open_labels};
 pub use preprocess::{Preprocess, Step};
 pub use results::{Proof, RECORD, Record, Results};
 pub use source::Source;
-pub use write::{Existing, NpyGrid, NpyWriter, write_atomic, write_npy};
+pub use write::{Existing, write_atomic};

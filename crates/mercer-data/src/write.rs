@@ -1,19 +1,15 @@
 //! Writing: a file is there completely or not at all.
 //!
 //! Bytes go to a temporary file in the same folder, which is flushed to the disk and then renamed; the folder is
-//! flushed after that. Whoever is interrupted leaves the old file as it was.
+//! flushed after that. Whoever is interrupted leaves the old file as it was. A temporary is locked while it is written,
+//! so that those of dead processes can be told from others and [swept](crate::folder::sweep) away.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::marker::PhantomData;
+use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use ndarray::{ArrayBase, ArrayView, Data, Dimension};
-use tempfile::NamedTempFile;
-
-use crate::element::{DType, Storable};
+use crate::disk::{self, DiskFile, Temporary};
 use crate::error::{Error, Result, io_error};
-use crate::format::npy;
+use crate::folder::{Digester, Entry, Staged};
 
 /// What happens to a file of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,52 +20,153 @@ pub enum Existing {
     Replace,
 }
 
-/// A file that appears under its name when it is committed, and leaves nothing behind when it is dropped before.
-struct AtomicFile {
+/// A file that appears when it is committed, and leaves nothing behind when it is dropped before.
+pub(crate) struct Output {
+    /// What it will be called.
     path: PathBuf,
-    existing: Existing,
-    writer: BufWriter<NamedTempFile>,
+    pub(crate) writer: BufWriter<Sink>,
+    end: End,
 }
 
-impl AtomicFile {
+/// What becomes of the bytes at the end.
+enum End {
+    /// A file with a name.
+    Named { temporary: Temporary, existing: Existing },
+    /// A part of a folder that is being written.
+    Staged(Staged),
+}
+
+impl Output {
     /// Refuses an existing file now, before long work, and again at the end.
-    fn create(path: &Path, existing: Existing) -> Result<Self> {
+    pub(crate) fn create(path: &Path, existing: Existing) -> Result<Self> {
         if existing == Existing::Refuse && path.symlink_metadata().is_ok() {
             return Err(Error::Exists { place: path.display().to_string() });
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".mercer-").suffix(".part");
-        #[cfg(unix)]
-        {
-            // Like any other new file, instead of readable by its owner alone.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder(path)).map_err(io_error(path.display()))?;
-        Ok(Self { path: path.to_owned(), existing, writer: BufWriter::new(file) })
+        let (file, temporary) = DiskFile::temporary(folder(path)).map_err(io_error(path.display()))?;
+        let writer = BufWriter::new(Sink { target: Target::File(file), digester: None });
+        Ok(Self { path: path.to_owned(), writer, end: End::Named { temporary, existing } })
     }
 
-    fn commit(self) -> Result<()> {
+    /// Part of a folder: on disk, or in memory where there is no file.
+    pub(crate) fn staged(path: PathBuf, file: Option<DiskFile>, staged: Staged) -> Self {
+        let target = file.map_or_else(|| Target::Memory(Cursor::default()), Target::File);
+        let writer = BufWriter::new(Sink { target, digester: Some(Digester::default()) });
+        Self { path, writer, end: End::Staged(staged) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn commit(self) -> Result<()> {
         let place = self.path.display().to_string();
-        let file = self.writer.into_inner().map_err(|error| io_error(&place)(error.into_error()))?;
-        file.as_file().sync_all().map_err(io_error(&place))?;
-        let persisted = match self.existing {
-            Existing::Refuse => file.persist_noclobber(&self.path),
-            Existing::Replace => file.persist(&self.path),
-        };
-        persisted.map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => Error::Exists { place: place.clone() },
-            _ => io_error(&place)(error.error),
-        })?;
-        if cfg!(unix) {
-            let folder = folder(&self.path);
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error(folder.display()))?;
+        let mut sink = self.writer.into_inner().map_err(|error| io_error(&place)(error.into_error()))?;
+        if let Target::File(file) = &sink.target {
+            file.sync().map_err(io_error(&place))?;
         }
-        Ok(())
+        let (temporary, existing) = match self.end {
+            End::Named { temporary, existing } => (temporary, existing),
+            End::Staged(staged) => {
+                let entry = sink.entry().map_err(io_error(&place))?;
+                let memory = match sink.target {
+                    Target::Memory(bytes) => Some(bytes.into_inner()),
+                    Target::File(_) => None,
+                };
+                return staged.record(entry, memory);
+            }
+        };
+        temporary.persist(&self.path, existing == Existing::Refuse).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { place: place.clone() },
+            _ => io_error(&place)(error),
+        })?;
+        let folder = folder(&self.path);
+        disk::sync_dir(folder).map_err(io_error(folder.display()))
     }
 }
 
-fn folder(path: &Path) -> &Path {
+/// Bytes on their way to a file or to memory.
+pub(crate) struct Sink {
+    target: Target,
+    /// Follows the bytes for as long as they are written one after the other.
+    digester: Option<Digester>,
+}
+
+enum Target {
+    File(DiskFile),
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl Sink {
+    /// Makes the file so long.
+    pub(crate) fn set_len(&mut self, length: u64) -> io::Result<()> {
+        self.digester = None;
+        match &mut self.target {
+            Target::File(file) => file.set_len(length),
+            Target::Memory(bytes) => {
+                let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                let more = length.saturating_sub(bytes.get_ref().len());
+                bytes.get_mut().try_reserve(more).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                bytes.get_mut().resize(length, 0);
+                Ok(())
+            }
+        }
+    }
+
+    /// The digest and the number of all bytes; they are read again if they were not written in order.
+    fn entry(&mut self) -> io::Result<Entry> {
+        if let Some(digester) = self.digester.take() {
+            return Ok(digester.finish());
+        }
+        let mut digester = Digester::default();
+        match &mut self.target {
+            Target::Memory(bytes) => digester.update(bytes.get_ref()),
+            Target::File(file) => {
+                let mut block = vec![0; 1 << 20];
+                file.seek(SeekFrom::Start(0))?;
+                loop {
+                    match file.read(&mut block)? {
+                        0 => break,
+                        read => digester.update(&block[..read]),
+                    }
+                }
+            }
+        }
+        Ok(digester.finish())
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match &mut self.target {
+            Target::File(file) => file.write(bytes)?,
+            Target::Memory(memory) => memory.write(bytes)?,
+        };
+        if let Some(digester) = &mut self.digester {
+            digester.update(&bytes[..written]);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.target {
+            Target::File(file) => file.flush(),
+            Target::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Seek for Sink {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.digester = None;
+        match &mut self.target {
+            Target::File(file) => file.seek(to),
+            Target::Memory(bytes) => bytes.seek(to),
+        }
+    }
+}
+
+/// The folder that a file is in.
+pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -92,180 +189,13 @@ pub fn write_atomic(
     existing: Existing,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
-    let mut file = AtomicFile::create(path, existing)?;
-    write(&mut file.writer).map_err(io_error(path.display()))?;
-    file.commit()
+    Output::create(path, existing)?.write(write)
 }
 
-/// Writes an array as `.npy`, atomically.
-pub fn write_npy<T: Storable, S: Data<Elem = T>, D: Dimension>(
-    path: &Path,
-    array: &ArrayBase<S, D>,
-    existing: Existing,
-) -> Result<()> {
-    let header = header(path, T::DTYPE, array.shape(), 0)?;
-    write_atomic(path, existing, |writer| {
-        writer.write_all(&header)?;
-        write_elements(writer, array.iter().copied())
-    })
-}
-
-/// Writes an array as `.npy` block of rows by block of rows, for results larger than memory.
-///
-/// The number of rows need not be known before: it is filled in by [`finish`](Self::finish), which also gives the file
-/// its name. Without that call there is no file.
-///
-/// ```
-/// use mercer_data::{Existing, NpyWriter, Source};
-/// use ndarray::array;
-///
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("predictions.npy");
-/// let mut writer = NpyWriter::<f32>::create(&path, &[2], Existing::Refuse)?;
-/// writer.append(array![[1.0, 2.0]].view())?;
-/// writer.append(array![[3.0, 4.0], [5.0, 6.0]].view())?;
-/// writer.finish()?;
-/// assert_eq!(Source::new(&path, None).open()?.shape(), [3, 2]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct NpyWriter<T> {
-    file: AtomicFile,
-    sample_shape: Vec<usize>,
-    n_rows: usize,
-    header: usize,
-    element: PhantomData<T>,
-}
-
-impl<T: Storable> NpyWriter<T> {
-    /// Begins a file whose rows have this shape; an empty shape makes the array one-dimensional.
-    pub fn create(path: &Path, sample_shape: &[usize], existing: Existing) -> Result<Self> {
-        // Room for the longest number of rows, so that the header can be written again at the end.
-        let header = header(path, T::DTYPE, &whole(usize::MAX, sample_shape), 0)?;
-        let mut file = AtomicFile::create(path, existing)?;
-        file.writer.write_all(&header).map_err(io_error(path.display()))?;
-        let (sample_shape, header) = (sample_shape.to_vec(), header.len());
-        Ok(Self { file, sample_shape, n_rows: 0, header, element: PhantomData })
+impl Output {
+    /// Writes all of it.
+    pub(crate) fn write(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        write(&mut self.writer).map_err(io_error(self.path.display()))?;
+        self.commit()
     }
-
-    /// Adds rows; the first axis of the view counts them.
-    pub fn append<D: Dimension>(&mut self, rows: ArrayView<'_, T, D>) -> Result<()> {
-        match rows.shape().split_first() {
-            Some((n_rows, sample_shape)) if sample_shape == self.sample_shape => {
-                write_elements(&mut self.file.writer, rows.iter().copied())
-                    .map_err(io_error(self.file.path.display()))?;
-                self.n_rows += n_rows;
-                Ok(())
-            }
-            _ => Err(Error::Shape {
-                place: self.file.path.display().to_string(),
-                shape: rows.shape().to_vec(),
-                reason: format!("rows of shape {:?} are expected", self.sample_shape),
-            }),
-        }
-    }
-
-    /// The rows written so far.
-    pub fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-
-    /// Completes the file and gives it its name.
-    pub fn finish(mut self) -> Result<()> {
-        let shape = whole(self.n_rows, &self.sample_shape);
-        let header = header(&self.file.path, T::DTYPE, &shape, self.header)?;
-        let writer = &mut self.file.writer;
-        let rewritten = writer.seek(SeekFrom::Start(0)).and_then(|_| writer.write_all(&header));
-        rewritten.map_err(io_error(self.file.path.display()))?;
-        self.file.commit()
-    }
-}
-
-/// Writes an array as `.npy` rectangle by rectangle, in any order, for matrices larger than memory.
-///
-/// Without [`finish`](Self::finish) there is no file.
-///
-/// ```
-/// use mercer_data::{Existing, NpyGrid, Source};
-///
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("matrix.npy");
-/// let mut grid = NpyGrid::<f32>::create(&path, &[2, 3], 3, Existing::Refuse)?;
-/// grid.write(0, 1, 2, &[2.0, 3.0, 5.0, 6.0])?;
-/// grid.write(0, 0, 1, &[1.0, 4.0])?;
-/// grid.finish()?;
-/// let matrix = Source::new(&path, None).open()?.read::<f32>()?;
-/// assert_eq!(matrix, ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct NpyGrid<T> {
-    file: AtomicFile,
-    columns: usize,
-    header: usize,
-    element: PhantomData<T>,
-}
-
-impl<T: Storable> NpyGrid<T> {
-    /// Begins a file of this shape, seen as a row-major matrix with so many columns.
-    pub fn create(path: &Path, shape: &[usize], columns: usize, existing: Existing) -> Result<Self> {
-        let too_large = || Error::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
-        let header = header(path, T::DTYPE, shape, 0)?;
-        let size = shape.iter().try_fold(T::DTYPE.size(), |size, &length| size.checked_mul(length));
-        let size = size.and_then(|size| size.checked_add(header.len())).ok_or_else(too_large)?;
-        let mut file = AtomicFile::create(path, existing)?;
-        let begun = file.writer.write_all(&header).and_then(|()| file.writer.flush());
-        let sized = begun.and_then(|()| file.writer.get_ref().as_file().set_len(size as u64));
-        sized.map_err(io_error(path.display()))?;
-        Ok(Self { file, columns, header: header.len(), element: PhantomData })
-    }
-
-    /// Writes rows of `width` numbers, the first of them at this row and column.
-    pub fn write(&mut self, row: usize, column: usize, width: usize, rectangle: &[T]) -> Result<()> {
-        let place = self.file.path.display().to_string();
-        for (at, line) in rectangle.chunks(width.max(1)).enumerate() {
-            let element = (row + at) * self.columns + column;
-            let offset = self.header + element * T::DTYPE.size();
-            let writer = &mut self.file.writer;
-            let written =
-                writer.seek(SeekFrom::Start(offset as u64)).and_then(|_| write_elements(writer, line.iter().copied()));
-            written.map_err(io_error(&place))?;
-        }
-        Ok(())
-    }
-
-    /// Completes the file and gives it its name.
-    pub fn finish(self) -> Result<()> {
-        self.file.commit()
-    }
-}
-
-fn whole(n_rows: usize, sample_shape: &[usize]) -> Vec<usize> {
-    std::iter::once(n_rows).chain(sample_shape.iter().copied()).collect()
-}
-
-fn write_elements<T: Storable>(writer: &mut (impl Write + ?Sized), values: impl Iterator<Item = T>) -> io::Result<()> {
-    const BLOCK: usize = 64 << 10;
-    let mut block = Vec::with_capacity(BLOCK + 8);
-    for value in values {
-        value.write_to(&mut block);
-        if block.len() >= BLOCK {
-            writer.write_all(&block)?;
-            block.clear();
-        }
-    }
-    writer.write_all(&block)
-}
-
-/// A header of at least `shortest` bytes; as NumPy does, it is padded to a multiple of 64 and ends in a new line.
-fn header(path: &Path, dtype: DType, shape: &[usize], shortest: usize) -> Result<Vec<u8>> {
-    const PREFIX: usize = 10;
-    let lengths = shape.iter().map(|length| format!("{length},")).collect::<Vec<_>>().join(" ");
-    let descr = npy::descr(dtype);
-    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({lengths}), }}");
-    let length = (PREFIX + text.len() + 1).max(shortest).next_multiple_of(64);
-    let too_long = |_| Error::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
-    let after_prefix = u16::try_from(length - PREFIX).map_err(too_long)?;
-    let mut header = [npy::MAGIC.as_slice(), &[1, 0], &after_prefix.to_le_bytes(), text.as_bytes()].concat();
-    header.resize(length - 1, b' ');
-    header.push(b'\n');
-    Ok(header)
 }

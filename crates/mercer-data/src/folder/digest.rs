@@ -1,0 +1,51 @@
+//! Digests: SHA-256, as 64 hexadecimal digits.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The length of a digest as text.
+pub(super) const DIGITS: usize = 64;
+
+/// What a manifest says of a file: its digest, and how long it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The SHA-256 digest of its bytes, as 64 hexadecimal digits.
+    pub digest: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// A digest in the making.
+#[derive(Default)]
+pub(crate) struct Digester {
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Digester {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    pub(crate) fn finish(self) -> Entry {
+        let digest = self.hash.finalize().iter().fold(String::with_capacity(DIGITS), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        Entry { digest, bytes: self.bytes }
+    }
+}
+
+/// The digest of bytes in memory.
+pub fn digest(bytes: &[u8]) -> String {
+    let mut digester = Digester::default();
+    digester.update(bytes);
+    digester.finish().digest
+}
+
+pub(super) fn is_digest(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|letter| matches!(letter, b'0'..=b'9' | b'a'..=b'f'))
+}

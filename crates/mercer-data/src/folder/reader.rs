@@ -1,0 +1,293 @@
+//! Reading a folder: nothing is handed out that is not what was written.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::digest::{Digester, Entry};
+use super::manifest::{Manifest, check_version, malformed};
+use super::{Kind, MANIFEST, OBJECTS, stage};
+use crate::bytes::Bytes;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result, io_error};
+use crate::files::open_regular;
+use crate::format::{Format, npy};
+
+/// Files beyond this size are mapped and not read into memory.
+const MAPPED: u64 = 1 << 20;
+
+/// A folder that was saved, open for reading.
+#[derive(Debug)]
+pub struct Folder {
+    place: String,
+    manifest: Manifest,
+    backing: Backing,
+}
+
+#[derive(Debug)]
+pub(super) enum Backing {
+    Disk(PathBuf),
+    /// All bytes, and where the blob of each digest begins.
+    Memory(super::bytes::Blobs),
+}
+
+/// Bytes that have the digest which the manifest says.
+#[derive(Debug)]
+pub struct Blob(Bytes);
+
+impl Deref for Blob {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+impl Folder {
+    /// Opens a folder; of one kind, if it is given. What a dead writer committed is finished first.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the manifest is not what was written, [`Error::Version`] if it is newer than this program,
+    /// [`Error::Kind`] if it is something else that was saved, and [`Error::Io`] if there is none.
+    pub fn open(folder: &Path, kind: Option<Kind>) -> Result<Self> {
+        let place = folder.join(MANIFEST).display().to_string();
+        let swept = if stage::has_committed(folder) { stage::sweep(folder) } else { Ok(()) };
+        let manifest = {
+            let _glance = stage::glance(folder);
+            Manifest::read(folder)
+        };
+        // Where nothing can be moved, the old folder may still be there, and is whole.
+        let manifest = match (manifest, swept) {
+            (Err(Error::Io { .. }), Err(error)) => return Err(error),
+            (manifest, _) => manifest?,
+        };
+        Self::new(place, manifest, Backing::Disk(folder.to_owned()), kind)
+    }
+
+    pub(super) fn new(place: String, manifest: Manifest, backing: Backing, kind: Option<Kind>) -> Result<Self> {
+        if let Some(kind) = kind {
+            if manifest.kind != kind.name {
+                let (found, wanted) = (with_article(&manifest.kind), with_article(kind.name));
+                return Err(Error::Kind { place, found, wanted });
+            }
+            check_version(&place, manifest.kind_version, kind.version)?;
+        }
+        Ok(Self { place, manifest, backing })
+    }
+
+    /// What was saved, such as `machine`.
+    pub fn kind(&self) -> &str {
+        &self.manifest.kind
+    }
+
+    /// The version of how it was saved.
+    pub fn kind_version(&self) -> u32 {
+        self.manifest.kind_version
+    }
+
+    /// The version of the program that wrote it.
+    pub fn written_by(&self) -> &str {
+        &self.manifest.mercer
+    }
+
+    /// The manifest, as errors show it.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// An error about what the manifest says.
+    pub fn malformed(&self, reason: impl ToString) -> Error {
+        malformed(&self.place, reason)
+    }
+
+    /// The content of the manifest.
+    pub fn content<C: DeserializeOwned>(&self) -> Result<C> {
+        C::deserialize(&self.manifest.content).map_err(|error| self.malformed(error))
+    }
+
+    /// The names of all objects, in order.
+    pub fn object_names(&self) -> impl Iterator<Item = &str> {
+        self.manifest.objects.keys().map(String::as_str)
+    }
+
+    /// The names of all files with names, in order.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.manifest.files.keys().map(String::as_str)
+    }
+
+    /// The whole of it as a part, for those who read a thing wherever it is.
+    pub fn objects(&self) -> Part<'_> {
+        Part { folder: self, prefix: String::new() }
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it is not what was written.
+    pub fn object(&self, name: &str) -> Result<Blob> {
+        self.load(&self.found(&self.manifest.objects, name)?).map(|(bytes, _)| Blob(bytes))
+    }
+
+    /// Opens an object that is an array; a large one is mapped.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it is not what was written.
+    pub fn array(&self, name: &str) -> Result<Dataset> {
+        let found = self.found(&self.manifest.objects, name)?;
+        self.dataset(&found)
+    }
+
+    /// Reads a file with a name.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it is not what was written.
+    pub fn file(&self, name: &str) -> Result<Blob> {
+        self.load(&self.found(&self.manifest.files, name)?).map(|(bytes, _)| Blob(bytes))
+    }
+
+    /// Opens a file with a name that is an array.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it is not what was written.
+    pub fn array_file(&self, name: &str) -> Result<Dataset> {
+        let found = self.found(&self.manifest.files, name)?;
+        self.dataset(&found)
+    }
+
+    /// Reads everything, and gives an error for every file that is not what was written.
+    pub fn verify(&self) -> Vec<Error> {
+        let objects = self.manifest.objects.keys().map(|name| self.found(&self.manifest.objects, name));
+        let files = self.manifest.files.keys().map(|name| self.found(&self.manifest.files, name));
+        let checked = objects.chain(files).map(|found| self.load(&found?).map(|_| ()));
+        let mut errors: Vec<Error> = checked.filter_map(Result::err).collect();
+        // Objects with one digest are one file.
+        errors.dedup_by_key(|error| error.to_string());
+        errors
+    }
+
+    fn found<'a>(&'a self, entries: &'a std::collections::BTreeMap<String, Entry>, name: &str) -> Result<Found<'a>> {
+        let entry = entries.get(name).ok_or_else(|| Error::MissingKey {
+            place: self.place.clone(),
+            key: name.to_owned(),
+            available: entries.keys().cloned().collect(),
+        })?;
+        let is_object = std::ptr::eq(entries, &self.manifest.objects);
+        let path = match &self.backing {
+            Backing::Disk(folder) if is_object => folder.join(OBJECTS).join(&entry.digest),
+            Backing::Disk(folder) => folder.join(name),
+            Backing::Memory(_) => Path::new(&self.place).join(name),
+        };
+        let shown = if is_object { format!("{} ({name})", path.display()) } else { path.display().to_string() };
+        Ok(Found { entry, path, shown })
+    }
+
+    /// The bytes, and the file that they are in; their length and digest were compared.
+    fn load(&self, found: &Found<'_>) -> Result<(Bytes, Option<File>)> {
+        let Found { entry, path, shown } = found;
+        let damaged = |reason: String| Error::Damaged { place: shown.clone(), reason };
+        let (bytes, file) = match &self.backing {
+            Backing::Memory(blobs) => {
+                (Bytes::Owned(blobs.get(entry).ok_or_else(|| damaged("it is missing".to_owned()))?.to_vec()), None)
+            }
+            Backing::Disk(_) => {
+                let (mut file, length) = open_regular(path).map_err(|error| match error.kind() {
+                    std::io::ErrorKind::NotFound => damaged("it is missing".to_owned()),
+                    _ => io_error(shown)(error),
+                })?;
+                if length != entry.bytes {
+                    return Err(damaged(format!("it has {length} bytes and not {}", entry.bytes)));
+                }
+                let too_large = || Error::Io { place: shown.clone(), source: std::io::ErrorKind::OutOfMemory.into() };
+                let size = usize::try_from(length).map_err(|_| too_large())?;
+                if length > MAPPED {
+                    (Bytes::map(shown, &file, 0, size)?, Some(file))
+                } else {
+                    let mut bytes = Vec::with_capacity(size);
+                    (&mut file).take(length).read_to_end(&mut bytes).map_err(io_error(shown))?;
+                    (Bytes::Owned(bytes), None)
+                }
+            }
+        };
+        let mut digester = Digester::default();
+        digester.update(bytes.as_slice());
+        if digester.finish() != **entry {
+            return Err(damaged("its digest is not the one in the manifest".to_owned()));
+        }
+        Ok((bytes, file))
+    }
+
+    fn dataset(&self, found: &Found<'_>) -> Result<Dataset> {
+        let (bytes, file) = self.load(found)?;
+        let stored = match file {
+            Some(file) => npy::map(&found.shown, &file, 0, found.entry.bytes)?,
+            None => npy::inflate(&found.shown, &mut bytes.as_slice(), found.entry.bytes)?,
+        };
+        Ok(Dataset::from_stored(&found.shown, Format::Npy, stored))
+    }
+}
+
+struct Found<'a> {
+    entry: &'a Entry,
+    path: PathBuf,
+    shown: String,
+}
+
+fn with_article(kind: &str) -> String {
+    match kind.chars().next() {
+        Some('a' | 'e' | 'i' | 'o' | 'u') if !kind.ends_with('s') => format!("an {kind}"),
+        _ if kind.ends_with('s') => kind.to_owned(),
+        _ => format!("a {kind}"),
+    }
+}
+
+/// Part of a folder: a saved thing, perhaps within another one, with a beginning that the names of all its objects share.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    folder: &'a Folder,
+    prefix: String,
+}
+
+impl Part<'_> {
+    /// A part within this part.
+    pub fn part(&self, name: &str) -> Self {
+        Self { folder: self.folder, prefix: format!("{}{name}.", self.prefix) }
+    }
+
+    /// Whether there is an object of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.folder.manifest.objects.contains_key(&self.full(name))
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// As [`Folder::object`].
+    pub fn object(&self, name: &str) -> Result<Blob> {
+        self.folder.object(&self.full(name))
+    }
+
+    /// Opens an object that is an array.
+    ///
+    /// # Errors
+    /// As [`Folder::array`].
+    pub fn array(&self, name: &str) -> Result<Dataset> {
+        self.folder.array(&self.full(name))
+    }
+
+    /// An error about what the manifest says.
+    pub fn malformed(&self, reason: impl ToString) -> Error {
+        self.folder.malformed(reason)
+    }
+
+    /// The manifest, as errors show it.
+    pub fn place(&self) -> &str {
+        &self.folder.place
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+}

@@ -1,0 +1,253 @@
+//! Stages: where a folder is put together, and how what a dead process left there is finished or removed.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::manifest::Manifest;
+use super::{MANIFEST, OBJECTS};
+use crate::disk::{self, DiskFile};
+use crate::error::{Error, Result, io_error};
+
+/// In a stage: the files with names, the manifest that is replaced, and what says that somebody is at work.
+pub(super) const FILES: &str = "files";
+const REPLACED: &str = "replaced.json";
+const LOCK: &str = "lock";
+
+/// A stage of a process that is alive. Unless it was sealed, it is removed with this value.
+#[derive(Debug)]
+pub(super) struct Stage {
+    folder: PathBuf,
+    path: PathBuf,
+    /// Open, and locked, for as long as the stage is ours.
+    _lock: DiskFile,
+    is_sealed: bool,
+}
+
+impl Stage {
+    /// Makes a stage in a folder: a place that cannot be written to is noticed here.
+    pub(super) fn begin(folder: &Path) -> io::Result<Self> {
+        loop {
+            let path = disk::temporary_dir(folder)?;
+            match DiskFile::create(&path.join(LOCK)) {
+                Ok(lock) if lock.lock() && path.join(LOCK).exists() => {
+                    let stage = Self { folder: folder.to_owned(), path, _lock: lock, is_sealed: false };
+                    disk::create_dir(&stage.path.join(OBJECTS))?;
+                    disk::create_dir(&stage.path.join(FILES))?;
+                    return Ok(stage);
+                }
+                // Somebody swept it away before it was locked.
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => {
+                    let _ = disk::remove_dir(&path);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the manifest, which commits the folder, and moves everything to its place.
+    ///
+    /// The caller has the [`turn`].
+    pub(super) fn commit(mut self, manifest: &Manifest, text: &str) -> Result<()> {
+        let folder = self.folder.clone();
+        let place = folder.join(MANIFEST).display().to_string();
+        self.seal(text).map_err(io_error(&place))?;
+        self.is_sealed = true;
+        roll_forward(&folder, &self.path, manifest).map_err(io_error(folder.display()))?;
+        // The new folder is whole. Whatever cannot be removed now is removed by the next who comes.
+        let _ = tidy(&folder, &self.path).and_then(|()| remove(&self.path));
+        Ok(())
+    }
+
+    fn seal(&self, text: &str) -> io::Result<()> {
+        use std::io::Write;
+        disk::sync_dir(&self.path.join(OBJECTS))?;
+        disk::sync_dir(&self.path.join(FILES))?;
+        let mut file = DiskFile::create(&self.path.join(MANIFEST))?;
+        file.write_all(text.as_bytes())?;
+        file.sync()?;
+        disk::sync_dir(&self.path)?;
+        disk::sync_dir(&self.folder)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !self.is_sealed {
+            let _ = remove(&self.path);
+        }
+    }
+}
+
+/// The right to move things in a folder, for as long as the value is there. Only one process has it at a time.
+///
+/// It is a lock on the folder itself. Where there are no such locks, nothing keeps two writers of one folder apart.
+pub(super) fn turn(folder: &Path) -> Option<File> {
+    File::open(folder).ok().filter(|folder| folder.lock().is_ok())
+}
+
+/// The right to look at a folder while nobody moves things in it.
+pub(super) fn glance(folder: &Path) -> Option<File> {
+    File::open(folder).ok().filter(|folder| folder.lock_shared().is_ok())
+}
+
+/// Finishes or removes what dead processes left in a folder: temporary files, and stages.
+///
+/// A folder that is not there holds nothing. Call it when a place for results is prepared.
+///
+/// # Errors
+/// [`Error::Io`] if something cannot be read, moved or removed.
+pub fn sweep(folder: &Path) -> Result<()> {
+    if temporaries(folder)?.is_empty() {
+        return Ok(());
+    }
+    let _turn = turn(folder);
+    sweep_in_turn(folder)
+}
+
+/// The same for those who have the [`turn`].
+pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
+    for path in temporaries(folder)? {
+        let failed = io_error(path.display());
+        match path.symlink_metadata() {
+            Ok(found) if found.is_dir() => finish(folder, &path).map_err(failed)?,
+            Ok(found) if found.is_file() && abandoned(&path).is_some() => disk::remove_file(&path).map_err(failed)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a dead process left a committed folder that is not at its place yet.
+pub(super) fn has_committed(folder: &Path) -> bool {
+    let temporaries = temporaries(folder).unwrap_or_default();
+    temporaries.iter().any(|path| Manifest::read(path).is_ok() && abandoned(&path.join(LOCK)).is_some())
+}
+
+fn temporaries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let failed = || io_error(folder.display());
+    let entries = match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        entries => entries.map_err(failed())?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed())?;
+        if entry.file_name().to_str().is_some_and(disk::is_temporary) {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The lock of a file whose owner is dead.
+fn abandoned(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    // Another one may have removed it meanwhile.
+    (file.try_lock().is_ok() && path.exists()).then_some(file)
+}
+
+/// Finishes or removes a stage, if its owner is dead.
+fn finish(folder: &Path, stage: &Path) -> io::Result<()> {
+    if stage.join(LOCK).symlink_metadata().is_err() {
+        // A stage loses its lock last and gets it first: it is empty, or it is none of ours.
+        let _ = disk::remove_dir(stage);
+        return Ok(());
+    }
+    let Some(_lock) = abandoned(&stage.join(LOCK)) else { return Ok(()) };
+    match Manifest::read(stage) {
+        // What was committed was flushed before. Should the disk have lost it nevertheless, the old folder is the better one.
+        Ok(manifest) if is_complete(folder, stage, &manifest) => roll_forward(folder, stage, &manifest)?,
+        // Committed by a newer program, which will know what to do.
+        Err(Error::Version { .. }) => return Ok(()),
+        _ => {}
+    }
+    tidy(folder, stage)?;
+    remove(stage)
+}
+
+/// Whether all parts are there, at their place or in the stage; or the old folder is gone already.
+fn is_complete(folder: &Path, stage: &Path, manifest: &Manifest) -> bool {
+    let found = |path: PathBuf, bytes| path.symlink_metadata().is_ok_and(|found| found.len() == bytes);
+    let either = |staged: PathBuf, placed: PathBuf, bytes| found(staged, bytes) || found(placed, bytes);
+    let mut objects = manifest.digests().into_iter();
+    let mut files = manifest.files.iter();
+    stage.join(REPLACED).exists()
+        || objects.all(|(name, bytes)| either(stage.join(OBJECTS).join(name), folder.join(OBJECTS).join(name), bytes))
+            && files.all(|(name, entry)| either(stage.join(FILES).join(name), folder.join(name), entry.bytes))
+}
+
+/// Moves a committed folder to its place; what was moved before is passed over.
+fn roll_forward(folder: &Path, stage: &Path, manifest: &Manifest) -> io::Result<()> {
+    let current = folder.join(MANIFEST);
+    if current.symlink_metadata().is_ok() {
+        disk::rename(&current, &stage.join(REPLACED))?;
+        disk::sync_dir(stage)?;
+        disk::sync_dir(folder)?;
+    }
+    let digests = manifest.digests();
+    if !digests.is_empty() {
+        let objects = folder.join(OBJECTS);
+        disk::create_dir(&objects)?;
+        for digest in digests.keys() {
+            move_to(&stage.join(OBJECTS).join(digest), &objects.join(digest))?;
+        }
+        disk::sync_dir(&objects)?;
+    }
+    for name in manifest.files.keys() {
+        move_to(&stage.join(FILES).join(name), &folder.join(name))?;
+    }
+    disk::sync_dir(folder)?;
+    disk::rename(&stage.join(MANIFEST), &current)?;
+    disk::sync_dir(folder)
+}
+
+fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+    match disk::rename(from, to) {
+        Err(error) if error.kind() == ErrorKind::NotFound && to.exists() => Ok(()),
+        moved => moved,
+    }
+}
+
+/// Removes what the replaced folder listed and the new one does not.
+fn tidy(folder: &Path, stage: &Path) -> io::Result<()> {
+    let Some(old) = Manifest::ours_at(&stage.join(REPLACED)) else { return Ok(()) };
+    let Ok(new) = Manifest::read(folder) else { return Ok(()) };
+    for name in old.files.keys().filter(|name| !new.files.contains_key(*name)) {
+        disk::remove_file(&folder.join(name))?;
+    }
+    let (digests, objects) = (new.digests(), folder.join(OBJECTS));
+    for digest in old.digests().keys().filter(|digest| !digests.contains_key(*digest)) {
+        disk::remove_file(&objects.join(digest))?;
+    }
+    if digests.is_empty() {
+        // A user's file may be in there.
+        let _ = disk::remove_dir(&objects);
+    }
+    Ok(())
+}
+
+/// Removes a stage: its manifest first, so that it is not taken for a committed one, and its lock last.
+fn remove(stage: &Path) -> io::Result<()> {
+    disk::remove_file(&stage.join(MANIFEST))?;
+    for folder in [stage.join(OBJECTS), stage.join(FILES)] {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            disk::remove_file(&entry?.path())?;
+        }
+        disk::remove_dir(&folder)?;
+    }
+    disk::remove_file(&stage.join(REPLACED))?;
+    disk::remove_file(&stage.join(LOCK))?;
+    disk::remove_dir(stage)
+}

@@ -1,0 +1,369 @@
+//! What folders promise, tried at every operation and every byte.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array1, Array2, array};
+
+use super::*;
+use crate::error::{Error, Result};
+use crate::faults::{Fault, Faults};
+use crate::{Existing, write_atomic};
+
+const KIND: Kind = Kind { name: "machine", version: 3 };
+
+/// Two things that share a part and differ in all others; the second one is smaller.
+fn write(folder: &Path, which: usize, existing: Existing) -> Result<()> {
+    let writer = FolderWriter::create(folder, KIND, existing)?;
+    let own = Array1::from_elem(40 + which, which as f64);
+    writer.objects().array("own", &own)?;
+    writer.objects().part("basis").array("shared", &array![[1.0_f32, 2.0]])?;
+    let mut rows = writer.rows_file::<f64>("psi.npy", &[2])?;
+    rows.append(Array2::from_elem((3, 2), which as f64).view())?;
+    rows.finish()?;
+    if which == 1 {
+        writer.objects().object("extra", |file| file.write_all(b"only in the first"))?;
+        writer.file("plot.svg", |file| file.write_all(b"<svg/>"))?;
+    }
+    writer.commit(&which)
+}
+
+/// Which of them is there, whole; nothing if there is none.
+fn read(folder: &Path) -> Option<usize> {
+    if !folder.join(MANIFEST).exists() && !stage::has_committed(folder) {
+        return None;
+    }
+    let folder = Folder::open(folder, Some(KIND)).unwrap();
+    let which = folder.content::<usize>().unwrap();
+    assert!(folder.verify().is_empty(), "{:?}", folder.verify());
+    let own = folder.array("own").unwrap().read::<f64>().unwrap();
+    assert_eq!(own, Array1::from_elem(40 + which, which as f64).into_dyn());
+    let psi = folder.array_file("psi.npy").unwrap().read::<f64>().unwrap();
+    assert_eq!(psi, Array2::from_elem((3, 2), which as f64).into_dyn());
+    let shared = folder.objects().part("basis").array("shared").unwrap().read::<f32>().unwrap();
+    assert_eq!(shared, array![[1.0, 2.0]].into_dyn());
+    Some(which)
+}
+
+/// All files below a folder, by their paths in it.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn below(root: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                below(root, &path, found);
+                // Empty folders count, too.
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), Vec::new());
+            } else {
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    if folder.exists() {
+        below(folder, folder, &mut found);
+    }
+    found
+}
+
+/// What an undisturbed writer leaves.
+fn expected(which: usize) -> BTreeMap<PathBuf, Vec<u8>> {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("saved");
+    write(&folder, which, Existing::Refuse).unwrap();
+    files(&folder)
+}
+
+fn begin(before: Option<usize>) -> (tempfile::TempDir, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("deep").join("saved");
+    if let Some(before) = before {
+        write(&folder, before, Existing::Refuse).unwrap();
+        std::fs::write(folder.join("mine.txt"), "a user's").unwrap();
+    }
+    (root, folder)
+}
+
+/// A writer is disturbed; then the folder is whole, old or new, or absent; and after the next run nothing is left of it.
+fn disturb(before: Option<usize>, fault: Fault) {
+    let (root, folder) = begin(before);
+    let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
+    let faults = Faults::below(root.path(), fault);
+    let written = write(&folder, 2, existing);
+    drop(faults);
+    if matches!(fault, Fault::Full { .. }) && written.is_err() {
+        // Who lives on cleans up.
+        assert_eq!(folder.exists(), before.is_some(), "{fault:?}");
+    }
+    let found = read(&folder);
+    match (&written, found) {
+        (Ok(()), found) => assert_eq!(found, Some(2), "{fault:?}"),
+        (Err(_), found) => assert!(found == before || found == Some(2), "{fault:?}: {found:?}"),
+    }
+    if found.is_none() {
+        // An interrupted run is repeated without permission to replace anything.
+        write(&folder, 2, Existing::Refuse).unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+    } else {
+        write(&folder, 2, Existing::Replace).unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+    }
+    let mut left = files(&folder);
+    if before.is_some() {
+        assert_eq!(left.remove(Path::new("mine.txt")).unwrap(), b"a user's");
+    }
+    assert_eq!(left, expected(2), "{fault:?}");
+}
+
+/// The same where the next to come is a writer, and not a reader.
+fn disturb_twice(before: Option<usize>, fault: Fault) {
+    let (root, folder) = begin(before);
+    let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
+    let faults = Faults::below(root.path(), fault);
+    let _ = write(&folder, 2, existing);
+    drop(faults);
+    write(&folder, 1, Existing::Replace).unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+    assert_eq!(read(&folder), Some(1));
+    let mut left = files(&folder);
+    left.remove(Path::new("mine.txt"));
+    assert_eq!(left, expected(1), "{fault:?}");
+}
+
+#[test]
+fn a_writer_may_end_anywhere() {
+    for before in [None, Some(1), Some(2)] {
+        let (root, folder) = begin(before);
+        let faults = Faults::below(root.path(), Fault::Never);
+        write(&folder, 2, if before.is_some() { Existing::Replace } else { Existing::Refuse }).unwrap();
+        let (operations, bytes) = (faults.operations(), faults.bytes());
+        drop(faults);
+        assert!(operations > 35 && bytes > 500, "{operations} operations, {bytes} bytes");
+        for at in 0..operations {
+            disturb(before, Fault::Fail { at });
+            disturb(before, Fault::Kill { at });
+            disturb(before, Fault::PowerCut { at });
+            disturb_twice(before, Fault::Kill { at });
+        }
+        for bytes in (0..bytes).step_by(37) {
+            disturb(before, Fault::Full { bytes });
+        }
+    }
+}
+
+/// Who finishes what another one began may be killed, too.
+#[test]
+fn finishing_may_end_anywhere() {
+    let prepare = |at| {
+        let (root, folder) = begin(Some(1));
+        let faults = Faults::below(root.path(), Fault::Kill { at });
+        let _ = write(&folder, 2, Existing::Replace);
+        drop(faults);
+        (root, folder)
+    };
+    let operations = {
+        let (root, folder) = begin(Some(1));
+        let faults = Faults::below(root.path(), Fault::Never);
+        write(&folder, 2, Existing::Replace).unwrap();
+        faults.operations()
+    };
+    let mut tried = 0;
+    for first in (0..operations).rev().take(24) {
+        for second in 0.. {
+            let (root, folder) = prepare(first);
+            let faults = Faults::below(root.path(), Fault::Kill { at: second });
+            let swept = sweep(&folder);
+            let is_over = faults.operations() <= second;
+            drop(faults);
+            assert!(matches!(read(&folder), Some(1 | 2)), "{first} {second}");
+            sweep(&folder).unwrap();
+            assert!(matches!(read(&folder), Some(1 | 2)), "{first} {second}");
+            assert!(files(&folder).keys().all(|path| !path.to_string_lossy().contains(".part")), "{first} {second}");
+            tried += 1;
+            if is_over {
+                swept.unwrap();
+                break;
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+}
+
+/// Every byte of every file is flipped once, in a bit that changes from byte to byte.
+#[test]
+fn flipped_bits_are_found_and_named() {
+    let (_root, folder) = begin(None);
+    write(&folder, 1, Existing::Refuse).unwrap();
+    let mut flips = 0;
+    for (name, bytes) in files(&folder).into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        let path = folder.join(&name);
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &flipped).unwrap();
+            let errors = Folder::open(&folder, Some(KIND)).map_or_else(|error| vec![error], |folder| folder.verify());
+            let named = |error: &Error| match error {
+                Error::Damaged { place, .. } => place.starts_with(&path.display().to_string()),
+                _ => false,
+            };
+            assert!(matches!(&errors[..], [error] if named(error)), "{}, byte {at}: {errors:?}", name.display());
+            flips += 1;
+        }
+        for cut in [0, bytes.len() / 2, bytes.len() - 1] {
+            std::fs::write(&path, &bytes[..cut]).unwrap();
+            let errors = Folder::open(&folder, Some(KIND)).map_or_else(|error| vec![error], |folder| folder.verify());
+            let [error] = &errors[..] else { panic!("{}: {errors:?}", name.display()) };
+            assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        }
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    assert!(flips > 1500, "{flips}");
+    assert_eq!(read(&folder), Some(1));
+}
+
+#[test]
+fn only_what_is_ours_is_replaced() {
+    let (_root, folder) = begin(Some(1));
+    let refused = |existing| write(&folder, 2, existing).unwrap_err();
+    assert!(matches!(refused(Existing::Refuse), Error::Exists { .. }));
+    let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();
+    // A damaged folder is ours, too.
+    std::fs::write(folder.join(MANIFEST), [&manifest[..manifest.len() - 3], b" }\n"].concat()).unwrap();
+    write(&folder, 1, Existing::Replace).unwrap();
+    for foreign in ["not JSON", r#"{ "format": "mercer folder" }"#] {
+        std::fs::write(folder.join(MANIFEST), foreign).unwrap();
+        assert!(matches!(refused(Existing::Replace), Error::Foreign { place } if place.ends_with(MANIFEST)));
+    }
+    std::fs::remove_file(folder.join(MANIFEST)).unwrap();
+    // Without a manifest nothing shows that this file is ours.
+    assert!(matches!(refused(Existing::Replace), Error::Foreign { place } if place.ends_with("psi.npy")));
+    assert!(matches!(refused(Existing::Refuse), Error::Exists { place } if place.ends_with("psi.npy")));
+    std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
+    let other = Kind { name: "posterior", version: 1 };
+    let error = FolderWriter::create(&folder, other, Existing::Replace).err().unwrap();
+    assert!(matches!(error, Error::Foreign { place } if place.ends_with(MANIFEST)));
+    let error = Folder::open(&folder, Some(other)).unwrap_err().to_string();
+    assert!(error.ends_with("holds a machine, not a posterior"), "{error}");
+    assert_eq!(read(&folder), Some(1));
+    assert_eq!(std::fs::read(folder.join("mine.txt")).unwrap(), b"a user's");
+    // Named files are claimed before any work.
+    let writer = FolderWriter::create(&folder, KIND, Existing::Replace).unwrap();
+    writer.claim(&["psi.npy", "new.npy"]).unwrap();
+    assert!(matches!(writer.claim(&["mine.txt"]), Err(Error::Foreign { .. })));
+}
+
+#[test]
+fn versions_and_names_are_checked() {
+    let (_root, folder) = begin(Some(1));
+    let newest = Kind { version: 2, ..KIND };
+    let error = Folder::open(&folder, Some(newest)).unwrap_err();
+    assert!(matches!(error, Error::Version { found: 3, known: 2, .. }), "{error}");
+    let text = String::from_utf8(std::fs::read(folder.join(MANIFEST)).unwrap()).unwrap();
+    let body = text.split_once('\n').unwrap().1;
+    let long = format!("\"{}\"", "x".repeat(300));
+    for (from, to, why) in [
+        ("\"version\": 1", "\"version\": 7", "its version is 7, but this program reads versions up to 1"),
+        ("\"version\": 1", "\"version\": 0", "version is 0"),
+        ("mercer folder", "other folder", "this is a other folder"),
+        ("\"plot.svg\"", "\"../plot.svg\"", "cannot be the name"),
+        ("\"plot.svg\"", "\"folder.json\"", "cannot be the name"),
+        ("\"plot.svg\"", "\".hidden\"", "cannot be the name"),
+        ("\"plot.svg\"", "\"\"", "cannot be the name"),
+        ("\"own\"", "\"a/b\"", "cannot be the name"),
+        ("\"own\"", &long, "cannot be the name"),
+        ("\"digest\": \"", "\"digest\": \"../", "is none"),
+    ] {
+        let changed = body.replacen(from, to, 1);
+        assert_ne!(changed, body);
+        let sealed = format!("{{ \"digest\": \"{}\",\n{changed}", digest(changed.as_bytes()));
+        std::fs::write(folder.join(MANIFEST), sealed).unwrap();
+        let error = Folder::open(&folder, Some(KIND)).unwrap_err().to_string();
+        assert!(error.contains(why), "{to}: {error}");
+    }
+    // A length that is not true is noticed before anything is made room for.
+    let changed = body.replacen("\"bytes\": ", "\"bytes\": 99999999999999", 1);
+    let sealed = format!("{{ \"digest\": \"{}\",\n{changed}", digest(changed.as_bytes()));
+    std::fs::write(folder.join(MANIFEST), sealed).unwrap();
+    assert!(matches!(&Folder::open(&folder, None).unwrap().verify()[..], [Error::Damaged { .. }]));
+}
+
+#[test]
+fn folders_of_bytes() {
+    let make = || {
+        let writer = FolderWriter::in_memory(KIND);
+        writer.objects().array("own", &array![1.0, 2.0])?;
+        writer.objects().array("same", &array![1.0, 2.0])?;
+        writer.file("notes.txt", |file| file.write_all(b"for people"))?;
+        writer.into_bytes(&"content")
+    };
+    let bytes = make().unwrap();
+    assert_eq!(bytes, make().unwrap());
+    let check = |bytes: &[u8]| -> Result<Vec<Error>> {
+        let folder = Folder::from_bytes(bytes.to_vec(), Some(KIND))?;
+        let errors = folder.verify();
+        if errors.is_empty() {
+            assert_eq!(folder.content::<String>()?, "content");
+            assert_eq!(folder.array("own")?.read::<f64>()?, folder.array("same")?.read::<f64>()?);
+            assert_eq!(&*folder.file("notes.txt")?, b"for people");
+        }
+        Ok(errors)
+    };
+    assert!(check(&bytes).unwrap().is_empty());
+    for at in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        assert!(check(&flipped).is_err() || !check(&flipped).unwrap().is_empty(), "byte {at}");
+        assert!(check(&bytes[..at]).is_err(), "cut at {at}");
+    }
+}
+
+/// Temporaries of the living stay, those of the dead go, and single files are written as safely as folders.
+#[test]
+fn temporaries_are_swept() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("result.json");
+    let live = FolderWriter::create(root.path(), KIND, Existing::Refuse).unwrap();
+    live.objects().array("own", &array![1.0]).unwrap();
+    let save = |text: &'static [u8]| write_atomic(&path, Existing::Replace, |file| file.write_all(text));
+    save(b"old").unwrap();
+    let operations = {
+        let faults = Faults::below(root.path(), Fault::Never);
+        save(b"old").unwrap();
+        faults.operations()
+    };
+    assert!(operations >= 5, "{operations}");
+    for at in 0..operations {
+        for fault in [Fault::Kill { at }, Fault::PowerCut { at }, Fault::Fail { at }, Fault::Full { bytes: 1 }] {
+            save(b"old").unwrap();
+            let faults = Faults::below(root.path(), fault);
+            let saved = save(b"new");
+            drop(faults);
+            let found = std::fs::read(&path).unwrap();
+            assert!(found == b"new" || saved.is_err() && found == b"old", "{fault:?}");
+            write_atomic(&path, Existing::Replace, |file| {
+                // While this one is written.
+                sweep(root.path()).map_err(std::io::Error::other)?;
+                file.write_all(b"newest")
+            })
+            .unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"newest");
+            let left = files(root.path());
+            let temporary =
+                |path: &&PathBuf| path.components().count() == 1 && path.to_string_lossy().contains(".part");
+            assert_eq!(left.keys().filter(temporary).count(), 1, "the stage of the living: {left:?}");
+        }
+    }
+    live.commit(&()).unwrap();
+    assert!(Folder::open(root.path(), Some(KIND)).unwrap().verify().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_place_that_cannot_be_written_to_is_noticed_first() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    // The administrator may write anywhere.
+    if std::fs::write(root.path().join("probe"), b"").is_err() {
+        assert!(FolderWriter::create(&root.path().join("saved"), KIND, Existing::Refuse).is_err());
+        assert!(FolderWriter::create(root.path(), KIND, Existing::Refuse).is_err());
+    }
+    std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+}

@@ -1,0 +1,343 @@
+//! Writing a folder.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ndarray::{ArrayBase, Data, Dimension};
+use serde::Serialize;
+
+use super::digest::Entry;
+use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
+use super::stage::{self, FILES, Stage};
+use super::{Kind, MANIFEST, OBJECTS};
+use crate::arrays::{NpyGrid, NpyWriter, header, write_whole};
+use crate::disk::{self, DiskFile};
+use crate::element::Storable;
+use crate::error::{Error, Result, io_error};
+use crate::write::{Existing, Output, folder as parent};
+
+/// A folder that is being written. Nothing is at its place before [`commit`](Self::commit).
+///
+/// ```
+/// use mercer_data::{Existing, folder::{Folder, FolderWriter, Kind}};
+/// use ndarray::array;
+///
+/// const KIND: Kind = Kind { name: "example", version: 1 };
+/// let place = tempfile::tempdir()?;
+/// let writer = FolderWriter::create(&place.path().join("saved"), KIND, Existing::Refuse)?;
+/// writer.objects().array("weights", &array![1.0, 2.0])?;
+/// writer.file("notes.txt", |file| file.write_all(b"for people"))?;
+/// writer.commit(&"what it is")?;
+///
+/// let folder = Folder::open(&place.path().join("saved"), Some(KIND))?;
+/// assert_eq!(folder.content::<String>()?, "what it is");
+/// assert_eq!(folder.array("weights")?.read::<f64>()?, array![1.0, 2.0].into_dyn());
+/// assert!(folder.verify().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FolderWriter {
+    kind: Kind,
+    ledger: Arc<Mutex<Ledger>>,
+    /// On disk; nothing for a folder in memory.
+    place: Option<Place>,
+}
+
+struct Place {
+    folder: PathBuf,
+    existing: Existing,
+    stage: Stage,
+    /// After the stage, which is within them.
+    _made: Made,
+}
+
+/// What was written so far.
+pub(super) struct Ledger {
+    pub(super) manifest: Manifest,
+    /// By their digests, if the folder is in memory.
+    pub(super) blobs: BTreeMap<String, Vec<u8>>,
+    /// The pieces that were begun.
+    begun: usize,
+}
+
+impl FolderWriter {
+    /// Begins a folder, which is made if it is not there. What dead processes left in it is finished or removed.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if a folder was saved here and may not be replaced, [`Error::Foreign`] if it is of another kind or none of
+    /// ours, and [`Error::Io`] where nothing can be written.
+    pub fn create(folder: &Path, kind: Kind, existing: Existing) -> Result<Self> {
+        stage::sweep(folder)?;
+        standing(folder, kind, existing)?;
+        let failed = || io_error(folder.display());
+        let made = Made::folder(folder).map_err(failed())?;
+        let stage = Stage::begin(folder).map_err(failed())?;
+        let place = Place { folder: folder.to_owned(), existing, stage, _made: made };
+        Ok(Self { place: Some(place), ..Self::in_memory(kind) })
+    }
+
+    /// Begins a folder in memory, for [`into_bytes`](Self::into_bytes): only for small things.
+    pub fn in_memory(kind: Kind) -> Self {
+        let ledger = Ledger { manifest: Manifest::new(kind), blobs: BTreeMap::new(), begun: 0 };
+        Self { kind, ledger: Arc::new(Mutex::new(ledger)), place: None }
+    }
+
+    /// Checks now, before long work, that files of these names may be written.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] and [`Error::Foreign`], as [`create`](Self::create): a file is ours if the folder that is replaced lists it.
+    pub fn claim(&self, names: &[&str]) -> Result<()> {
+        names.iter().try_for_each(|name| check_name(name, true))?;
+        match &self.place {
+            Some(Place { folder, existing, .. }) => {
+                let old = standing(folder, self.kind, *existing)?;
+                names.iter().try_for_each(|name| claim(folder, old.as_ref(), *existing, name))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a file with a name.
+    pub fn file(&self, name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        self.named(name)?.write(write)
+    }
+
+    /// Writes an array as a file with a name, such as `psi.npy`.
+    pub fn array_file<T: Storable, S: Data<Elem = T>, D: Dimension>(
+        &self,
+        name: &str,
+        array: &ArrayBase<S, D>,
+    ) -> Result<()> {
+        let output = self.named(name)?;
+        let header = header(output.path(), T::DTYPE, array.shape(), 0)?;
+        output.write(|writer| write_whole(writer, &header, array))
+    }
+
+    /// Begins an array in a file with a name that is written block of rows by block of rows.
+    pub fn rows_file<T: Storable>(&self, name: &str, sample_shape: &[usize]) -> Result<NpyWriter<T>> {
+        NpyWriter::begin(self.named(name)?, sample_shape)
+    }
+
+    /// Begins an array in a file with a name that is written rectangle by rectangle.
+    pub fn grid_file<T: Storable>(&self, name: &str, shape: &[usize], columns: usize) -> Result<NpyGrid<T>> {
+        NpyGrid::begin(self.named(name)?, shape, columns)
+    }
+
+    /// Where parts of what is saved are written.
+    pub fn objects(&self) -> PartWriter<'_> {
+        PartWriter { folder: self, prefix: String::new() }
+    }
+
+    /// Makes the folder what was written, with this content.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create) and [`claim`](Self::claim), if the folder has changed since. What was there before stays then.
+    pub fn commit(self, content: &impl Serialize) -> Result<()> {
+        let Some(place) = self.place else {
+            let reason = "a folder in memory is not committed but turned into bytes".to_owned();
+            return Err(Error::Argument { name: "folder", reason });
+        };
+        let (folder, existing) = (&place.folder, place.existing);
+        let path = folder.join(MANIFEST).display().to_string();
+        let mut manifest = ledger(&self.ledger).manifest.clone();
+        manifest.content = value(&path, content)?;
+        let text = manifest.sealed(&path)?;
+        check_length(&path, &text)?;
+        let _turn = stage::turn(folder);
+        stage::sweep_in_turn(folder)?;
+        let old = standing(folder, self.kind, existing)?;
+        manifest.files.keys().try_for_each(|name| claim(folder, old.as_ref(), existing, name))?;
+        let Place { stage, _made, .. } = place;
+        stage.commit(&manifest, &text)
+    }
+
+    pub(super) fn into_ledger(self, content: &impl Serialize) -> Result<Ledger> {
+        let mut ledger = ledger(&self.ledger);
+        ledger.manifest.content = value("a folder in memory", content)?;
+        let empty = Ledger { manifest: Manifest::new(self.kind), blobs: BTreeMap::new(), begun: 0 };
+        Ok(std::mem::replace(&mut ledger, empty))
+    }
+
+    fn named(&self, name: &str) -> Result<Output> {
+        check_name(name, true)?;
+        self.claim(&[name])?;
+        self.begin(name, true)
+    }
+
+    fn begin(&self, name: &str, is_file: bool) -> Result<Output> {
+        check_name(name, is_file)?;
+        let number = {
+            let mut ledger = ledger(&self.ledger);
+            ledger.check_fresh(name, is_file)?;
+            ledger.begun += 1;
+            ledger.begun
+        };
+        let staged = |path| Staged { ledger: self.ledger.clone(), name: name.to_owned(), is_file, path };
+        let Some(Place { folder, stage, .. }) = &self.place else {
+            return Ok(Output::staged(PathBuf::from(name), None, staged(PathBuf::new())));
+        };
+        let (path, shown) = if is_file {
+            (stage.path().join(FILES).join(name), folder.join(name))
+        } else {
+            (stage.path().join(OBJECTS).join(format!("new-{number}")), folder.join(OBJECTS).join(name))
+        };
+        let file = DiskFile::create(&path).map_err(io_error(shown.display()))?;
+        Ok(Output::staged(shown, Some(file), staged(path)))
+    }
+}
+
+/// Part of a folder that is being written: a saved thing, perhaps within another one, with a beginning that the names of all its
+/// objects share.
+#[derive(Clone)]
+pub struct PartWriter<'a> {
+    folder: &'a FolderWriter,
+    prefix: String,
+}
+
+impl PartWriter<'_> {
+    /// A part within this part.
+    pub fn part(&self, name: &str) -> Self {
+        Self { folder: self.folder, prefix: format!("{}{name}.", self.prefix) }
+    }
+
+    /// Writes an object.
+    pub fn object(&self, name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        self.begin(name)?.write(write)
+    }
+
+    /// Writes an array.
+    pub fn array<T: Storable, S: Data<Elem = T>, D: Dimension>(
+        &self,
+        name: &str,
+        array: &ArrayBase<S, D>,
+    ) -> Result<()> {
+        let output = self.begin(name)?;
+        let header = header(output.path(), T::DTYPE, array.shape(), 0)?;
+        output.write(|writer| write_whole(writer, &header, array))
+    }
+
+    /// Begins an array that is written block of rows by block of rows.
+    pub fn rows<T: Storable>(&self, name: &str, sample_shape: &[usize]) -> Result<NpyWriter<T>> {
+        NpyWriter::begin(self.begin(name)?, sample_shape)
+    }
+
+    fn begin(&self, name: &str) -> Result<Output> {
+        self.folder.begin(&format!("{}{name}", self.prefix), false)
+    }
+}
+
+/// A piece of a folder on its way to the stage.
+pub(crate) struct Staged {
+    ledger: Arc<Mutex<Ledger>>,
+    name: String,
+    is_file: bool,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Enters a piece that is complete; its bytes are given if it is in memory.
+    pub(crate) fn record(self, entry: Entry, memory: Option<Vec<u8>>) -> Result<()> {
+        let mut ledger = ledger(&self.ledger);
+        ledger.check_fresh(&self.name, self.is_file)?;
+        match memory {
+            Some(bytes) => {
+                ledger.blobs.insert(entry.digest.clone(), bytes);
+            }
+            None if self.is_file => {}
+            // An equal one may be there; then this one takes its place.
+            None => disk::rename(&self.path, &self.path.with_file_name(&entry.digest))
+                .map_err(io_error(self.path.display()))?,
+        }
+        let manifest = &mut ledger.manifest;
+        let entries = if self.is_file { &mut manifest.files } else { &mut manifest.objects };
+        entries.insert(self.name, entry);
+        Ok(())
+    }
+}
+
+impl Ledger {
+    fn check_fresh(&self, name: &str, is_file: bool) -> Result<()> {
+        let entries = if is_file { &self.manifest.files } else { &self.manifest.objects };
+        if entries.contains_key(name) {
+            return Err(Error::Exists { place: name.to_owned() });
+        }
+        Ok(())
+    }
+}
+
+fn ledger(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn value(place: &str, content: &impl Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(content).map_err(|error| malformed(place, error))
+}
+
+/// What cannot be read must not be written.
+pub(super) fn check_length(place: &str, text: &str) -> Result<()> {
+    if text.len() as u64 > MOST_BYTES {
+        return Err(malformed(place, format!("it would have {} bytes, more than are read", text.len())));
+    }
+    Ok(())
+}
+
+/// The folder that would be replaced.
+fn standing(folder: &Path, kind: Kind, existing: Existing) -> Result<Option<Manifest>> {
+    let place = |path: &Path| path.display().to_string();
+    let objects = folder.join(OBJECTS);
+    if objects.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Error::Foreign { place: place(&objects) });
+    }
+    let path = folder.join(MANIFEST);
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    if existing == Existing::Refuse {
+        return Err(Error::Exists { place: place(folder) });
+    }
+    match Manifest::ours(folder).filter(|manifest| manifest.kind == kind.name) {
+        None => Err(Error::Foreign { place: place(&path) }),
+        manifest => Ok(manifest),
+    }
+}
+
+/// Refuses a file that is not ours.
+fn claim(folder: &Path, old: Option<&Manifest>, existing: Existing, name: &str) -> Result<()> {
+    let path = folder.join(name);
+    let place = path.display().to_string();
+    match path.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) if existing == Existing::Refuse => Err(Error::Exists { place }),
+        Ok(found) if found.is_file() && old.is_some_and(|old| old.files.contains_key(name)) => Ok(()),
+        Ok(_) => Err(Error::Foreign { place }),
+    }
+}
+
+/// Folders that were made for a result, and that go again if they are empty at the end.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes a folder with all that it lies in.
+    fn folder(path: &Path) -> io::Result<Self> {
+        let mut made = Self(Vec::new());
+        let missing = |path: &&Path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err();
+        let mut missing: Vec<&Path> = path.ancestors().take_while(missing).collect();
+        missing.reverse();
+        for path in missing {
+            disk::create_dir(path)?;
+            made.0.push(path.to_owned());
+            disk::sync_dir(parent(path))?;
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            // Somebody else may have put something into it.
+            let _ = disk::remove_dir(path);
+        }
+    }
+}
