@@ -1,12 +1,12 @@
 //! Standard output for results, standard error for everything else.
 
 use crate::arguments::Common;
-use crate::failure::{Failure, cannot_write};
 use crate::progress::Bar;
 use crate::visible;
 use clap::builder::styling::{AnsiColor, Style};
-use mercer::net::Network;
+use mercer::Error;
 use mercer::run::Context;
+use mercer::spec::{Inputs, Opening};
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -19,11 +19,12 @@ pub(crate) struct Console {
     pub(crate) verbose: bool,
     bar: Bar,
     context: Context,
+    inputs: Inputs,
     colour: bool,
 }
 
 impl Console {
-    pub(crate) fn new(common: &Common) -> Result<Self, Failure> {
+    pub(crate) fn new(common: &Common) -> Result<Self, Error> {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty());
         let bar = Bar::new(common.quiet);
         let mut context = Context::listening(bar.clone());
@@ -32,46 +33,36 @@ impl Console {
         }
         if let Some(threads) = common.threads {
             let given = context.with_threads(threads.get());
-            context = given.map_err(|error| Failure::new(format!("--threads: {error}")))?;
+            context = given.map_err(|error| Error::new(format!("--threads: {error}")))?;
         }
-        Ok(Self { json: common.json, verbose: common.verbose, bar, context, colour })
+        Ok(Self { json: common.json, verbose: common.verbose, bar, context, inputs: Inputs::none(), colour })
     }
 
     /// Prints a result. A reader that has seen enough (`| head`) is no error.
-    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn print(&self, text: &str) -> Result<(), Error> {
         self.write(&visible::text(text))
     }
 
-    fn write(&self, text: &str) -> Result<(), Failure> {
+    fn write(&self, text: &str) -> Result<(), Error> {
         self.bar.clear();
         let mut out = std::io::stdout().lock();
         let newline: &str = if text.ends_with('\n') { "" } else { "\n" };
         match write!(out, "{text}{newline}").and_then(|()| out.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_write("standard output", &error)),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Error::with_code("io", format!("standard output: {error}")))
+            }
             _ => Ok(()),
         }
     }
 
     /// Prints a result as JSON or as text, whichever was asked for.
-    pub(crate) fn result(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub(crate) fn result(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Error> {
         if !self.json {
             return self.print(&text());
         }
         let json = serde_json::to_string_pretty(value);
-        let json = json.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?;
+        let json = json.map_err(|error| Error::new(format!("the result cannot be written as JSON: {error}")))?;
         self.write(&visible::json(&json))
-    }
-
-    /// Says something in passing, unless the user wants quiet.
-    pub(crate) fn note(&self, text: &str) {
-        self.bar.line(text);
-    }
-
-    /// Says how the parameters of a file differ from its module's, where a result depends on them.
-    pub(crate) fn remark(&self, network: Option<&Network>) {
-        for text in network.map(Network::remarks).unwrap_or_default() {
-            self.note(&format!("note: {text}"));
-        }
     }
 
     /// The context of the command's work.
@@ -79,17 +70,31 @@ impl Console {
         &self.context
     }
 
+    /// What opening a job needs: its arrays are all in files.
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        Opening { inputs: &self.inputs, context: &self.context }
+    }
+
     /// A line for work that takes long.
     pub(crate) fn slow_line(&self, text: &str) {
         self.bar.slow_line(text);
     }
 
-    /// Says why a command ends without success.
-    pub(crate) fn fail(&self, failure: &Failure) {
+    /// Says why a command ends without success; as JSON, too, if results are wanted so.
+    pub(crate) fn fail(&self, error: &Error) {
         self.bar.clear();
-        let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), visible::text(failure.message()));
-        if let Some(hint) = failure.hint_text() {
-            text += &format!("  {} {}\n", self.paint("try:", AnsiColor::Green), visible::text(hint));
+        let error = error.rendered(setting);
+        if self.json {
+            let hints: Vec<_> = error.hints().iter().collect();
+            let value = serde_json::json!({
+                "error": { "code": error.code(), "message": error.message(), "hints": hints }
+            });
+            // Nobody may be listening.
+            let _ = self.write(&visible::json(&format!("{value:#}")));
+        }
+        let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), visible::text(error.message()));
+        for hint in error.hints() {
+            text += &format!("  {} {}\n", self.paint("try:", AnsiColor::Green), visible::text(&hint.text));
         }
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
@@ -100,5 +105,14 @@ impl Console {
         }
         let style = Style::new().fg_color(Some(colour.into())).bold();
         format!("{style}{text}{style:#}")
+    }
+}
+
+/// A setting in the words of the command line.
+pub(crate) fn setting(name: &str) -> String {
+    match name {
+        "out" => "-o".to_owned(),
+        "k" => "-k".to_owned(),
+        other => format!("--{other}"),
     }
 }

@@ -3,21 +3,19 @@
 //! Exit codes: 0 done, 1 a check the user asked for failed, 2 an error, 101 a bug of ours, 130 interrupted.
 
 mod arguments;
-mod blocks;
 mod commands;
 mod console;
-mod failure;
 mod format;
 mod interrupt;
 mod options;
 mod output;
 mod progress;
-mod score;
 mod visible;
 
 use arguments::Arguments;
 use clap::Parser;
 use console::Console;
+use mercer::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -30,9 +28,9 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(apologise));
     let console = match Console::new(&arguments.common) {
         Ok(console) => console,
-        Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "error: {}", visible::text(failure.message()));
-            return failure.exit_code();
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {}", visible::text(&error.to_string()));
+            return exit_code(&error);
         }
     };
     interrupt::watch();
@@ -41,12 +39,21 @@ fn main() -> ExitCode {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => {
-            console.fail(&failure);
-            failure.exit_code()
+        Ok(Err(error)) => {
+            console.fail(&error);
+            exit_code(&error)
         }
         Err(_) => ExitCode::from(BUG),
     }
+}
+
+/// The exit code of an error.
+fn exit_code(error: &Error) -> ExitCode {
+    ExitCode::from(match error {
+        error if error.is_interrupted() => interrupt::EXIT,
+        error if error.is_failed_check() => 1,
+        _ => 2,
+    })
 }
 
 /// A bug is ours: say so in two lines instead of a backtrace.

@@ -1,5 +1,6 @@
 //! A progress bar on standard error, with rate and time left, for work that takes a while.
 
+use crate::console::setting;
 use crate::interrupt;
 use crate::visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -64,7 +65,7 @@ impl Listener for Bar {
     }
 
     fn note(&self, text: &str) {
-        self.line(&format!("note: {text}"));
+        self.line(&format!("note: {}", mercer::rendered(text, &setting)));
     }
 
     fn cancelled(&self) -> bool {

@@ -169,6 +169,11 @@ impl Context {
         self.shared.phases.begin(name)
     }
 
+    /// Counts seconds that were measured elsewhere as a part of the work.
+    pub fn record_phase(&self, name: &'static str, seconds: f64) {
+        self.shared.phases.add(name, seconds);
+    }
+
     /// The parts of the work so far, in the order of their beginning.
     pub fn phases(&self) -> Vec<Timed> {
         self.shared.phases.all()

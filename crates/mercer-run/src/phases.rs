@@ -26,6 +26,13 @@ struct State {
 }
 
 impl State {
+    fn place(&mut self, name: &'static str) -> usize {
+        self.all.iter().position(|part| part.name == name).unwrap_or_else(|| {
+            self.all.push(Timed { name, seconds: 0.0 });
+            self.all.len() - 1
+        })
+    }
+
     /// The time until now belongs to the innermost part.
     fn settle(&mut self, now: Instant) {
         if let Some((place, since)) = self.open.last_mut() {
@@ -46,12 +53,15 @@ impl Phases {
         let mut state = self.lock();
         let now = Instant::now();
         state.settle(now);
-        let place = state.all.iter().position(|part| part.name == name).unwrap_or_else(|| {
-            state.all.push(Timed { name, seconds: 0.0 });
-            state.all.len() - 1
-        });
+        let place = state.place(name);
         state.open.push((place, now));
         Phase { phases: self }
+    }
+
+    pub(crate) fn add(&self, name: &'static str, seconds: f64) {
+        let mut state = self.lock();
+        let place = state.place(name);
+        state.all[place].seconds += seconds;
     }
 
     pub(crate) fn all(&self) -> Vec<Timed> {

@@ -25,6 +25,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod error;
+pub mod job;
+pub mod spec;
+pub mod text;
+
+pub use error::{AboutNetwork, Error, Hint, rendered};
 pub use mercer_data as data;
 pub use mercer_kernel as kernel;
 pub use mercer_learn as learn;

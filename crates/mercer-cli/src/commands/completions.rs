@@ -2,8 +2,8 @@
 
 use crate::arguments::Arguments;
 use crate::console::Console;
-use crate::failure::Failure;
 use clap::CommandFactory;
+use mercer::Error;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +20,7 @@ pub(crate) struct CompletionsArguments {
 }
 
 impl CompletionsArguments {
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         // Into memory first: the generator panics when its writer fails.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Arguments::command(), "mercer", &mut script);

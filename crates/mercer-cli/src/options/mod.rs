@@ -1,16 +1,15 @@
-//! Options that several commands share, and what they open.
+//! Options that several commands share, as the data of jobs.
 
-mod assign;
+mod data;
 mod kernel;
 mod memory;
 mod network;
 mod precision;
 mod preprocess;
-mod samples;
 
-pub(crate) use kernel::{KernelKind, KernelOptions, Source, SourceOptions};
+pub(crate) use data::{ClassOptions, DataOptions, references};
+pub(crate) use kernel::KernelOptions;
 pub(crate) use memory::parse_bytes;
-pub(crate) use network::{ImportOptions, ParameterOptions, open_architecture, open_network, read_architecture};
-pub(crate) use precision::{Precision, Real};
+pub(crate) use network::ParameterOptions;
+pub(crate) use precision::parse_precision;
 pub(crate) use preprocess::PreprocessOptions;
-pub(crate) use samples::{ClassOptions, DataOptions, Samples};

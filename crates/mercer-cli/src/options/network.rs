@@ -1,18 +1,17 @@
-//! A network file, and which of its tensors are parameters.
+//! Which tensors of a network are parameters.
 
-use crate::failure::{AboutNetwork, Failure, cannot_open, hint_for_budget};
-use crate::options::parse_bytes;
-use mercer::data::read_regular_text;
-use mercer::net::arch::Architecture;
-use mercer::net::network::Import;
-use mercer::net::{NetError, Network};
-use serde::{Deserialize, Serialize};
-use std::path::Path;
+use super::parse_bytes;
+use mercer::spec::ParameterSpec;
+use std::path::PathBuf;
 
 /// Which tensors count as parameters.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Parameters of the network")]
 pub(crate) struct ParameterOptions {
+    /// The numbers of this checkpoint instead of the network's own
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
+
     /// Count tensors of this name as parameters, too (repeatable; `*` and `?` are wild)
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
@@ -23,11 +22,9 @@ pub(crate) struct ParameterOptions {
 
     /// Count parameters apart that the exporter stored once because their numbers are equal (`mercer info` tells which)
     #[arg(long)]
-    #[serde(default)]
     unmerge: bool,
 
     #[command(flatten)]
-    #[serde(skip)]
     pub(crate) import: ImportOptions,
 }
 
@@ -41,74 +38,15 @@ pub(crate) struct ImportOptions {
     pub(crate) import_limit: Option<usize>,
 }
 
-/// A description of a network is a few lines.
-pub(crate) const LONGEST_DESCRIPTION: u64 = 1 << 20;
-
 impl ParameterOptions {
-    /// The names to include and to exclude.
-    pub(crate) fn names(&self) -> (&[String], &[String]) {
-        (&self.include, &self.exclude)
+    /// As data.
+    pub(crate) fn spec(&self) -> ParameterSpec {
+        ParameterSpec {
+            weights: self.weights.clone(),
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            unmerge: self.unmerge,
+            import_limit: self.import.import_limit,
+        }
     }
-
-    /// Whether merged parameters are counted apart.
-    pub(crate) fn unmerged(&self) -> bool {
-        self.unmerge
-    }
-
-    /// Whether anything is said of them.
-    pub(crate) fn is_given(&self) -> bool {
-        !self.include.is_empty() || !self.exclude.is_empty() || self.unmerge
-    }
-}
-
-/// Reads a description, and makes its network with the weights of a seed.
-pub(crate) fn open_architecture(
-    path: &Path,
-    seed: u64,
-    import: ImportOptions,
-) -> Result<(Architecture, Network), Failure> {
-    let architecture = read_architecture(path)?;
-    let network =
-        architecture.build_within(seed, import.import_limit).map_err(|error| about_architecture(path, &error))?;
-    Ok((architecture, network))
-}
-
-/// Reads a description.
-pub(crate) fn read_architecture(path: &Path) -> Result<Architecture, Failure> {
-    let text = read_regular_text(path, LONGEST_DESCRIPTION).map_err(|error| cannot_open(path.display(), &error))?;
-    Architecture::from_toml(&text).map_err(|error| about_architecture(path, &error))
-}
-
-fn about_architecture(path: &Path, error: &NetError) -> Failure {
-    let hint = match error {
-        NetError::OverBudget { .. } => hint_for_budget(),
-        _ => "`mercer train --help` shows an example".to_owned(),
-    };
-    Failure::new(format!("{}: {error}", path.display())).hint(hint)
-}
-
-/// Opens an ONNX file.
-pub(crate) fn open_network(path: &Path, parameters: &ParameterOptions) -> Result<Network, Failure> {
-    if path.extension().is_some_and(|extension| {
-        matches!(extension.to_str(), Some("pt" | "pth" | "ckpt" | "safetensors" | "h5" | "keras"))
-    }) && path.exists()
-    {
-        return Err(Failure::new(format!("{}: this is not an ONNX model", path.display()))
-            .hint("export the network with torch.onnx.export(model, example, \"model.onnx\") or tf2onnx"));
-    }
-    let import = Import { limit: parameters.import.import_limit, ..Import::default() };
-    let mut network = Network::import(path, &import).about(path)?;
-    if parameters.unmerge {
-        network.unmerge().about(path)?;
-    }
-    for (flag, include, exclude) in
-        [("--include", &parameters.include[..], &[][..]), ("--exclude", &[], &parameters.exclude[..])]
-    {
-        network.select_parameters(include, exclude).map_err(|error| match error {
-            NetError::Unknown { .. } => Failure::new(format!("{flag}: {error}"))
-                .hint(format!("`mercer info {} -v` lists all names", path.display())),
-            other => Failure::of_network(path, other),
-        })?;
-    }
-    Ok(network)
 }

@@ -1,15 +1,10 @@
-//! The scalar that a network runs in.
+//! `--precision`.
 
-use serde::Serialize;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use mercer::spec::Precision;
 
-/// Single or double precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Precision {
-    /// Single precision
-    F32,
-    /// Double precision
-    F64,
+/// The names of the library.
+pub(crate) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
+    let values = Precision::ALL.map(|(precision, help)| PossibleValue::new(precision.name()).help(help));
+    PossibleValuesParser::new(values).try_map(|text| text.parse::<Precision>())
 }
-
-pub(crate) use mercer::kernel::Real;

@@ -124,6 +124,13 @@ impl FolderWriter {
         NpyGrid::begin(self.named(name)?, shape, columns)
     }
 
+    /// What was written so far, with its digests: objects as `objects/NAME`, and files.
+    pub fn entries(&self) -> Vec<(String, Entry)> {
+        let manifest = &ledger(&self.ledger).manifest;
+        let objects = manifest.objects.iter().map(|(name, entry)| (format!("{OBJECTS}/{name}"), entry.clone()));
+        objects.chain(manifest.files.iter().map(|(name, entry)| (name.clone(), entry.clone()))).collect()
+    }
+
     /// Where parts of what is saved are written.
     pub fn objects(&self) -> PartWriter<'_> {
         PartWriter { folder: self, prefix: String::new() }

@@ -1,19 +1,14 @@
 //! `mercer kernel`: the Gram matrix of a network's kernel, or its features, or of a classic kernel.
 
 mod report;
-mod target;
 
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::format::count;
-use crate::options::{DataOptions, KernelKind, KernelOptions, ParameterOptions, Precision, Real, Samples, Source};
-use mercer::kernel::Built;
-use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink};
-use mercer::kernel::store::{Layout, Manifest, Tiles};
-use mercer::run::{Context, peak_memory};
-use report::KernelReport;
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, parse_precision, references};
+use mercer::Error;
+use mercer::job::{Destination, Job, KernelJob, Opened};
+use mercer::spec::Precision;
 use std::ops::Range;
-use target::{Destination, Target};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +60,7 @@ pub(crate) struct KernelArguments {
     features: bool,
 
     /// Compute in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_precision())]
     precision: Precision,
 
     #[command(flatten)]
@@ -75,7 +70,7 @@ pub(crate) struct KernelArguments {
     run: RunOptions,
 
     #[command(flatten)]
-    target: Target,
+    target: TargetOptions,
 
     #[command(flatten)]
     parameters: ParameterOptions,
@@ -94,188 +89,47 @@ struct RunOptions {
     dry_run: bool,
 }
 
+/// Where the result goes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+struct TargetOptions {
+    /// Write to this .npy file or .zarr store
+    #[arg(short = 'o', long = "out", value_name = "OUT.npy|OUT.zarr")]
+    path: Option<PathBuf>,
+
+    /// Replace what is there already
+    #[arg(long, conflicts_with = "resume")]
+    force: bool,
+
+    /// Go on with a store that was interrupted or is being filled by others
+    #[arg(long)]
+    resume: bool,
+}
+
 impl KernelArguments {
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
-        let destination = self.target.check(self.run.dry_run, self.run.tiles.is_some(), self.by_layer)?;
-        self.check_flags()?;
-        let source = self.kernel.open(&self.parameters)?;
-        let report = match self.precision {
-            Precision::F32 => self.compute::<f32>(&source, destination, console)?,
-            Precision::F64 => self.compute::<f64>(&source, destination, console)?,
-        };
-        console.result(&report, || report.text())?;
-        // A plan is shown even if there is no room for its result, and then refused.
-        report.check_disk().map_err(|error| self.kernel.failure(error))
-    }
-
-    fn compute<T: Real>(
-        &self,
-        source: &Source,
-        destination: Option<Destination>,
-        console: &Console,
-    ) -> Result<KernelReport, Failure> {
-        let rows = source.samples("--data", &self.data.data, &self.data, &[], console)?;
-        rows.hint(source.network(), console)?;
-        // The labels are those of --data.
-        let unlabelled = DataOptions { labels: None, ..self.data.clone() };
-        let columns = match &self.against[..] {
-            [] => None,
-            texts => Some(source.samples("--against", texts, &unlabelled, &rows.columns, console)?),
-        };
-        let shapes = rows.shapes();
-        if let Some(columns) = &columns
-            && columns.shapes() != shapes
-        {
-            let text = format!("--against has samples of shape {:?}, --data of {shapes:?}", columns.shapes());
-            return Err(Failure::new(text).hint("both must have samples of the same shape"));
-        }
-        source.check_shapes(&shapes, self.kernel.path())?;
-        let recipe = self.kernel.recipe(source, self.by_layer)?;
-        self.kernel.tell(&recipe, source, &shapes, console);
-        let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
-        let work = Work::new(self, &built, &rows, columns.as_ref())?;
-        let layout = work.layout();
-        let mut report = KernelReport::begin(self, &layout, &built, &rows, columns.as_ref());
-        let wanted = self.chosen_tiles(&layout)?;
-        // Refused before anything is made: a plan that does not fit leaves no empty store behind.
-        let plan = work.plan(self, &wanted, console.context())?;
-        report.disk = destination.as_ref().map(|place| place.room(&layout, &wanted)).transpose()?;
-        if self.run.dry_run {
-            report.estimate = Some(plan.estimate::<T>());
-            report.plan = Some(plan);
-            return Ok(report);
-        }
-        report.check_disk().map_err(|error| self.kernel.failure(error))?;
-        let Some(destination) = destination else { return Err(Failure::new("there is no place for the result")) };
-        let manifest = || self.manifest(&layout, &built, &rows, columns.as_ref());
-        let opened = destination.open::<T>(&layout, manifest, console)?;
-        let tiles = opened.missing().common(&wanted);
-        let plan = work.plan(self, &tiles, console.context())?;
-        let bar = console.context();
-        let outcome = work.run(self, &tiles, opened.sink(), &bar);
-        let outcome = outcome.map_err(|failure| failure.when_interrupted(|| destination.how_to_go_on()))?;
-        report.finish(outcome, plan, peak_memory());
-        destination.close(opened, &layout, &tiles, &mut report)?;
-        Ok(report)
-    }
-
-    /// Flags that mean nothing together are refused instead of ignored.
-    fn check_flags(&self) -> Result<(), Failure> {
-        self.kernel.check()?;
-        let kind = self.kernel.kind();
-        if self.by_layer && !matches!(kind, KernelKind::Tangent(_)) {
-            return Err(Failure::new(format!("--by-layer is for tangent kernels, not for --kind {kind}"))
-                .hint("--kind trace, pseudo, full or logit:I"));
-        }
-        if self.by_layer && self.kernel.sketch().is_some() {
-            return Err(Failure::new("--by-layer: a sketch mixes the layers").hint("leave --sketch out"));
-        }
-        if self.features && (self.kernel.normalised() || !self.against.is_empty()) {
-            let flag = if self.kernel.normalised() { "--normalise" } else { "--against" };
-            return Err(Failure::new(format!("--features writes the features of --data; {flag} is for matrices")));
-        }
-        Ok(())
-    }
-
-    fn chosen_tiles(&self, layout: &Layout) -> Result<Tiles, Failure> {
-        let n_tiles = layout.n_tiles();
-        let range = self.run.tiles.clone().unwrap_or(0..n_tiles);
-        if range.start >= n_tiles {
-            return Err(Failure::new(format!(
-                "--tiles {}..{}: there are {}",
-                range.start,
-                range.end,
-                count(n_tiles, "tile")
-            ))
-            .hint("tiles are counted from 0; --dry-run says how many there are"));
-        }
-        Ok(Tiles::range(range.start..range.end.min(n_tiles)))
-    }
-
-    /// What the numbers depend on.
-    fn manifest<T: Real>(
-        &self,
-        layout: &Layout,
-        built: &Built<T>,
-        rows: &Samples,
-        columns: Option<&Samples>,
-    ) -> Result<Manifest, Failure> {
-        let identity = match &built.map {
-            Some(map) if self.features => map.identity(),
-            _ => built.kernel.identity(),
-        };
-        let beside = if self.features { Vec::new() } else { built.kernel.beside() };
-        let mut manifest = Manifest::new(layout.clone())
-            .with_beside(beside)
-            .fact("kernel", identity)
-            .fact("data", rows.fingerprint()?)
-            .fact("instructions", mercer::linalg::simd::instruction_set())
-            .note("data file", rows.places());
-        if let Some(file) = self.kernel.file() {
-            manifest = manifest.note("network file", file.display().to_string());
-        }
-        if let Some(columns) = columns {
-            manifest = manifest.fact("against", columns.fingerprint()?).note("against file", columns.places());
-        }
-        Ok(manifest)
-    }
-}
-
-/// The two things that can be computed: a matrix or features.
-enum Work<'a, T: Real> {
-    Gram(Gram<'a, T>),
-    Features(FeatureRun<'a, T>),
-}
-
-impl<'a, T: Real> Work<'a, T> {
-    fn new(
-        arguments: &KernelArguments,
-        built: &'a Built<T>,
-        rows: &'a Samples,
-        columns: Option<&'a Samples>,
-    ) -> Result<Self, Failure> {
-        if arguments.features {
-            let Some(map) = built.map.as_deref() else {
-                return Err(Failure::new("--features: this kernel has no finite features")
-                    .hint("add --sketch METHOD:K, or take --kind ck, embedding or nngp-mc"));
-            };
-            let run = FeatureRun::new(map, &rows.inputs);
-            return Ok(Self::Features(run));
-        }
-        let mut gram = Gram::new(&*built.kernel, &rows.inputs);
-        if let Some(columns) = columns {
-            gram = gram.against(&columns.inputs);
-        }
-        Ok(Self::Gram(gram))
-    }
-
-    fn layout(&self) -> Layout {
-        match self {
-            Self::Gram(gram) => gram.layout(),
-            Self::Features(run) => run.layout(),
+    fn job(&self) -> KernelJob {
+        KernelJob {
+            kernel: self.kernel.spec(&self.parameters),
+            data: self.data.spec(),
+            against: references(&self.against),
+            by_layer: self.by_layer,
+            features: self.features,
+            precision: self.precision,
+            tiles: self.run.tiles.clone(),
         }
     }
 
-    fn plan(&self, arguments: &KernelArguments, tiles: &Tiles, context: &Context) -> Result<Plan, Failure> {
-        let plan = match self {
-            Self::Gram(gram) => gram.plan(tiles, context),
-            Self::Features(run) => run.plan(tiles, context),
-        };
-        plan.map_err(|error| arguments.kernel.failure(error))
-    }
-
-    fn run(
-        &self,
-        arguments: &KernelArguments,
-        tiles: &Tiles,
-        sink: &dyn Sink<T>,
-        progress: &Context,
-    ) -> Result<Outcome, Failure> {
-        let outcome = match self {
-            Self::Gram(gram) => gram.run(tiles, sink, progress),
-            Self::Features(run) => run.run(tiles, sink, progress),
-        };
-        outcome.map_err(|error| arguments.kernel.failure(error))
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+        let TargetOptions { path, force, resume } = &self.target;
+        let (path, force, resume, dry_run) = (path.clone(), *force, *resume, self.run.dry_run);
+        let opened = self.job().open(&Destination { path, force, resume, dry_run }, console.opening())?;
+        if dry_run {
+            console.result(opened.plan(), || report::plan(opened.plan()))?;
+            // A plan is shown even if there is no room for its result, and then refused.
+            return opened.check_disk();
+        }
+        let outcome = opened.run(console.context())?;
+        console.result(&outcome, || report::outcome(&outcome))
     }
 }
 

@@ -1,13 +1,9 @@
 //! How the weights of infinitely wide and of random networks are distributed.
 
-use super::kind::KernelKind;
-use crate::failure::Failure;
-use mercer::kernel::infinite::{Parametrisation, Rule, Variances};
+use mercer::kernel::infinite::Parametrisation;
 use mercer::net::arch::Initialisation;
+use mercer::spec::RandomSpec;
 use std::num::NonZeroUsize;
-
-/// Random networks over which to average, if nothing is said.
-const DEFAULT_SAMPLES: usize = 100;
 
 /// The distribution of weights.
 #[derive(Debug, clap::Args)]
@@ -57,51 +53,23 @@ enum ParametrisationName {
 }
 
 impl RandomOptions {
-    /// The rule that the flags and the source say.
-    pub(crate) fn rule(&self, own: Initialisation) -> Rule {
-        let (variances, usual) = match self.weight_std {
-            Some(weight) => {
-                let bias = self.bias_std.unwrap_or(0.0);
-                (Variances::Deviations { weight, bias }, Parametrisation::Ntk)
-            }
-            None => {
-                let named = self.initialisation.map(|name| match name {
-                    InitialisationName::Standard => Initialisation::Standard,
-                    InitialisationName::He => Initialisation::He,
-                    InitialisationName::Lecun => Initialisation::LeCun,
-                    InitialisationName::Ntk => Initialisation::Ntk,
-                });
-                (Variances::Initialisation(named.unwrap_or(own)), Parametrisation::AsWritten)
-            }
-        };
-        let parametrisation = self.parametrisation.map_or(usual, |name| match name {
-            ParametrisationName::AsWritten => Parametrisation::AsWritten,
-            ParametrisationName::Ntk => Parametrisation::Ntk,
-            ParametrisationName::Standard => Parametrisation::Standard,
-        });
-        Rule { variances, parametrisation }
-    }
-
-    /// Random networks to average over.
-    pub(crate) fn samples(&self) -> usize {
-        self.samples.map_or(DEFAULT_SAMPLES, NonZeroUsize::get)
-    }
-
-    /// Flags that mean nothing for a kind are refused instead of ignored.
-    pub(crate) fn check(&self, kind: KernelKind) -> Result<(), Failure> {
-        let flags = [
-            ("--initialisation", self.initialisation.is_some()),
-            ("--weight-std", self.weight_std.is_some()),
-            ("--parametrisation", self.parametrisation.is_some()),
-        ];
-        if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !kind.draws_weights()) {
-            return Err(Failure::new(format!("{flag}: --kind {kind} is of the weights that the network has"))
-                .hint("--kind nngp, ntk-limit, nngp-mc or ntk-mc"));
+    /// As data.
+    pub(crate) fn spec(&self) -> RandomSpec {
+        RandomSpec {
+            samples: self.samples.map(NonZeroUsize::get),
+            initialisation: self.initialisation.map(|name| match name {
+                InitialisationName::Standard => Initialisation::Standard,
+                InitialisationName::He => Initialisation::He,
+                InitialisationName::Lecun => Initialisation::LeCun,
+                InitialisationName::Ntk => Initialisation::Ntk,
+            }),
+            weight_std: self.weight_std,
+            bias_std: self.bias_std,
+            parametrisation: self.parametrisation.map(|name| match name {
+                ParametrisationName::AsWritten => Parametrisation::AsWritten,
+                ParametrisationName::Ntk => Parametrisation::Ntk,
+                ParametrisationName::Standard => Parametrisation::Standard,
+            }),
         }
-        if self.samples.is_some() && !matches!(kind, KernelKind::MonteCarlo(_)) {
-            return Err(Failure::new(format!("--samples: --kind {kind} is no average over random networks"))
-                .hint("--kind nngp-mc or ntk-mc"));
-        }
-        Ok(())
     }
 }

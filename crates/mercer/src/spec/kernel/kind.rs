@@ -1,13 +1,15 @@
-//! `--kind`.
+//! Which kernel of a network, by name.
 
-use mercer::kernel::Kind;
-use mercer::kernel::infinite::Of;
+use mercer_kernel::Kind;
+use mercer_kernel::infinite::Of;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The kernels of a network that the command knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KernelKind {
+/// The kernels of a network that have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum KernelKind {
     /// The empirical NTK.
     Tangent(Kind),
     /// Features of the last hidden layer.
@@ -18,14 +20,28 @@ pub(crate) enum KernelKind {
     Limit(Of),
     /// The mean over random networks.
     MonteCarlo(Of),
-    /// A function of the data, which `--kernel` gives.
+    /// A function of the data, which a formula gives.
     Classic,
 }
 
 impl KernelKind {
     /// Whether the kernel is of the distribution of weights, not of the weights that a network has.
-    pub(crate) fn draws_weights(self) -> bool {
+    pub fn draws_weights(self) -> bool {
         matches!(self, Self::Limit(_) | Self::MonteCarlo(_))
+    }
+}
+
+impl From<KernelKind> for String {
+    fn from(kind: KernelKind) -> Self {
+        kind.to_string()
+    }
+}
+
+impl TryFrom<String> for KernelKind {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

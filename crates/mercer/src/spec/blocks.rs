@@ -1,7 +1,7 @@
 //! How data are cut so that what is in memory stays small and progress is seen.
 
-use mercer::net::graph::Graph;
-use mercer::net::network::Shards;
+use mercer_net::graph::Graph;
+use mercer_net::network::Shards;
 use std::ops::Range;
 
 /// Inputs and results of a block take about so many bytes.
@@ -15,7 +15,7 @@ const MOST_ROWS: usize = 16_384;
 
 /// The rows of the data, block by block. A block is whole shards, as many as threads can share, or about `most` rows if that is
 /// said: shards begin at the same rows whatever a block is, so that results are the same bits.
-pub(crate) fn of(
+pub fn of(
     graph: &Graph,
     at: Option<&str>,
     n_samples: usize,

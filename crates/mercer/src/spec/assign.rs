@@ -1,26 +1,44 @@
 //! Which data go to which input of a network.
 
-use crate::failure::Failure;
-use mercer::data::Source;
-use mercer::net::names;
+use super::{DataRef, Inputs};
+use crate::Error;
+use mercer_data::{Dataset, Source};
+use mercer_net::names;
 use std::path::Path;
 
-/// Sorts what the user wrote after `flag` (`--data`) by the inputs of the network.
+/// What one input of a network gets.
+#[derive(Clone, Debug)]
+pub(super) enum Bound {
+    File(Source),
+    Given(Box<Dataset>),
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(source) => source.fmt(formatter),
+            Self::Given(set) => formatter.write_str(set.name()),
+        }
+    }
+}
+
+/// Sorts what the user named under a setting (`data`) by the inputs of the network.
 ///
 /// `NAME=…` goes to the input of that name; so does the array of that name of an npz file. What has neither goes to the
 /// only input that is left. More than one left is a guess we do not make.
-pub(crate) fn assign(flag: &str, all: &[&str], texts: &[String]) -> Result<Vec<Source>, Failure> {
-    let mut given: Vec<Option<Source>> = vec![None; all.len()];
+pub(super) fn assign(flag: &str, all: &[&str], data: &[DataRef], inputs: &Inputs) -> Result<Vec<Bound>, Error> {
+    let flag = &format!("‹{flag}›");
+    let mut given: Vec<Option<Bound>> = vec![None; all.len()];
     let mut unnamed = Vec::new();
-    for text in texts {
-        let (name, source) = split(flag, all, text)?;
-        let Some(name) = name.or_else(|| source.key().filter(|key| all.contains(key)).map(str::to_owned)) else {
+    for text in data {
+        let (name, source) = bind(flag, all, text, inputs)?;
+        let Some(name) = name else {
             unnamed.push(source);
             continue;
         };
         match all.iter().position(|own| *own == name) {
             Some(index) if given[index].is_some() => {
-                return Err(Failure::new(format!("{flag} gives the input {name} twice")));
+                return Err(Error::new(format!("{flag} gives the input {name} twice")));
             }
             Some(index) => given[index] = Some(source),
             // With a single input there is nothing to choose, and the name is only a name.
@@ -28,7 +46,7 @@ pub(crate) fn assign(flag: &str, all: &[&str], texts: &[String]) -> Result<Vec<S
             None => {
                 let near = names::near(&name, all);
                 let listed = if near.is_empty() { all.join(", ") } else { near.join(", ") };
-                return Err(Failure::new(format!("{flag} {text}: the network has no input named {name}"))
+                return Err(Error::new(format!("{flag} {text}: the network has no input named {name}"))
                     .hint(format!("its inputs are near that: {listed}")));
             }
         }
@@ -38,18 +56,13 @@ pub(crate) fn assign(flag: &str, all: &[&str], texts: &[String]) -> Result<Vec<S
         .into_iter()
         .zip(all)
         .map(|(source, name)| {
-            let missing = || Failure::new(format!("there are no data for the input {name}"));
+            let missing = || Error::new(format!("there are no data for the input {name}"));
             source.ok_or_else(|| missing().hint(format!("{flag} {name}=FILE[:KEY]")))
         })
         .collect()
 }
 
-fn place_unnamed(
-    flag: &str,
-    all: &[&str],
-    given: &mut [Option<Source>],
-    mut unnamed: Vec<Source>,
-) -> Result<(), Failure> {
+fn place_unnamed(flag: &str, all: &[&str], given: &mut [Option<Bound>], mut unnamed: Vec<Bound>) -> Result<(), Error> {
     let free: Vec<usize> = (0..given.len()).filter(|&index| given[index].is_none()).collect();
     match (unnamed.pop(), free[..].split_first()) {
         (None, _) => Ok(()),
@@ -63,20 +76,35 @@ fn place_unnamed(
             let text = format!(
                 "{flag} {source}: there are more data than inputs; the network has {inputs} input{plural}: {names}"
             );
-            Err(Failure::new(text).hint("give each input once"))
+            Err(Error::new(text).hint("give each input once"))
         }
         (Some(source), Some((&index, _))) => {
             let text = format!(
                 "{flag} {source}: the network has several inputs ({}), so say which one this is for",
                 all.join(", ")
             );
-            Err(Failure::new(text).hint(format!("{flag} {}={source}", all[index])))
+            Err(Error::new(text).hint(format!("{flag} {}={source}", all[index])))
+        }
+    }
+}
+
+/// The name of the input, if one is told, and what it gets.
+fn bind(flag: &str, all: &[&str], data: &DataRef, inputs: &Inputs) -> Result<(Option<String>, Bound), Error> {
+    match data {
+        DataRef::File(text) => {
+            let (name, source) = split(flag, all, text)?;
+            let name = name.or_else(|| source.key().filter(|key| all.contains(key)).map(str::to_owned));
+            Ok((name, Bound::File(source)))
+        }
+        DataRef::Given { given } => {
+            let name = all.contains(&given.as_str()).then(|| given.clone());
+            Ok((name, Bound::Given(Box::new(inputs.array(given)?.clone()))))
         }
     }
 }
 
 /// The name before `=`, and the source after it. Names of inputs may hold characters that others may not (`input:0`).
-fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Failure> {
+fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Error> {
     let rest_of = |name: &&str| text.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
     if !Path::new(text).exists()
         && let Some((name, rest)) = inputs.iter().find_map(|name| rest_of(name).map(|rest| (*name, rest)))
@@ -88,8 +116,8 @@ fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Sou
     Ok((name, source))
 }
 
-fn parse(flag: &str, text: &str, rest: &str) -> Result<Source, Failure> {
-    rest.parse().map_err(|error| Failure::new(format!("{flag} {text}: {error}")))
+fn parse(flag: &str, text: &str, rest: &str) -> Result<Source, Error> {
+    rest.parse().map_err(|error| Error::new(format!("{flag} {text}: {error}")))
 }
 
 #[cfg(test)]
@@ -97,9 +125,9 @@ mod tests {
     use super::*;
 
     fn places(inputs: &[&str], texts: &[&str]) -> Result<Vec<String>, String> {
-        let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-        let sources = assign("--data", inputs, &texts).map_err(|failure| failure.message().to_owned())?;
-        Ok(sources.iter().map(Source::place).collect())
+        let data: Vec<DataRef> = texts.iter().map(|&text| text.into()).collect();
+        let bound = assign("data", inputs, &data, &Inputs::none()).map_err(|error| error.message().to_owned())?;
+        Ok(bound.iter().map(ToString::to_string).collect())
     }
 
     #[test]

@@ -1,0 +1,171 @@
+//! The one error of jobs: a stable code, what happened and where, and what to try.
+//!
+//! A message names a setting as `‹memory›`. Every door renders that in its own words: the command line as `--memory`, this
+//! library as `memory`.
+
+mod codes;
+mod convert;
+
+pub use convert::AboutNetwork;
+pub(crate) use convert::{cannot_open, cannot_write, hint_for_budget};
+
+use serde::Serialize;
+use std::fmt;
+
+/// What to try, and the setting that it speaks of, if it is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hint {
+    /// The setting, such as `memory`.
+    pub setting: Option<String>,
+    /// What to try; settings are in ‹›.
+    pub text: String,
+}
+
+/// Why a job did not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    code: &'static str,
+    message: String,
+    hints: Vec<Hint>,
+}
+
+/// The code of what was interrupted.
+const INTERRUPTED: &str = "interrupted";
+
+/// The code of a check that failed.
+const CHECK: &str = "check-failed";
+
+/// The code of a request that makes no sense as it is.
+const REQUEST: &str = "bad-request";
+
+impl Error {
+    /// A request that makes no sense as it is: code `bad-request`.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::with_code(REQUEST, message)
+    }
+
+    /// An error with a stable code.
+    pub fn with_code(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hints: Vec::new() }
+    }
+
+    /// A check that the user asked for has failed.
+    pub fn check(message: impl Into<String>) -> Self {
+        Self::with_code(CHECK, message)
+    }
+
+    /// The work was called off; what to try is how to go on.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self::with_code(INTERRUPTED, message)
+    }
+
+    /// With another message.
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
+    /// With what to try.
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let setting = settings(&text).next().map(str::to_owned);
+        self.hints = vec![Hint { setting, text }];
+        self
+    }
+
+    /// With what to try if the work was called off.
+    pub fn when_interrupted(self, hint: impl FnOnce() -> String) -> Self {
+        if self.is_interrupted() { self.hint(hint()) } else { self }
+    }
+
+    /// A word for programs, the same in every version.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// What happened; settings are in ‹›.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to try.
+    pub fn hints(&self) -> &[Hint] {
+        &self.hints
+    }
+
+    /// Whether the work was called off.
+    pub fn is_interrupted(&self) -> bool {
+        self.code == INTERRUPTED
+    }
+
+    /// Whether a check that the user asked for has failed.
+    pub fn is_failed_check(&self) -> bool {
+        self.code == CHECK
+    }
+
+    /// The same error with every setting named in the words of a door.
+    pub fn rendered(&self, setting: impl Fn(&str) -> String) -> Self {
+        let render = |text: &str| rendered(text, &setting);
+        let hints = self.hints.iter().map(|hint| Hint { setting: hint.setting.clone(), text: render(&hint.text) });
+        Self { code: self.code, message: render(&self.message), hints: hints.collect() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&rendered(&self.message, &|name: &str| format!("`{name}`")))
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A text with every setting in the words of a door.
+pub fn rendered(text: &str, setting: &impl Fn(&str) -> String) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, name, after)) = next(rest) {
+        result += before;
+        result += &setting(name);
+        rest = after;
+    }
+    result + rest
+}
+
+/// The settings that a text names.
+fn settings(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, name, after) = next(rest)?;
+        rest = after;
+        Some(name)
+    })
+}
+
+/// What comes before the first setting, its name, and the rest.
+fn next(text: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    loop {
+        let start = from + text[from..].find('‹')?;
+        let inside = start + '‹'.len_utf8();
+        let name = text[inside..].split_once('›').map(|(name, _)| name)?;
+        if !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-') {
+            return Some((&text[..start], name, &text[inside + name.len() + '›'.len_utf8()..]));
+        }
+        from = inside;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_named_in_the_words_of_a_door() {
+        let error = Error::new("‹memory› 1 KiB is too little; a file ‹A B› stays").hint("‹memory› 2MiB or ‹sketch›");
+        assert_eq!(error.to_string(), "`memory` 1 KiB is too little; a file ‹A B› stays");
+        let shown = error.rendered(|name| format!("--{name}"));
+        assert_eq!(shown.message(), "--memory 1 KiB is too little; a file ‹A B› stays");
+        let hint = Hint { setting: Some("memory".to_owned()), text: "--memory 2MiB or --sketch".to_owned() };
+        assert_eq!(shown.hints(), [hint]);
+        assert_eq!(rendered("no settings ‹", &|name: &str| name.to_owned()), "no settings ‹");
+    }
+}

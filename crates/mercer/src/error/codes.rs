@@ -1,0 +1,144 @@
+//! The stable code of every error of the libraries. Codes are never renamed; a new error may get a new one.
+
+use mercer_data::Error as DataError;
+use mercer_kernel::KernelError;
+use mercer_kernel::store::StoreError;
+use mercer_learn::LearnError;
+use mercer_linalg::Error as AlgebraError;
+use mercer_net::NetError;
+use mercer_spectral::SpectralError;
+
+/// What none of the others says.
+const OTHER: &str = "other";
+
+pub(super) fn of_data(error: &DataError) -> &'static str {
+    match error {
+        DataError::Io { .. } => "io",
+        DataError::Source { .. } => "bad-source",
+        DataError::UnknownFormat { .. } => "unknown-format",
+        DataError::Malformed { .. } | DataError::Size { .. } => "malformed-file",
+        DataError::TooLarge { .. } => "too-large",
+        DataError::Memory { .. } => "memory",
+        DataError::ElementType { .. } => "element-type",
+        DataError::MissingKey { .. } | DataError::KeyNeeded { .. } | DataError::KeyNotUsed { .. } => "key",
+        DataError::Cell { .. } => "cell",
+        DataError::NotFinite { .. } => "not-finite",
+        DataError::Inexact { .. } => "inexact",
+        DataError::Row { .. } => "row",
+        DataError::Shape { .. } => "shape",
+        DataError::UsedColumn { .. } => "label-leak",
+        DataError::Columns { .. } => "columns",
+        DataError::Samples { .. } | DataError::Count { .. } => "sample-count",
+        DataError::ClassNames { .. } | DataError::UnknownClass { .. } => "classes",
+        DataError::Label { .. } => "label",
+        DataError::Argument { .. } => "bad-request",
+        DataError::Exists { .. } => "exists",
+        DataError::Foreign { .. } => "foreign-file",
+        _ => OTHER,
+    }
+}
+
+pub(super) fn of_network(error: &NetError) -> &'static str {
+    match error {
+        NetError::Io { .. } => "io",
+        NetError::Malformed { .. } => "malformed-file",
+        NetError::Unsupported { .. } => "unsupported-operator",
+        NetError::MixesSamples { .. } => "mixes-samples",
+        NetError::Shape { .. } => "shape",
+        NetError::OverBudget { .. } | NetError::TooMuchWork { .. } => "over-budget",
+        NetError::Input { .. } => "network-input",
+        NetError::Unknown { .. } => "unknown-name",
+        NetError::NotFinite { .. } => "not-finite",
+        NetError::Diverged { .. } => "diverged",
+        NetError::Cancelled => super::INTERRUPTED,
+        NetError::OtherRun { .. } => "other-run",
+        NetError::Tensor { .. } | NetError::State { .. } => "damaged",
+        NetError::Data(error) => of_data(error),
+        NetError::Setting(_) => super::REQUEST,
+        _ => OTHER,
+    }
+}
+
+pub(super) fn of_kernel(error: &KernelError) -> &'static str {
+    match error {
+        KernelError::Network(error) => of_network(error),
+        KernelError::Data(error) => of_data(error),
+        KernelError::Algebra(error) => of_algebra(error),
+        KernelError::NotFinite { .. } | KernelError::Overflow { .. } => "not-finite",
+        KernelError::NoLimit { .. } => "no-limit",
+        KernelError::Classic(_) => "formula",
+        KernelError::Memory { .. } => "memory",
+        KernelError::Disk { .. } => "disk",
+        KernelError::Store(error) => of_store(error),
+        KernelError::Cancelled => super::INTERRUPTED,
+        KernelError::Setting(_) => super::REQUEST,
+        _ => OTHER,
+    }
+}
+
+pub(super) fn of_store(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Io { .. } => "io",
+        StoreError::Exists { .. } => "exists",
+        StoreError::Malformed { .. } => "malformed-file",
+        StoreError::OtherInputs { .. } => "other-run",
+        StoreError::Damaged { .. } => "damaged",
+        StoreError::Foreign { .. } => "foreign-file",
+        StoreError::Missing { .. } | StoreError::Vanished { .. } | StoreError::Incomplete { .. } => "incomplete",
+        StoreError::Memory { .. } => "memory",
+        StoreError::Data(error) => of_data(error),
+        StoreError::Cancelled => super::INTERRUPTED,
+        _ => OTHER,
+    }
+}
+
+pub(super) fn of_spectral(error: &SpectralError) -> &'static str {
+    match error {
+        SpectralError::Kernel(error) => of_kernel(error),
+        SpectralError::Algebra(error) => of_algebra(error),
+        SpectralError::Data(error) => of_data(error),
+        SpectralError::Network(error) => of_network(error),
+        SpectralError::Input { .. } | SpectralError::Inputs { .. } => "shape",
+        SpectralError::NoSpectrum { .. } => "no-spectrum",
+        SpectralError::Indefinite { .. } => "indefinite",
+        SpectralError::Memory { .. } => "memory",
+        SpectralError::Folder { .. } => "malformed-file",
+        SpectralError::OtherKernel { .. } => "other-run",
+        SpectralError::Cancelled => super::INTERRUPTED,
+        SpectralError::Setting(_) => super::REQUEST,
+        _ => OTHER,
+    }
+}
+
+pub(super) fn of_learning(error: &LearnError) -> &'static str {
+    match error {
+        LearnError::Algebra(error) => of_algebra(error),
+        LearnError::Data(error) => of_data(error),
+        LearnError::Kernel(error) => of_kernel(error),
+        LearnError::Network(error) => of_network(error),
+        LearnError::Setting { .. } => super::REQUEST,
+        LearnError::Shape { .. } | LearnError::Basis { .. } => "shape",
+        LearnError::Empty { .. } => "sample-count",
+        LearnError::OneClass { .. } | LearnError::NotBinary { .. } | LearnError::Class { .. } => "classes",
+        LearnError::NotConverged { .. } => "not-converged",
+        LearnError::Memory { .. } => "memory",
+        LearnError::Undefined { .. } => "undefined",
+        LearnError::NotFinite { .. } => "not-finite",
+        LearnError::Malformed { .. } => "malformed-file",
+        _ => OTHER,
+    }
+}
+
+fn of_algebra(error: &AlgebraError) -> &'static str {
+    match error {
+        AlgebraError::NotFinite { .. } => "not-finite",
+        AlgebraError::ShapeMismatch { .. } | AlgebraError::TooManyComponents { .. } => "shape",
+        AlgebraError::NotSymmetric { .. } => "not-symmetric",
+        AlgebraError::NotPositiveDefinite { .. } | AlgebraError::Singular { .. } | AlgebraError::Indefinite { .. } => {
+            "not-positive-definite"
+        }
+        AlgebraError::NotConverged { .. } | AlgebraError::NotSolved { .. } => "not-converged",
+        AlgebraError::CheckFailed { .. } => "failed-verification",
+        _ => OTHER,
+    }
+}

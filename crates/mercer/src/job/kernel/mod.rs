@@ -1,0 +1,380 @@
+//! The Gram matrix of a kernel on data, or its features.
+
+mod target;
+mod work;
+
+use super::record::{InputRecord, OutputRecord, Record, digest_of};
+use super::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
+use crate::Error;
+use crate::spec::{DataRef, DataSpec, KernelKind, KernelSpec, Opening, Precision, Samples};
+use crate::text::count;
+use mercer_data::folder::digest;
+use mercer_kernel::empirical::Choice;
+use mercer_kernel::gram::{Estimate, Listing, Plan};
+use mercer_kernel::store::{Layout, Manifest, Tiles};
+use mercer_kernel::{Built, Real};
+use mercer_run::Context;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::Path;
+pub use target::Room;
+use target::Target;
+use work::Work;
+
+/// A kernel on data, as a matrix or as features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelJob {
+    /// Which kernel.
+    pub kernel: KernelSpec,
+    /// The samples of the rows.
+    pub data: DataSpec,
+    /// Those of the columns, if they are others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<DataRef>,
+    /// One matrix per layer; their sum is the kernel.
+    #[serde(default)]
+    pub by_layer: bool,
+    /// The features instead of the matrix of their products.
+    #[serde(default)]
+    pub features: bool,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// Only these tiles of a store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<Range<usize>>,
+}
+
+/// What computing a kernel would do and take.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelPlan {
+    /// The kernel, as it was named.
+    pub kind: String,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// Of a matrix.
+    pub shape: Vec<usize>,
+    /// All tiles of the result.
+    pub tiles: usize,
+    /// Tiles, blocks, operations and memory.
+    pub plan: Plan,
+    /// How long it may take.
+    pub estimate: Estimate,
+    /// Of the numbers of all matrices.
+    pub result_bytes: u64,
+    /// What the result takes of the disk, and what there is.
+    pub disk: Option<Room>,
+    /// What was chosen per parameter.
+    pub layers: Vec<Choice>,
+}
+
+/// What is known of a kernel that was computed.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelFindings {
+    /// The file of the network.
+    pub network: Option<String>,
+    /// The kernel, as it was named.
+    pub kind: String,
+    /// Its sketch.
+    pub sketch: Option<String>,
+    /// Random networks that the kernel is a mean over.
+    pub networks: Option<usize>,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// The files of the rows.
+    pub data: String,
+    /// The files of the columns.
+    pub against: Option<String>,
+    /// Of a matrix.
+    pub shape: Vec<usize>,
+    /// Whether there is a matrix per layer.
+    #[serde(skip)]
+    pub by_layer: bool,
+    /// The names of the matrices; one, one per layer, or one and its standard errors.
+    pub matrices: Vec<String>,
+    /// All tiles of the result.
+    pub tiles: usize,
+    /// Those that are there.
+    pub tiles_done: usize,
+    /// Those that this run computed.
+    pub tiles_computed: usize,
+    /// Whether all are there.
+    pub complete: bool,
+    /// The file or store.
+    pub output: String,
+    /// The files, or folders of a store, of the matrices.
+    pub files: Vec<String>,
+    /// Operations of this run, in 10⁹.
+    pub gflop: f64,
+    /// Of the numbers of all matrices.
+    pub result_bytes: u64,
+    /// What was chosen per parameter.
+    pub layers: Vec<Choice>,
+}
+
+impl KernelJob {
+    /// Settings that mean nothing together are refused instead of ignored.
+    fn check(&self) -> Result<(), Error> {
+        self.kernel.check()?;
+        let kind = self.kernel.kind();
+        if self.by_layer && !matches!(kind, KernelKind::Tangent(_)) {
+            return Err(Error::new(format!("‹by-layer› is for tangent kernels, not for ‹kind› {kind}"))
+                .hint("‹kind› trace, pseudo, full or logit:I"));
+        }
+        if self.by_layer && self.kernel.sketch.is_some() {
+            return Err(Error::new("‹by-layer›: a sketch mixes the layers").hint("leave ‹sketch› out"));
+        }
+        if self.features && (self.kernel.normalise || !self.against.is_empty()) {
+            let other = if self.kernel.normalise { "‹normalise›" } else { "‹against›" };
+            return Err(Error::new(format!("‹features› writes the features of ‹data›; {other} is for matrices")));
+        }
+        Ok(())
+    }
+
+    fn chosen_tiles(&self, layout: &Layout) -> Result<Tiles, Error> {
+        let n_tiles = layout.n_tiles();
+        let range = self.tiles.clone().unwrap_or(0..n_tiles);
+        if range.start >= n_tiles {
+            let (start, end) = (range.start, range.end);
+            return Err(Error::new(format!("‹tiles› {start}..{end}: there are {}", count(n_tiles, "tile")))
+                .hint("tiles are counted from 0; ‹dry-run› says how many there are"));
+        }
+        Ok(Tiles::range(range.start..range.end.min(n_tiles)))
+    }
+
+    fn open_as<T: Real>(&self, target: Option<Target>, opening: Opening<'_>) -> Result<Typed<T>, Error> {
+        let watch = Stopwatch::start();
+        let _phase = opening.context.phase("opening");
+        let source = self.kernel.open()?;
+        let rows = source.samples("data", &self.data.data, &self.data, &[], opening)?;
+        rows.hint(source.network(), opening)?;
+        let columns = match &self.against[..] {
+            [] => None,
+            // The labels are those of the rows.
+            names => {
+                let unlabelled = self.data.reading(names, None);
+                Some(source.samples("against", names, &unlabelled, &rows.columns, opening)?)
+            }
+        };
+        let shapes = rows.shapes();
+        if let Some(columns) = &columns
+            && columns.shapes() != shapes
+        {
+            let text = format!("‹against› has samples of shape {:?}, ‹data› of {shapes:?}", columns.shapes());
+            return Err(Error::new(text).hint("both must have samples of the same shape"));
+        }
+        source.check_shapes(&shapes, self.kernel.path())?;
+        let recipe = self.kernel.recipe(&source, self.by_layer)?;
+        self.kernel.tell(&recipe, &source, &shapes, opening.context);
+        let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
+        Ok(Typed { job: self.clone(), target, rows, columns, built, watch })
+    }
+}
+
+impl Job for KernelJob {
+    const NAME: &'static str = "kernel";
+
+    type Opened = OpenedKernel;
+
+    fn open(&self, destination: &Destination, opening: Opening<'_>) -> Result<OpenedKernel, Error> {
+        let target = Target::check(destination, self.tiles.is_some(), self.by_layer)?;
+        self.check()?;
+        let (typed, plan) = match self.precision {
+            Precision::F32 => {
+                let typed = self.open_as::<f32>(target, opening)?;
+                let plan = typed.plan(opening.context)?;
+                (EitherKernel::F32(Box::new(typed)), plan)
+            }
+            Precision::F64 => {
+                let typed = self.open_as::<f64>(target, opening)?;
+                let plan = typed.plan(opening.context)?;
+                (EitherKernel::F64(Box::new(typed)), plan)
+            }
+        };
+        Ok(OpenedKernel { typed, plan })
+    }
+}
+
+/// A kernel job with everything opened.
+#[derive(Debug)]
+pub struct OpenedKernel {
+    typed: EitherKernel,
+    plan: KernelPlan,
+}
+
+#[derive(Debug)]
+enum EitherKernel {
+    F32(Box<Typed<f32>>),
+    F64(Box<Typed<f64>>),
+}
+
+impl OpenedKernel {
+    /// Refuses a result that the disk has no room for.
+    pub fn check_disk(&self) -> Result<(), Error> {
+        match &self.plan.disk {
+            Some(room) => Ok(room.check()?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Opened for OpenedKernel {
+    type Plan = KernelPlan;
+    type Findings = KernelFindings;
+
+    fn plan(&self) -> &KernelPlan {
+        &self.plan
+    }
+
+    fn run(self, context: &Context) -> Result<Outcome<KernelFindings>, Error> {
+        self.check_disk()?;
+        match self.typed {
+            EitherKernel::F32(typed) => typed.run(context),
+            EitherKernel::F64(typed) => typed.run(context),
+        }
+    }
+}
+
+/// The same in one precision.
+#[derive(Debug)]
+struct Typed<T: Real> {
+    job: KernelJob,
+    target: Option<Target>,
+    rows: Samples,
+    columns: Option<Samples>,
+    built: Built<T>,
+    watch: Stopwatch,
+}
+
+impl<T: Real> Typed<T> {
+    /// Refused before anything is made: a plan that does not fit leaves no empty store behind.
+    fn plan(&self, context: &Context) -> Result<KernelPlan, Error> {
+        let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref())?;
+        let layout = work.layout();
+        let wanted = self.job.chosen_tiles(&layout)?;
+        let plan = work.plan(&self.job, &wanted, context)?;
+        Ok(KernelPlan {
+            kind: self.job.kernel.name(),
+            precision: self.job.precision,
+            shape: layout.shape(),
+            tiles: layout.n_tiles(),
+            estimate: plan.estimate::<T>(),
+            plan,
+            result_bytes: layout.bytes(),
+            disk: self.target.as_ref().map(|target| target.room(&layout, &wanted)).transpose()?,
+            layers: self.built.choices.clone(),
+        })
+    }
+
+    fn run(self, context: &Context) -> Result<Outcome<KernelFindings>, Error> {
+        let Some(target) = &self.target else { return Err(Error::new("there is no place for the result")) };
+        let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref())?;
+        let layout = work.layout();
+        let wanted = self.job.chosen_tiles(&layout)?;
+        let inputs = self.inputs()?;
+        let opened = target.open::<T>(&layout, || self.manifest(&layout, &inputs), context)?;
+        let tiles = opened.missing().common(&wanted);
+        let plan = work.plan(&self.job, &tiles, context)?;
+        let took = work.run(&self.job, &tiles, opened.sink(), context);
+        let took = took.map_err(|error| error.when_interrupted(|| target.how_to_go_on()))?;
+        context.record_phase("reading", took.reading);
+        context.record_phase("kernel", took.seconds);
+        context.record_phase("writing", took.writing);
+        let written = target.close(opened, &layout, &tiles)?;
+        let findings = KernelFindings {
+            network: self.job.kernel.file().map(|file| file.display().to_string()),
+            kind: self.job.kernel.name(),
+            sketch: self.job.kernel.sketch.clone(),
+            networks: self.job.kernel.networks(),
+            precision: self.job.precision,
+            data: self.rows.places(),
+            against: self.columns.as_ref().map(Samples::places),
+            shape: layout.shape(),
+            by_layer: self.job.by_layer,
+            matrices: layout.arrays.clone(),
+            tiles: layout.n_tiles(),
+            tiles_done: written.tiles_done,
+            tiles_computed: tiles.len(),
+            complete: written.tiles_done == layout.n_tiles(),
+            output: target.path().display().to_string(),
+            files: written.files.clone(),
+            gflop: took.gflop,
+            result_bytes: layout.bytes(),
+            layers: self.built.choices.clone(),
+        };
+        if self.job.by_layer {
+            target.write_listing(&findings.listing())?;
+        }
+        let mut artefacts: Vec<Artefact> = (findings.matrices.iter().zip(&findings.files))
+            .map(|(name, path)| Artefact::array(name, path, &findings.shape, self.job.precision.name()))
+            .collect();
+        if self.job.by_layer {
+            let listing = Listing::path(target.path());
+            artefacts.push(Artefact::file("listing", listing.display().to_string()));
+        }
+        let mut outcome = self.watch.outcome(findings, artefacts, context);
+        outcome.measurements.note("plan", &plan);
+        outcome.measurements.note("gflop_per_second", &(took.gflop / took.seconds.max(1e-9)));
+        if outcome.findings.complete {
+            let outputs = outcome.findings.matrices.iter().zip(&outcome.findings.files);
+            let outputs = outputs
+                .map(|(name, path)| Ok(OutputRecord { name: name.clone(), digest: digest_of(Path::new(path))? }));
+            let outputs = outputs.collect::<Result<Vec<_>, Error>>()?;
+            Record::new(self.job.clone(), inputs, outputs, outcome.measurements.clone()).write(target.path())?;
+        }
+        Ok(outcome)
+    }
+
+    /// What the numbers depend on, beside the settings.
+    fn inputs(&self) -> Result<Vec<InputRecord>, Error> {
+        let mut inputs = Vec::new();
+        let mut add = |setting: &str, place: String, fingerprint: String| {
+            inputs.push(InputRecord { setting: setting.to_owned(), place, fingerprint });
+        };
+        // What a kernel is depends on its network alone, and on settings that are in the job.
+        if let Some(file) = self.job.kernel.file() {
+            let setting = if self.job.kernel.source.net.is_some() { "net" } else { "arch" };
+            add(setting, file.display().to_string(), digest(self.built.kernel.identity().to_string().as_bytes()));
+        }
+        add("data", self.rows.places(), self.rows.fingerprint()?);
+        if let Some(columns) = &self.columns {
+            add("against", columns.places(), columns.fingerprint()?);
+        }
+        Ok(inputs)
+    }
+
+    fn manifest(&self, layout: &Layout, inputs: &[InputRecord]) -> Manifest {
+        let identity = match &self.built.map {
+            Some(map) if self.job.features => map.identity(),
+            _ => self.built.kernel.identity(),
+        };
+        let beside = if self.job.features { Vec::new() } else { self.built.kernel.beside() };
+        let mut manifest = Manifest::new(layout.clone())
+            .with_beside(beside)
+            .fact("kernel", identity)
+            .fact("instructions", mercer_linalg::simd::instruction_set());
+        for input in inputs {
+            manifest = match &input.setting[..] {
+                "data" => manifest.fact("data", input.fingerprint.clone()).note("data file", input.place.clone()),
+                "against" => {
+                    manifest.fact("against", input.fingerprint.clone()).note("against file", input.place.clone())
+                }
+                _ => manifest.note("network file", input.place.clone()),
+            };
+        }
+        manifest
+    }
+}
+
+impl KernelFindings {
+    /// The list of the matrices, with all that is known of them.
+    fn listing(&self) -> Listing {
+        let files = self.files.iter().map(Into::into).collect();
+        let mut listing = Listing::new(self.matrices.clone(), files);
+        if let Ok(serde_json::Value::Object(mut about)) = serde_json::to_value(self) {
+            about.retain(|name, _| name != "matrices" && name != "files");
+            listing.about = about;
+        }
+        listing
+    }
+}

@@ -1,0 +1,91 @@
+//! Jobs: one piece of work, whoever asks for it.
+//!
+//! A job is data: a plain struct that can be written down and read again. [`Job::open`] reads headers, builds what is needed once and
+//! checks memory and destination, so that a dry run and a run share one path. [`Opened::plan`] says what would be done, and
+//! [`Opened::run`] does it. What comes out is an [`Outcome`]: findings, which are the same for the same job, artefacts, and
+//! measurements, which are not.
+//!
+//! Where results go ([`Destination`]), how much memory and how many threads there are ([`Context`](mercer_run::Context)) is not part
+//! of a job, because results do not depend on it.
+
+mod destination;
+mod folder;
+pub mod kernel;
+mod outcome;
+mod record;
+
+pub use destination::Destination;
+pub use kernel::KernelJob;
+pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
+pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
+
+use crate::Error;
+use crate::spec::Opening;
+use mercer_net::Network;
+use mercer_run::Context;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A piece of work as data.
+pub trait Job: Serialize + DeserializeOwned {
+    /// The name of the job, as of the command that runs it.
+    const NAME: &'static str;
+
+    /// The job with everything opened.
+    type Opened: Opened;
+
+    /// Opens what the job names, and refuses what could not be done in the end.
+    ///
+    /// # Errors
+    /// For settings that make no sense together, files that cannot be read, memory that does not suffice, and a destination that
+    /// cannot be written to.
+    fn open(&self, destination: &Destination, opening: Opening<'_>) -> Result<Self::Opened, Error>;
+}
+
+/// A job with everything opened.
+pub trait Opened {
+    /// What would be done.
+    type Plan: Serialize;
+
+    /// What is found.
+    type Findings: Serialize;
+
+    /// What would be done, and what it takes.
+    fn plan(&self) -> &Self::Plan;
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What goes wrong on the way. Results that were there before stay.
+    fn run(self, context: &Context) -> Result<Outcome<Self::Findings>, Error>;
+}
+
+/// Says how the parameters of a file differ from its module's, where a result depends on them.
+pub(crate) fn remark(network: Option<&Network>, context: &Context) {
+    for text in network.map(Network::remarks).unwrap_or_default() {
+        context.note(&text);
+    }
+}
+
+/// Seeds as text: numbers above 2⁵³ lose digits in many readers of JSON.
+pub(crate) mod seed {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Number(u64),
+        Text(String),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&seed.to_string())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        match Either::deserialize(deserializer)? {
+            Either::Number(seed) => Ok(seed),
+            Either::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}

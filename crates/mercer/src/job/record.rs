@@ -1,0 +1,236 @@
+//! The record of a run: what it takes to do it again.
+//!
+//! It lies in the folder that a job wrote (`run.json`), in the store, or beside the array (`x.npy.run.json`). It has the job after
+//! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
+//! did not write, and no name of a machine.
+
+use super::{Destination, Job, KernelJob, Opened};
+use crate::Error;
+use crate::job::destination::parent;
+use crate::job::outcome::Measurements;
+use crate::spec::{Inputs, Opening};
+use mercer_data::folder::digest;
+use mercer_data::{Existing, read_regular, write_atomic};
+use mercer_run::Context;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+const FORMAT: &str = "mercer run";
+const VERSION: u32 = 1;
+
+/// A record is small; anything longer is not one.
+const LONGEST: u64 = 64 << 20;
+
+/// The name of the record in a folder or store.
+pub(crate) const RUN: &str = "run.json";
+
+/// Any job, by the name of its command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AnyJob {
+    /// A kernel on data.
+    Kernel(Box<KernelJob>),
+}
+
+impl From<KernelJob> for AnyJob {
+    fn from(job: KernelJob) -> Self {
+        Self::Kernel(Box::new(job))
+    }
+}
+
+/// What a run read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// The setting that named it, such as `data`.
+    pub setting: String,
+    /// As it was named.
+    pub place: String,
+    /// A fingerprint of its numbers.
+    pub fingerprint: String,
+}
+
+/// What a run wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputRecord {
+    /// Its name, within the folder or beside the record.
+    pub name: String,
+    /// The digest of its content.
+    pub digest: String,
+}
+
+/// The record of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    format: String,
+    version: u32,
+    /// The version of Mercer.
+    pub mercer: String,
+    /// The instruction set that decides the last bits.
+    pub instructions: String,
+    /// What was done.
+    pub job: AnyJob,
+    /// What it was done to.
+    pub inputs: Vec<InputRecord>,
+    /// What came out.
+    pub outputs: Vec<OutputRecord>,
+    /// What it took.
+    pub measurements: Measurements,
+}
+
+impl Record {
+    /// The record of a job, by what it read and wrote.
+    pub fn new(
+        job: impl Into<AnyJob>,
+        inputs: Vec<InputRecord>,
+        outputs: Vec<OutputRecord>,
+        measurements: Measurements,
+    ) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            mercer: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: mercer_linalg::simd::instruction_set().to_owned(),
+            job: job.into(),
+            inputs,
+            outputs,
+            measurements,
+        }
+    }
+
+    /// As text.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let text = serde_json::to_string_pretty(self);
+        text.map_err(|error| Error::new(format!("the record cannot be written as JSON: {error}")))
+    }
+
+    /// Where the record of a result is: in the folder, or beside the file.
+    pub fn path(result: &Path) -> PathBuf {
+        if result.is_dir() {
+            return result.join(RUN);
+        }
+        let mut name = result.file_name().unwrap_or_default().to_os_string();
+        name.push(".");
+        name.push(RUN);
+        result.with_file_name(name)
+    }
+
+    /// Writes the record of a result that is not a folder with a manifest; another record there is replaced, another file is not.
+    pub fn write(&self, result: &Path) -> Result<(), Error> {
+        let path = Self::path(result);
+        if path.symlink_metadata().is_ok() && Self::read_file(&path).is_err() {
+            return Err(mercer_data::Error::Foreign { place: path.display().to_string() }.into());
+        }
+        let text = self.to_json()?;
+        Ok(write_atomic(&path, Existing::Replace, |writer| writer.write_all(text.as_bytes()))?)
+    }
+
+    /// Reads the record of a result.
+    pub fn read(result: &Path) -> Result<Self, Error> {
+        let path = Self::path(result);
+        if path.symlink_metadata().is_err() {
+            let text = format!("{}: there is no record of how it was made", result.display());
+            return Err(Error::with_code("no-record", text).hint(format!("{} is missing", path.display())));
+        }
+        Self::read_file(&path)
+    }
+
+    fn read_file(path: &Path) -> Result<Self, Error> {
+        let wrong = |why: String| Error::with_code("malformed-file", format!("{}: {why}", path.display()));
+        let bytes = read_regular(path, LONGEST).map_err(|error| crate::error::cannot_open(path.display(), &error))?;
+        let record: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        if record.format != FORMAT {
+            return Err(wrong(format!("its format is not {FORMAT:?}")));
+        }
+        if record.version > VERSION {
+            let text = format!("its version is {}, this program reads up to {VERSION}", record.version);
+            return Err(wrong(text));
+        }
+        Ok(record)
+    }
+}
+
+/// The digest of a file, or of all files below a folder that are not hidden and not metadata.
+pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
+    let failed = |error: std::io::Error| crate::error::cannot_open(path.display(), &error);
+    if path.is_file() {
+        let bytes = mercer_data::read_regular(path, u64::MAX).map_err(failed)?;
+        return Ok(digest(&bytes));
+    }
+    let mut lines = String::new();
+    let mut names: Vec<PathBuf> = std::fs::read_dir(path)
+        .map_err(failed)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    names.sort();
+    for file in names {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.starts_with('.') && name != RUN && !name.ends_with(".json") {
+            lines += &format!("{name} {}\n", digest_of(&file)?);
+        }
+    }
+    Ok(digest(lines.as_bytes()))
+}
+
+/// How a run that was done again compares with the first time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replayed {
+    /// The name of the job.
+    pub job: &'static str,
+    /// Inputs that are not what they were.
+    pub changed_inputs: Vec<String>,
+    /// Outputs that are not what they were, or were not there.
+    pub differences: Vec<String>,
+    /// Outputs that are the same.
+    pub same: usize,
+    /// What differs around the run: the version or the instruction set.
+    pub circumstances: Vec<String>,
+}
+
+impl Replayed {
+    /// Whether everything is the same.
+    pub fn is_same(&self) -> bool {
+        self.changed_inputs.is_empty() && self.differences.is_empty()
+    }
+}
+
+/// Does the run that made a result again, beside it, and compares what comes out.
+///
+/// # Errors
+/// If there is no record, or an input is missing.
+pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
+    let record = Record::read(result)?;
+    let place = tempfile::Builder::new().prefix(".mercer-replay-").suffix(".part").tempdir_in(parent(result));
+    let place = place.map_err(|error| crate::error::cannot_write(parent(result).display(), &error))?;
+    let name = result.file_name().unwrap_or_default();
+    let again = place.path().join(name);
+    let destination = Destination::new(&again);
+    let job = match &record.job {
+        AnyJob::Kernel(job) => run(&**job, &destination, context)?,
+    };
+    let new = Record::read(&again)?;
+    let changed = |old: &InputRecord| {
+        let found = new.inputs.iter().find(|new| new.setting == old.setting && new.place == old.place);
+        found.is_none_or(|new| new.fingerprint != old.fingerprint)
+    };
+    let changed_inputs = record.inputs.iter().filter(|input| changed(input));
+    let changed_inputs = changed_inputs.map(|input| format!("‹{}› {}", input.setting, input.place)).collect();
+    let is_same = |old: &&OutputRecord| new.outputs.contains(*old);
+    let differences: Vec<String> =
+        record.outputs.iter().filter(|old| !is_same(old)).map(|output| output.name.clone()).collect();
+    let mut circumstances = Vec::new();
+    if record.mercer != new.mercer {
+        circumstances.push(format!("it was made by version {}, this is {}", record.mercer, new.mercer));
+    }
+    if record.instructions != new.instructions {
+        circumstances.push(format!("it was made with {}, this is {}", record.instructions, new.instructions));
+    }
+    let same = record.outputs.len() - differences.len();
+    Ok(Replayed { job, changed_inputs, differences, same, circumstances })
+}
+
+fn run<J: Job>(job: &J, destination: &Destination, context: &Context) -> Result<&'static str, Error> {
+    job.open(destination, Opening { inputs: &Inputs::none(), context })?.run(context)?;
+    Ok(J::NAME)
+}

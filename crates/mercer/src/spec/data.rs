@@ -1,0 +1,172 @@
+//! Which samples a job looks at, as data.
+
+use super::PreprocessSpec;
+use crate::Error;
+use mercer_data::{ClassOrder, Classes, Dataset, Labels, Source, parse_classes};
+use mercer_run::Context;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// An array that a job names: a file, as `[NAME=]FILE[:KEY]`, or an array of the program that runs the job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum DataRef {
+    /// A file, in the words of the user.
+    File(String),
+    /// An array of [`Inputs`], by name. One that has the name of an input of the network goes there.
+    Given {
+        /// The name.
+        given: String,
+    },
+}
+
+impl DataRef {
+    /// The array of this name.
+    pub fn given(name: &str) -> Self {
+        Self::Given { given: name.to_owned() }
+    }
+
+    /// The file that is named, without the name of an input before it; nothing for an array.
+    pub fn source(&self) -> Result<Option<Source>, Error> {
+        match self {
+            Self::File(text) => Ok(Some(text.parse()?)),
+            Self::Given { .. } => Ok(None),
+        }
+    }
+
+    /// Opens it.
+    pub fn open(&self, inputs: &Inputs) -> Result<Dataset, Error> {
+        match self {
+            Self::File(text) => Ok(text.parse::<Source>()?.open()?),
+            Self::Given { given } => inputs.array(given).cloned(),
+        }
+    }
+}
+
+impl From<String> for DataRef {
+    fn from(text: String) -> Self {
+        Self::File(text)
+    }
+}
+
+impl From<&str> for DataRef {
+    fn from(text: &str) -> Self {
+        Self::File(text.to_owned())
+    }
+}
+
+impl fmt::Display for DataRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(text) => formatter.write_str(text),
+            Self::Given { given } => formatter.write_str(given),
+        }
+    }
+}
+
+/// The arrays that a program gives to a job.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    arrays: BTreeMap<String, Dataset>,
+}
+
+impl Inputs {
+    /// None: the job names files alone.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// With an array under this name.
+    pub fn with(mut self, name: &str, array: Dataset) -> Self {
+        self.arrays.insert(name.to_owned(), array);
+        self
+    }
+
+    /// The array of a name.
+    pub fn array(&self, name: &str) -> Result<&Dataset, Error> {
+        self.arrays.get(name).ok_or_else(|| Error::new(format!("the array {name} was not given")))
+    }
+}
+
+/// What opening needs beside names: the arrays that were given, and the context of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// Arrays of the program that runs the job.
+    pub inputs: &'a Inputs,
+    /// Who hears of notes, and how much memory there is.
+    pub context: &'a Context,
+}
+
+/// Samples, with what is known of them and how they are read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataSpec {
+    /// One array per input of the network, or one.
+    pub data: Vec<DataRef>,
+    /// What the samples show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<DataRef>,
+    /// The names of the classes in the order of the outputs: a file with a name per line, or a list as in `cat,dog`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<String>,
+    /// What happens to the samples on the way.
+    #[serde(skip_serializing_if = "PreprocessSpec::is_empty")]
+    pub preprocess: PreprocessSpec,
+    /// What is read elsewhere, and whose columns are no inputs either.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<DataRef>,
+}
+
+impl DataSpec {
+    /// The names of the classes, if any are given.
+    pub fn class_names(&self) -> Result<Option<Vec<String>>, Error> {
+        let parsed = self.classes.as_deref().map(parse_classes).transpose();
+        parsed.map_err(|error| Error::new(format!("‹classes› {error}")))
+    }
+
+    /// The order that they give.
+    pub fn class_order(&self) -> Result<Option<ClassOrder>, Error> {
+        Ok(self.class_names()?.map(ClassOrder::Names))
+    }
+
+    /// The same way of reading for other samples.
+    pub fn reading(&self, data: &[DataRef], labels: Option<&DataRef>) -> Self {
+        Self { data: data.to_vec(), labels: labels.cloned(), used: Vec::new(), ..self.clone() }
+    }
+}
+
+/// What is known of samples that a machine learns from: a class or numbers each.
+#[derive(Clone, Debug)]
+pub enum Known {
+    /// A class each.
+    Classes(Classes),
+    /// Numbers each.
+    Numbers(Array2<f64>),
+}
+
+impl Known {
+    /// Reads classes or numbers, whichever a machine needs.
+    pub fn read(dataset: &Dataset, classes: bool, order: Option<&ClassOrder>) -> Result<Self, Error> {
+        if classes {
+            let found = Classes::read(dataset)?;
+            return Ok(Self::Classes(match order {
+                Some(order) => found.ordered(dataset.place(), order)?,
+                None => found,
+            }));
+        }
+        match Labels::targets(dataset)? {
+            Labels::Targets(targets) => Ok(Self::Numbers(targets)),
+            Labels::Classes(_) => Err(Error::new("‹labels›: numbers are needed")),
+        }
+    }
+
+    /// How many samples there are.
+    pub fn n_samples(&self) -> usize {
+        match self {
+            Self::Classes(classes) => classes.indices().len(),
+            Self::Numbers(numbers) => numbers.nrows(),
+        }
+    }
+}

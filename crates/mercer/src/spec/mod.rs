@@ -1,0 +1,17 @@
+//! What jobs name: networks, samples, kernels. Each is plain data that can be written down, and opens into the real thing.
+
+mod assign;
+pub mod blocks;
+mod data;
+mod kernel;
+mod network;
+mod precision;
+mod preprocess;
+mod samples;
+
+pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
+pub use kernel::{KernelKind, KernelSpec, RandomSpec, Source, SourceSpec};
+pub use network::{ParameterSpec, open_architecture, open_network, read_architecture};
+pub use precision::Precision;
+pub use preprocess::{Layout, PreprocessSpec};
+pub use samples::Samples;

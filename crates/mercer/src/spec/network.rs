@@ -1,0 +1,102 @@
+//! A network file, and which of its tensors are parameters.
+
+use crate::Error;
+use crate::error::{AboutNetwork, cannot_open, hint_for_budget};
+use mercer_data::read_regular_text;
+use mercer_net::arch::Architecture;
+use mercer_net::network::Import;
+use mercer_net::{NetError, Network};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Which tensors count as parameters, and whose numbers they have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ParameterSpec {
+    /// The numbers of a checkpoint instead of the file's own, as safetensors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<PathBuf>,
+    /// Count tensors of these names as parameters, too (`*` and `?` are wild).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Count tensors of these names as constants.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Count parameters apart that the exporter stored once because their numbers are equal.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unmerge: bool,
+    /// Memory that everything made of the network's file may take, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import_limit: Option<usize>,
+}
+
+/// A description of a network is a few lines.
+const LONGEST_DESCRIPTION: u64 = 1 << 20;
+
+impl ParameterSpec {
+    /// Whether anything is said of which tensors are parameters.
+    pub fn selects(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty() || self.unmerge
+    }
+
+    /// Puts the numbers of the checkpoint into a network.
+    fn load_weights(&self, network: &mut Network) -> Result<(), Error> {
+        match &self.weights {
+            Some(path) => network.load_safetensors(path).map_err(|error| {
+                let text = format!("‹weights› {}: {error}", path.display());
+                Error::of_network(path, error).with_message(text)
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads a description, and makes its network with the weights of a seed.
+pub fn open_architecture(path: &Path, seed: u64, parameters: &ParameterSpec) -> Result<(Architecture, Network), Error> {
+    let architecture = read_architecture(path)?;
+    let mut network =
+        architecture.build_within(seed, parameters.import_limit).map_err(|error| about_architecture(path, &error))?;
+    parameters.load_weights(&mut network)?;
+    Ok((architecture, network))
+}
+
+/// Reads a description.
+pub fn read_architecture(path: &Path) -> Result<Architecture, Error> {
+    let text = read_regular_text(path, LONGEST_DESCRIPTION).map_err(|error| cannot_open(path.display(), &error))?;
+    Architecture::from_toml(&text).map_err(|error| about_architecture(path, &error))
+}
+
+fn about_architecture(path: &Path, error: &NetError) -> Error {
+    let hint = match error {
+        NetError::OverBudget { .. } => hint_for_budget(),
+        _ => "`mercer train ‹help›` shows an example".to_owned(),
+    };
+    Error::new(format!("{}: {error}", path.display())).hint(hint)
+}
+
+/// Opens an ONNX file.
+pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, Error> {
+    if path.extension().is_some_and(|extension| {
+        matches!(extension.to_str(), Some("pt" | "pth" | "ckpt" | "safetensors" | "h5" | "keras"))
+    }) && path.exists()
+    {
+        return Err(Error::new(format!("{}: this is not an ONNX model", path.display()))
+            .hint("export the network with torch.onnx.export(model, example, \"model.onnx\") or tf2onnx"));
+    }
+    let import = Import { limit: parameters.import_limit, ..Import::default() };
+    let mut network = Network::import(path, &import).about(path)?;
+    parameters.load_weights(&mut network)?;
+    if parameters.unmerge {
+        network.unmerge().about(path)?;
+    }
+    for (flag, include, exclude) in
+        [("‹include›", &parameters.include[..], &[][..]), ("‹exclude›", &[], &parameters.exclude[..])]
+    {
+        network.select_parameters(include, exclude).map_err(|error| match error {
+            NetError::Unknown { .. } => Error::new(format!("{flag}: {error}"))
+                .hint(format!("`mercer info {} -v` lists all names", path.display())),
+            other => Error::of_network(path, other),
+        })?;
+    }
+    Ok(network)
+}

@@ -1,0 +1,97 @@
+//! What happens to data between the file and the network.
+
+use crate::Error;
+use mercer_data::{Dataset, Preprocess, Step};
+use serde::{Deserialize, Serialize};
+
+/// Preprocessing of float inputs: scale, then mean and std, then layout. Token ids and other whole numbers stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PreprocessSpec {
+    /// Multiply the data by this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
+
+    /// Subtract this: one number, or one per channel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mean: Vec<f64>,
+
+    /// Divide by this: one number, or one per channel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub std: Vec<f64>,
+
+    /// Where the channels of images are in the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+}
+
+/// The order of the axes of a set of images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Samples, rows, columns, channels: the channels are brought to the front.
+    Nhwc,
+    /// Samples, channels, rows, columns.
+    Nchw,
+    /// Samples, rows, columns: a channel is made.
+    Nhw,
+}
+
+impl PreprocessSpec {
+    /// Whether nothing happens.
+    pub fn is_empty(&self) -> bool {
+        !self.is_given()
+    }
+
+    /// Whether any is asked for.
+    pub fn is_given(&self) -> bool {
+        self.scale.is_some() || !self.mean.is_empty() || !self.std.is_empty() || self.layout.is_some()
+    }
+
+    /// The steps for samples of a shape.
+    pub fn steps(&self, sample_shape: &[usize]) -> Preprocess {
+        let mut steps = Preprocess::new();
+        if let Some(factor) = self.scale {
+            steps = steps.scale(factor);
+        }
+        let last = self.layout == Some(Layout::Nhwc);
+        if !self.mean.is_empty() || !self.std.is_empty() {
+            let or = |numbers: &[f64], default: f64| if numbers.is_empty() { vec![default] } else { numbers.to_vec() };
+            let axis = if last { sample_shape.len().saturating_sub(1) } else { 0 };
+            steps = steps.then(Step::Normalise { mean: or(&self.mean, 0.0), std: or(&self.std, 1.0), axis });
+        }
+        match self.layout {
+            // Images without an axis of channels have nothing to move.
+            Some(Layout::Nhwc) if sample_shape.len() > 2 => steps.channels_first(),
+            Some(Layout::Nhw) if sample_shape.len() == 2 => steps.add_channel(),
+            _ => steps,
+        }
+    }
+
+    /// The data, read through these steps from now on.
+    pub fn apply(&self, dataset: Dataset) -> Result<Dataset, Error> {
+        let steps = self.steps(dataset.sample_shape());
+        if steps.is_empty() {
+            return Ok(dataset);
+        }
+        let place = dataset.place().to_owned();
+        dataset
+            .with_preprocess(steps)
+            .map_err(|error| Error::new(format!("{place}: {error}")).hint("check ‹scale›, ‹mean›, ‹std› and ‹layout›"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_normalised_where_they_are() {
+        let mut options = PreprocessSpec { mean: vec![0.1, 0.2, 0.3], ..Default::default() };
+        assert_eq!(options.steps(&[3, 8, 8]).sample_shape(&[3, 8, 8]).unwrap(), [3, 8, 8]);
+        options.layout = Some(Layout::Nhwc);
+        assert_eq!(options.steps(&[8, 8, 3]).sample_shape(&[8, 8, 3]).unwrap(), [3, 8, 8]);
+        let grey = PreprocessSpec { layout: Some(Layout::Nhw), ..Default::default() };
+        assert_eq!(grey.steps(&[8, 9]).sample_shape(&[8, 9]).unwrap(), [1, 8, 9]);
+    }
+}

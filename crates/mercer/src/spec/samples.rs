@@ -1,0 +1,249 @@
+//! Open samples.
+
+use super::assign::{Bound, assign};
+use super::{DataRef, DataSpec, Opening, PreprocessSpec};
+use crate::Error;
+use mercer_data::{ClassOrder, Columns, Dataset, Labels, Preprocess, Role, Used, open_inputs, open_labels};
+use mercer_net::Network;
+use mercer_net::network::TrainedOn;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Open data, one set per input of a network, all of the same samples.
+#[derive(Debug)]
+pub struct Samples {
+    /// In the order of the network's inputs.
+    pub inputs: Vec<Dataset>,
+    /// The columns of the inputs that are from tables; other tables are matched to them.
+    pub columns: Vec<Option<Columns>>,
+    /// What they show.
+    pub labels: Option<Labels>,
+    /// How many there are.
+    pub n_samples: usize,
+}
+
+impl Samples {
+    /// Opens what the options name for the inputs of this network.
+    pub fn open(options: &DataSpec, network: &Network, opening: Opening<'_>) -> Result<Self, Error> {
+        Self::given("data", &options.data, options, network, &[], opening)
+    }
+
+    /// Opens what the user wrote after another flag, with the labels and the preprocessing of the options. Tables are matched to the
+    /// columns of `like` or, if that has none, to those that the network was trained on.
+    pub fn given(
+        setting: &str,
+        data: &[DataRef],
+        options: &DataSpec,
+        network: &Network,
+        like: &[Option<Columns>],
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let inputs = network.inputs();
+        let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+        let bound = assign(setting, &names, data, opening.inputs)?;
+        let like = if like.iter().any(Option::is_some) { like } else { &network.trained_on().columns };
+        let integers: Vec<bool> = inputs.iter().map(|input| input.is_integer()).collect();
+        Self::of(bound, &integers, options, like, opening)
+    }
+
+    /// Opens one set of samples for what has no network.
+    pub fn plain(
+        setting: &str,
+        data: &[DataRef],
+        options: &DataSpec,
+        like: &[Option<Columns>],
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let [one] = data else {
+            return Err(Error::new(format!("‹{setting}› is given {} times; there is one set of samples", data.len()))
+                .hint(format!("‹{setting}› FILE[:KEY]")));
+        };
+        let bound = match one {
+            DataRef::File(text) => {
+                let source = text.parse().map_err(|error| Error::new(format!("‹{setting}› {text}: {error}")))?;
+                Bound::File(source)
+            }
+            DataRef::Given { given } => Bound::Given(Box::new(opening.inputs.array(given)?.clone())),
+        };
+        Self::of(vec![bound], &[false], options, like, opening)
+    }
+
+    /// Opens a source per input; integers are not preprocessed.
+    fn of(
+        bound: Vec<Bound>,
+        integers: &[bool],
+        options: &DataSpec,
+        like: &[Option<Columns>],
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let mut used = Vec::new();
+        for other in options.labels.iter().chain(&options.used) {
+            used.extend(other.source()?.map(|source| Used { role: Role::Label, source }));
+        }
+        let (mut sets, mut columns) = (Vec::new(), Vec::new());
+        for (at, one) in bound.into_iter().enumerate() {
+            match one {
+                Bound::File(source) => {
+                    let like = like.get(at).cloned().flatten();
+                    let opened = open_inputs(&[source], &used, &[like])?;
+                    opened.notes.iter().for_each(|note| opening.context.note(note));
+                    sets.extend(opened.sets);
+                    columns.extend(opened.columns);
+                }
+                Bound::Given(set) => {
+                    sets.push(*set);
+                    columns.push(None);
+                }
+            }
+        }
+        check_counts(&sets)?;
+        let labels = match (&options.labels, sets.first()) {
+            (Some(labels), Some(samples)) => {
+                let set = match labels.source()? {
+                    Some(source) => open_labels(&source, samples)?,
+                    None => labels.open(opening.inputs)?,
+                };
+                let labels = Labels::read(&set)?;
+                Some(match options.class_order()? {
+                    Some(order) => labels.ordered(set.place(), &order)?,
+                    None => labels,
+                })
+            }
+            _ => None,
+        };
+        let through = |(set, integer): (Dataset, &bool)| if *integer { Ok(set) } else { options.preprocess.apply(set) };
+        let inputs: Vec<Dataset> = sets.into_iter().zip(integers).map(through).collect::<Result<_, _>>()?;
+        let n_samples = inputs.first().map_or(0, Dataset::n_samples);
+        if n_samples == 0 {
+            let place = inputs.first().map_or("", Dataset::place);
+            return Err(Error::new(format!("{place}: there are no samples in it")));
+        }
+        Ok(Self { inputs, columns, labels, n_samples })
+    }
+
+    /// Labels as numbers of the outputs at a node, in the order that the network knows or the user gives; one output tells
+    /// no classes apart.
+    pub fn in_order_of(
+        mut self,
+        setting: &str,
+        network: &Network,
+        at: Option<&str>,
+        options: &DataSpec,
+    ) -> Result<Self, Error> {
+        let Some(labels) = &self.labels else { return Ok(self) };
+        // Whatever is wrong with the shapes or the node is told where they are needed.
+        let Ok(graph) = network.graph(&self.shapes()) else { return Ok(self) };
+        let named = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
+        let outputs = named.map(|id| graph.value(id).meta.numel()).filter(|&outputs| outputs > 1);
+        let given = options.class_names()?;
+        let order = ClassOrder::of(given.as_deref(), network.trained_on().classes.as_deref(), outputs)?;
+        if let (Some(order), Some(_)) = (order, outputs) {
+            let labels_as_named = options.labels.as_ref().map(ToString::to_string).unwrap_or_default();
+            let place = format!("‹{setting}› {labels_as_named}");
+            self.labels = Some(labels.ordered(&place, &order)?);
+        }
+        Ok(self)
+    }
+
+    /// Says that bytes of images go in unscaled, if they do.
+    pub fn hint(&self, network: Option<&Network>, opening: Opening<'_>) -> Result<(), Error> {
+        let hint = network.map(|network| network.scale_hint(&self.inputs)).transpose()?.flatten();
+        hint.iter().for_each(|hint| opening.context.note(hint));
+        Ok(())
+    }
+
+    /// The steps that each input goes through, as a folder keeps them.
+    pub fn preprocess_note(&self) -> Result<Value, Error> {
+        let steps: Vec<&Preprocess> = self.inputs.iter().map(Dataset::preprocess).collect();
+        serde_json::to_value(steps).map_err(|error| Error::new(format!("preprocessing cannot be written: {error}")))
+    }
+
+    /// The columns of the inputs, as a folder keeps them; nothing if none are from a table.
+    pub fn columns_note(&self) -> Result<Option<Value>, Error> {
+        if self.columns.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let written = serde_json::to_value(&self.columns);
+        written.map(Some).map_err(|error| Error::new(format!("the columns cannot be written: {error}")))
+    }
+
+    /// What [`columns_note`](Self::columns_note) has kept.
+    pub fn columns_of_note(note: Option<&Value>) -> Result<Vec<Option<Columns>>, Error> {
+        let Some(note) = note else { return Ok(Vec::new()) };
+        let broken = |error| Error::new(format!("the columns of the folder cannot be read: {error}"));
+        Vec::deserialize(note).map_err(broken)
+    }
+
+    /// What a network that takes these samples keeps about them.
+    pub fn trained_on(&self) -> TrainedOn {
+        let classes = match &self.labels {
+            Some(Labels::Classes(classes)) if !classes.are_numbered() => Some(classes.names().to_vec()),
+            _ => None,
+        };
+        let preprocess = Some(self.inputs.iter().map(|input| input.preprocess().clone()).collect());
+        TrainedOn { classes, columns: self.columns.clone(), preprocess }
+    }
+
+    /// The same samples through the steps that a folder keeps, unless the user asks for others, which is then said.
+    pub fn preprocessed_as(
+        mut self,
+        asked: &PreprocessSpec,
+        stored: Option<&Value>,
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let Some(stored) = stored else { return Ok(self) };
+        if asked.is_given() {
+            if self.preprocess_note()? != *stored {
+                opening.context.note("the preprocessing is not that of the folder, which was replaced by these flags");
+            }
+            return Ok(self);
+        }
+        let broken = |reason: String| Error::new(format!("the preprocessing of the folder cannot be read: {reason}"));
+        let steps = Vec::<Preprocess>::deserialize(stored).map_err(|error| broken(error.to_string()))?;
+        if steps.len() != self.inputs.len() {
+            return Err(broken(format!("it is of {} inputs", steps.len())));
+        }
+        let through = |(input, steps): (Dataset, Preprocess)| {
+            let place = input.place().to_owned();
+            input.with_preprocess(steps).map_err(|error| {
+                Error::new(format!("{place}: {error}"))
+                    .hint("the folder's preprocessing does not suit these samples; ‹scale›, ‹layout› … replace it")
+            })
+        };
+        self.inputs = self.inputs.into_iter().zip(steps).map(through).collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// A fingerprint of the samples as they are read.
+    pub fn fingerprint(&self) -> Result<String, Error> {
+        let each: Vec<String> = self.inputs.iter().map(Dataset::fingerprint).collect::<Result<_, _>>()?;
+        Ok(each.join(" "))
+    }
+
+    /// The files.
+    pub fn places(&self) -> String {
+        self.inputs.iter().map(Dataset::place).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The shape of one sample, per input.
+    pub fn shapes(&self) -> Vec<Vec<usize>> {
+        self.inputs.iter().map(|dataset| dataset.sample_shape().to_vec()).collect()
+    }
+}
+
+/// All inputs are of the same samples.
+fn check_counts(sets: &[Dataset]) -> Result<(), Error> {
+    for pair in sets.windows(2) {
+        let [first, other] = [&pair[0], &pair[1]];
+        if first.n_samples() != other.n_samples() {
+            return Err(mercer_data::Error::Samples {
+                first: first.place().to_owned(),
+                n_first: first.n_samples(),
+                other: other.place().to_owned(),
+                n_other: other.n_samples(),
+            }
+            .into());
+        }
+    }
+    Ok(())
+}
