@@ -32,7 +32,7 @@ mod writer;
 
 pub use digest::{Entry, digest};
 pub use reader::{Blob, Folder, Part};
-pub use stage::sweep;
+pub use stage::{holds, remove, sweep};
 pub use writer::{FolderWriter, PartWriter};
 
 pub(crate) use digest::Digester;
