@@ -238,7 +238,7 @@ fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
     let gram = Array2::from_shape_vec((60, 60), ntk.gram(&[points.as_slice().unwrap()], 60).unwrap()).unwrap();
     let truth = crate::Spectrum::of_matrix(gram.view(), 5, crate::Solver::Full, &Context::new()).unwrap();
     let all: Vec<usize> = (0..60).collect();
-    let functions = tangents(&network, &data, &[-1.0, 2.0], &all, 5).unwrap();
+    let functions = tangents(&network, &data, &[-1.0, 2.0], &all, 5, &Context::new()).unwrap();
     let mut kernel = Matrices::new(gram, 1).unwrap();
     let mut batches = Batches::new(&data, &mut kernel, 60, 0, &Context::new()).unwrap();
     // A step that does not move: what is left is the beginning.
