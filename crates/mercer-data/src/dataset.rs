@@ -107,6 +107,11 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same data under another name.
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
     /// The steps that rows go through.
     pub fn preprocess(&self) -> &Preprocess {
         &self.preprocess

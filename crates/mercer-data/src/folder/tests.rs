@@ -360,6 +360,44 @@ fn samples_keep_their_type() {
     assert_eq!(read.read::<f64>().unwrap(), array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn());
 }
 
+/// Samples come back as they were, from the folder or from where they were.
+#[test]
+fn samples_come_back() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("x.npy");
+    crate::write_npy(&path, &array![[1_u8, 2], [3, 4], [5, 6]], Existing::Refuse).unwrap();
+    let steps = crate::Preprocess::new().scale(1.0 / 255.0);
+    let input = crate::Source::new(&path, None).open().unwrap().with_preprocess(steps).unwrap();
+    let names = array![7_i64, -1, 7];
+    let classes = crate::Classes::read(&crate::Dataset::from_array("y", names.into_dyn().view()).unwrap()).unwrap();
+    for labels in [crate::Labels::Classes(classes), crate::Labels::Targets(array![[1.5], [2.0], [-3.0]])] {
+        let ids = Some(vec!["a".to_owned(), "b".to_owned(), "ü".to_owned()]);
+        let samples =
+            SavedSamples { inputs: vec![input.clone()], labels: Some(labels), ids, ..SavedSamples::default() };
+        for most in [100, 5] {
+            let writer = FolderWriter::in_memory(KIND);
+            let content = samples.write_up_to(&writer.objects().part("samples"), most).unwrap();
+            let bytes = writer.into_bytes(&content).unwrap();
+            let folder = Folder::from_bytes(bytes, None).unwrap();
+            let read = || SavedSamples::read(&folder.objects().part("samples"), &folder.content().unwrap());
+            let found = read().unwrap();
+            assert_eq!((&found.labels, &found.ids), (&samples.labels, &samples.ids));
+            assert_eq!(found.inputs[0].read::<f64>().unwrap(), input.read::<f64>().unwrap());
+            assert_eq!(found.inputs[0].dtype(), crate::DType::U8);
+            // Without the file, or with another one.
+            let moved = root.path().join("moved.npy");
+            std::fs::rename(&path, &moved).unwrap();
+            assert_eq!(read().is_ok(), most == 100);
+            crate::write_npy(&path, &array![[1_u8, 2], [3, 4], [5, 7]], Existing::Replace).unwrap();
+            match read() {
+                Ok(_) => assert_eq!(most, 100),
+                Err(error) => assert!(matches!(error, Error::Changed { .. }) && most == 5, "{error}"),
+            }
+            std::fs::rename(&moved, &path).unwrap();
+        }
+    }
+}
+
 /// Temporaries of the living stay, those of the dead go, and single files are written as safely as folders.
 #[test]
 fn temporaries_are_swept() {
