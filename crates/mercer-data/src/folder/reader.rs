@@ -9,7 +9,7 @@ use ndarray::ArrayD;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::digest::{Digester, Entry};
+use super::digest::{Digester, Entry, digest};
 use super::manifest::{Manifest, check_version, malformed};
 use super::{Kind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
@@ -94,6 +94,15 @@ impl Folder {
     /// The version of the program that wrote it.
     pub fn written_by(&self) -> &str {
         &self.manifest.mercer
+    }
+
+    /// A digest of what was saved: of the content and of all objects. Files with names lie beside it, and do not count.
+    pub fn fingerprint(&self) -> String {
+        let mut text = self.manifest.content.to_string();
+        for (name, entry) in &self.manifest.objects {
+            text += &format!("\n{} {name}", entry.digest);
+        }
+        digest(text.as_bytes())
     }
 
     /// The manifest, as errors show it.

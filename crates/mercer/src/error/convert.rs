@@ -176,6 +176,12 @@ impl From<NetError> for Error {
     }
 }
 
+impl From<mercer_run::Cancelled> for Error {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::interrupted("interrupted")
+    }
+}
+
 fn hint_for_io(kind: ErrorKind) -> Option<String> {
     let hint = match kind {
         ErrorKind::NotFound => "is the path right? It is looked up from the current folder",

@@ -12,11 +12,14 @@ mod destination;
 mod folder;
 pub mod kernel;
 mod outcome;
+pub mod predict;
 mod record;
+mod rows;
 
 pub use destination::Destination;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
+pub use predict::PredictJob;
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
 
 use crate::Error;

@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened};
+use super::{Destination, Job, KernelJob, Opened, PredictJob};
 use crate::Error;
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
@@ -31,6 +31,14 @@ pub(crate) const RUN: &str = "run.json";
 pub enum AnyJob {
     /// A kernel on data.
     Kernel(Box<KernelJob>),
+    /// Predictions on data.
+    Predict(Box<PredictJob>),
+}
+
+impl From<PredictJob> for AnyJob {
+    fn from(job: PredictJob) -> Self {
+        Self::Predict(Box::new(job))
+    }
 }
 
 impl From<KernelJob> for AnyJob {
@@ -48,6 +56,13 @@ pub struct InputRecord {
     pub place: String,
     /// A fingerprint of its numbers.
     pub fingerprint: String,
+}
+
+impl InputRecord {
+    /// What a setting named, and its fingerprint.
+    pub fn new(setting: &str, place: &str, fingerprint: String) -> Self {
+        Self { setting: setting.to_owned(), place: place.to_owned(), fingerprint }
+    }
 }
 
 /// What a run wrote.
@@ -208,6 +223,7 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let destination = Destination::new(&again);
     let job = match &record.job {
         AnyJob::Kernel(job) => run(&**job, &destination, context)?,
+        AnyJob::Predict(job) => run(&**job, &destination, context)?,
     };
     let new = Record::read(&again)?;
     let changed = |old: &InputRecord| {
