@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened};
+use super::{Destination, Job, KernelJob, Opened, UncertaintyJob};
 use crate::Error;
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
@@ -31,11 +31,19 @@ pub(crate) const RUN: &str = "run.json";
 pub enum AnyJob {
     /// A kernel on data.
     Kernel(Box<KernelJob>),
+    /// How sure a network may be.
+    Uncertainty(Box<UncertaintyJob>),
 }
 
 impl From<KernelJob> for AnyJob {
     fn from(job: KernelJob) -> Self {
         Self::Kernel(Box::new(job))
+    }
+}
+
+impl From<UncertaintyJob> for AnyJob {
+    fn from(job: UncertaintyJob) -> Self {
+        Self::Uncertainty(Box::new(job))
     }
 }
 
@@ -208,6 +216,7 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let destination = Destination::new(&again);
     let job = match &record.job {
         AnyJob::Kernel(job) => run(&**job, &destination, context)?,
+        AnyJob::Uncertainty(job) => run(&**job, &destination, context)?,
     };
     let new = Record::read(&again)?;
     let changed = |old: &InputRecord| {
