@@ -14,17 +14,27 @@ const FEATURES: usize = 3;
 
 /// An error if the whole decomposition of a matrix, or of features, does not fit.
 pub(crate) fn check_whole(what: &'static str, rows: usize, columns: usize, context: &Context) -> Result<()> {
-    check(what, rows, columns, rows.saturating_mul(columns).saturating_mul(WHOLE), context)
+    check(what, rows, columns, whole(rows, columns), context)
+}
+
+/// Bytes of the whole decomposition of a matrix, or of features.
+pub(crate) fn whole(rows: usize, columns: usize) -> usize {
+    [columns, WHOLE, size_of::<f64>()].into_iter().fold(rows, usize::saturating_mul)
 }
 
 /// An error if a few functions of features do not fit.
 pub(crate) fn check_features(what: &'static str, rows: usize, columns: usize, context: &Context) -> Result<()> {
-    let side = rows.min(columns).min(FORMED);
-    let numbers = rows.saturating_mul(columns).saturating_mul(FEATURES);
-    check(what, rows, columns, numbers.saturating_add(WHOLE * side * side), context)
+    check(what, rows, columns, features(rows, columns), context)
 }
 
-fn check(what: &'static str, rows: usize, columns: usize, numbers: usize, context: &Context) -> Result<()> {
-    let (needed, allowed) = (numbers.saturating_mul(size_of::<f64>()), context.memory());
+/// Bytes of a few functions of features.
+pub(crate) fn features(rows: usize, columns: usize) -> usize {
+    let side = rows.min(columns).min(FORMED);
+    let numbers = rows.saturating_mul(columns).saturating_mul(FEATURES);
+    numbers.saturating_add(WHOLE * side * side).saturating_mul(size_of::<f64>())
+}
+
+fn check(what: &'static str, rows: usize, columns: usize, needed: usize, context: &Context) -> Result<()> {
+    let allowed = context.memory();
     if needed <= allowed { Ok(()) } else { Err(SpectralError::Memory { what, rows, columns, needed, allowed }) }
 }

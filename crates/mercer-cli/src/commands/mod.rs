@@ -4,6 +4,7 @@ mod completions;
 mod kernel;
 mod predict;
 mod replay;
+mod uncertainty;
 
 use crate::console::Console;
 use mercer::Error;
@@ -14,6 +15,7 @@ pub(crate) enum Command {
     Kernel(Box<kernel::KernelArguments>),
     Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -24,6 +26,7 @@ impl Command {
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

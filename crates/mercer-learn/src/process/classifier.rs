@@ -120,7 +120,9 @@ impl ProcessClassifier {
         let kernel = self.kernel(samples)?;
         let present = match &self.latent {
             Latent::Binary(latent) => latent.probabilities(kernel.view(), prior)?,
-            Latent::Several(latent) => latent.posterior(kernel.view(), prior)?.monte_carlo(&DRAWS)?,
+            Latent::Several(latent) => {
+                latent.posterior(kernel.view(), prior)?.monte_carlo(&DRAWS, &mercer_run::Context::new())?
+            }
         };
         Ok(self.classes.spread(present))
     }

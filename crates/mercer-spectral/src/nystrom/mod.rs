@@ -117,6 +117,18 @@ impl Nystrom {
         Ok(NystromFit { functions, landmarks: rows, trace_residual })
     }
 
+    /// Bytes that a fit of `k` functions on so many samples holds at the highest, for a kernel with so many rows per sample.
+    pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> usize {
+        let rows = samples.saturating_mul(per_sample);
+        let columns = self.landmarks.count(samples).saturating_mul(per_sample);
+        let features = match (self.measure, solver(k, columns)) {
+            (Measure::Landmarks, _) => 0,
+            (Measure::Data, Solver::Full) => memory::whole(rows, columns),
+            (Measure::Data, _) => memory::features(rows, columns),
+        };
+        features.max(memory::whole(columns, columns))
+    }
+
     /// For a matrix of `rows` of the data and `columns` of the landmarks.
     fn check_memory(&self, rows: usize, columns: usize, k: usize, context: &Context) -> Result<()> {
         memory::check_whole("landmarks' eigenvectors", columns, columns, context)?;

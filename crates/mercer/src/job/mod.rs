@@ -15,12 +15,14 @@ mod outcome;
 pub mod predict;
 mod record;
 mod rows;
+pub mod uncertainty;
 
 pub use destination::Destination;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
 pub use predict::PredictJob;
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
+pub use uncertainty::UncertaintyJob;
 
 use crate::Error;
 use crate::spec::Opening;

@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened, PredictJob};
+use super::{Destination, Job, KernelJob, Opened, PredictJob, UncertaintyJob};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -33,6 +33,8 @@ pub enum AnyJob {
     Kernel(Box<KernelJob>),
     /// Predictions on data.
     Predict(Box<PredictJob>),
+    /// How sure a network may be.
+    Uncertainty(Box<UncertaintyJob>),
 }
 
 impl From<PredictJob> for AnyJob {
@@ -44,6 +46,12 @@ impl From<PredictJob> for AnyJob {
 impl From<KernelJob> for AnyJob {
     fn from(job: KernelJob) -> Self {
         Self::Kernel(Box::new(job))
+    }
+}
+
+impl From<UncertaintyJob> for AnyJob {
+    fn from(job: UncertaintyJob) -> Self {
+        Self::Uncertainty(Box::new(job))
     }
 }
 
@@ -223,6 +231,7 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let job = match &record.job {
         AnyJob::Kernel(job) => run(&**job, &destination, context)?,
         AnyJob::Predict(job) => run(&**job, &destination, context)?,
+        AnyJob::Uncertainty(job) => run(&**job, &destination, context)?,
     };
     let new = Record::read(&again)?;
     let changed = |old: &InputRecord| {

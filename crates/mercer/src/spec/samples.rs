@@ -220,6 +220,18 @@ impl Samples {
         Ok(each.join(" "))
     }
 
+    /// A fingerprint of what they show, if that is known.
+    pub fn labels_fingerprint(&self) -> Option<String> {
+        let text = match self.labels.as_ref()? {
+            Labels::Classes(classes) => format!("classes {:?} {:?}", classes.names(), classes.indices()),
+            Labels::Targets(targets) => {
+                let bits: Vec<u64> = targets.iter().map(|number| number.to_bits()).collect();
+                format!("targets {:?} {bits:x?}", targets.dim())
+            }
+        };
+        Some(mercer_data::folder::digest(text.as_bytes()))
+    }
+
     /// The files.
     pub fn places(&self) -> String {
         self.inputs.iter().map(Dataset::place).collect::<Vec<_>>().join(", ")
