@@ -9,6 +9,7 @@
 //! of a job, because results do not depend on it.
 
 mod destination;
+pub mod fit;
 mod folder;
 pub mod kernel;
 mod outcome;
@@ -18,6 +19,7 @@ mod rows;
 pub mod uncertainty;
 
 pub use destination::Destination;
+pub use fit::FitJob;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
 pub use predict::PredictJob;

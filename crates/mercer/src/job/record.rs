@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened, PredictJob, UncertaintyJob};
+use super::{Destination, FitJob, Job, KernelJob, Opened, PredictJob, UncertaintyJob};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -29,12 +29,20 @@ pub(crate) const RUN: &str = "run.json";
 #[serde(tag = "name", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AnyJob {
+    /// A machine that learns.
+    Fit(Box<FitJob>),
     /// A kernel on data.
     Kernel(Box<KernelJob>),
     /// Predictions on data.
     Predict(Box<PredictJob>),
     /// How sure a network may be.
     Uncertainty(Box<UncertaintyJob>),
+}
+
+impl From<FitJob> for AnyJob {
+    fn from(job: FitJob) -> Self {
+        Self::Fit(Box::new(job))
+    }
 }
 
 impl From<PredictJob> for AnyJob {
@@ -229,6 +237,7 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let again = place.path().join(name);
     let destination = Destination::new(&again);
     let job = match &record.job {
+        AnyJob::Fit(job) => run(&**job, &destination, context)?,
         AnyJob::Kernel(job) => run(&**job, &destination, context)?,
         AnyJob::Predict(job) => run(&**job, &destination, context)?,
         AnyJob::Uncertainty(job) => run(&**job, &destination, context)?,

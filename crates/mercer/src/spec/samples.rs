@@ -1,6 +1,7 @@
 //! Open samples.
 
 use super::assign::{Bound, assign};
+use super::data::labels_fingerprint;
 use super::{DataRef, DataSpec, Opening, PreprocessSpec};
 use crate::Error;
 use mercer_data::{ClassOrder, Columns, Dataset, Labels, Preprocess, Role, Used, open_inputs, open_labels};
@@ -222,14 +223,7 @@ impl Samples {
 
     /// A fingerprint of what they show, if that is known.
     pub fn labels_fingerprint(&self) -> Option<String> {
-        let text = match self.labels.as_ref()? {
-            Labels::Classes(classes) => format!("classes {:?} {:?}", classes.names(), classes.indices()),
-            Labels::Targets(targets) => {
-                let bits: Vec<u64> = targets.iter().map(|number| number.to_bits()).collect();
-                format!("targets {:?} {bits:x?}", targets.dim())
-            }
-        };
-        Some(mercer_data::folder::digest(text.as_bytes()))
+        self.labels.as_ref().map(labels_fingerprint)
     }
 
     /// The files.
