@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod fit;
 mod kernel;
 mod predict;
 mod replay;
@@ -12,6 +13,7 @@ use mercer::Error;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Fit(Box<fit::FitArguments>),
     Kernel(Box<kernel::KernelArguments>),
     Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
@@ -23,6 +25,7 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Fit(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),

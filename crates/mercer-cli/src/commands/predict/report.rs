@@ -1,7 +1,7 @@
 //! What the command says.
 
 use mercer::job::Outcome;
-use mercer::job::predict::{FunctionFindings, MachineFindings, NetworkFindings, PredictFindings};
+use mercer::job::predict::{FunctionFindings, NetworkFindings, PosteriorFindings, PredictFindings, Quality};
 use mercer::text::{count, duration, grouped, shape};
 
 pub(super) fn outcome(outcome: &Outcome<PredictFindings>) -> String {
@@ -10,7 +10,12 @@ pub(super) fn outcome(outcome: &Outcome<PredictFindings>) -> String {
             let measured = &outcome.measurements;
             network(found, measured.seconds, measured.number("samples_per_second").unwrap_or(0.0))
         }
-        PredictFindings::Machine(found) => machine(found),
+        PredictFindings::Machine(found) => {
+            by(found.n_samples, &found.machine)
+                + &quality(&found.quality)
+                + &array(&found.shape, found.output.as_deref())
+        }
+        PredictFindings::Posterior(found) => posterior(found),
         PredictFindings::Functions(found) => functions(found),
         _ => String::new(),
     }
@@ -29,8 +34,21 @@ fn network(found: &NetworkFindings, seconds: f64, rate: f64) -> String {
     text
 }
 
-fn machine(found: &MachineFindings) -> String {
-    let mut text = format!("{} by {}\n", count(found.n_samples, "sample"), found.machine);
+fn by(n_samples: usize, place: &str) -> String {
+    format!("{} by {place}\n", count(n_samples, "sample"))
+}
+
+fn posterior(found: &PosteriorFindings) -> String {
+    let mut text = by(found.n_samples, &found.posterior) + &quality(&found.quality);
+    text += &array(&found.shape, found.output.as_deref());
+    if let Some(variances) = &found.variances {
+        text += &format!("variances in {variances}\n");
+    }
+    text
+}
+
+fn quality(found: &Quality) -> String {
+    let mut text = String::new();
     if let Some(accuracy) = found.accuracy {
         text += &format!("accuracy {:.2} %\n", 100.0 * accuracy);
     }
@@ -45,7 +63,7 @@ fn machine(found: &MachineFindings) -> String {
     for (name, value) in measures.iter().filter_map(|(name, value)| value.map(|value| (name, value))) {
         text += &format!("{name} {value:.6}\n");
     }
-    text + &array(&found.shape, found.output.as_deref())
+    text
 }
 
 fn functions(found: &FunctionFindings) -> String {

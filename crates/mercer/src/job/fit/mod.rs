@@ -7,7 +7,7 @@ mod training;
 
 use super::folder::ResultFolder;
 use super::record::InputRecord;
-use super::{Destination, Job, Opened as OpenedJob, Outcome, Stopwatch};
+use super::{Artefact, Destination, Job, Opened as OpenedJob, Outcome, Stopwatch};
 use crate::Error;
 use crate::spec::{DataRef, Known, Opening};
 pub use machine::{Link, MachineName, MachineSpec};
@@ -178,7 +178,10 @@ impl OpenedFit {
         }
         let saved = KernelMachine { machine: fitted.machine, kernel: made.kernel, samples: made.samples };
         let content = saved.write(folder.writer())?;
-        folder.finish(job, made.inputs, findings, &content, (watch, context))
+        let place = Artefact::file("machine", folder.path().display().to_string());
+        let mut outcome = folder.finish(job, made.inputs, findings, &content, (watch, context))?;
+        outcome.artefacts.insert(0, place);
+        Ok(outcome)
     }
 }
 

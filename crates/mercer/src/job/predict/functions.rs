@@ -118,6 +118,7 @@ impl SavedFunctions {
             output: destination.path.as_ref().map(|path| path.display().to_string()),
         };
         Ok(Predicted {
+            beside: Vec::new(),
             findings: PredictFindings::Functions(findings),
             shape: psi.shape().to_vec(),
             precision,

@@ -1,7 +1,7 @@
 //! Predictions of a machine that was saved.
 
 use super::saved::Known;
-use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Work, inputs};
+use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs};
 use crate::Error;
 use crate::job::Destination;
 use crate::job::record::InputRecord;
@@ -9,10 +9,6 @@ use crate::job::rows::{UserRows, fingerprint};
 use crate::spec::{self, DataSpec, Opening, Precision};
 use mercer_data::folder::Folder;
 use mercer_data::{ClassOrder, write_npy};
-use mercer_learn::metrics::{
-    BINS, accuracy, brier, gaussian_log_likelihood, negative_log_likelihood, r_squared, reliability,
-    root_mean_square_error,
-};
 use mercer_learn::{Basis, KernelMachine, Machine, Predict, Samples};
 use mercer_net::Network;
 use mercer_run::Context;
@@ -21,7 +17,7 @@ use serde::Serialize;
 use std::path::Path;
 
 /// What is known of the predictions of a machine.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct MachineFindings {
     /// The folder.
     pub machine: String,
@@ -31,27 +27,9 @@ pub struct MachineFindings {
     pub shape: Vec<usize>,
     /// The array that was written.
     pub output: Option<String>,
-    /// The share of right decisions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accuracy: Option<f64>,
-    /// Of the true classes, per sample.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub negative_log_likelihood: Option<f64>,
-    /// How far probabilities are from frequencies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_calibration_error: Option<f64>,
-    /// The mean squared distance from certainty in the true class.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub brier: Option<f64>,
-    /// Of a regression.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub root_mean_square_error: Option<f64>,
-    /// The share of the variance that is explained.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub r_squared: Option<f64>,
-    /// Of a Gaussian process, per sample.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_likelihood: Option<f64>,
+    /// How good they are, if there are labels.
+    #[serde(flatten)]
+    pub quality: Quality,
 }
 
 /// A machine with what it is to predict.
@@ -145,20 +123,15 @@ impl SavedMachine {
                 true => probabilities(machine, &samples, &seen)?,
                 false => machine.predict(&samples)?,
             };
-            let mut findings = MachineFindings {
+            let known = self.known.as_ref();
+            let quality = known.map(|known| quality(machine, &samples, &seen, known)).transpose()?;
+            let findings = MachineFindings {
                 machine: self.place.clone(),
                 n_samples: samples.n_samples(),
                 shape: values.shape().to_vec(),
                 output: destination.path.as_ref().map(|path| path.display().to_string()),
-                ..MachineFindings::default()
+                quality: quality.unwrap_or_default(),
             };
-            match &self.known {
-                Some(spec::Known::Classes(classes)) => {
-                    findings.judge(machine, &samples, &seen, classes.indices())?;
-                }
-                Some(spec::Known::Numbers(targets)) => findings.compare(machine, &samples, &seen, targets)?,
-                None => {}
-            }
             (values, findings)
         };
         context.check()?;
@@ -167,7 +140,8 @@ impl SavedMachine {
             write_npy(path, &values, destination.existing())?;
         }
         let (shape, precision) = (findings.shape.clone(), Precision::F64);
-        Ok(Predicted { findings: PredictFindings::Machine(findings), shape, precision, inputs })
+        let findings = PredictFindings::Machine(findings);
+        Ok(Predicted { findings, shape, precision, inputs, beside: Vec::new() })
     }
 
     /// What the machine sees of the samples, and what they were.
@@ -228,42 +202,27 @@ fn probabilities(machine: &Machine, samples: &Samples<'_>, seen: &Seen) -> Resul
     }
 }
 
-impl MachineFindings {
-    fn judge(&mut self, machine: &Machine, samples: &Samples<'_>, seen: &Seen, labels: &[usize]) -> Result<(), Error> {
-        if let Some(classifier) = machine.as_classifier() {
-            self.accuracy = Some(accuracy(&classifier.decide(samples)?, labels)?);
+/// Of the predictions of a machine.
+fn quality(machine: &Machine, samples: &Samples<'_>, seen: &Seen, known: &spec::Known) -> Result<Quality, Error> {
+    match (known, machine.as_classifier()) {
+        (spec::Known::Classes(classes), Some(classifier)) => {
+            // Margins are no probabilities; there is nothing more to say then.
+            let found = probabilities(machine, samples, seen).ok();
+            let decided = classifier.decide(samples)?;
+            Quality::of_classes(&decided, found.as_ref().map(|found| found.view()), classes.indices())
         }
-        // Margins are no probabilities; there is nothing more to say then.
-        if let Ok(found) = probabilities(machine, samples, seen) {
-            self.negative_log_likelihood = Some(negative_log_likelihood(found.view(), labels)?);
-            self.expected_calibration_error = Some(reliability(found.view(), labels, BINS)?.expected_error);
-            self.brier = Some(brier(found.view(), labels)?);
+        (spec::Known::Classes(_), None) => Ok(Quality::default()),
+        (spec::Known::Numbers(targets), _) => {
+            let found = machine.predict(samples)?;
+            let variances = match (machine, &seen.prior) {
+                (Machine::Process(process), Some(prior)) => {
+                    let posterior = process.posterior(samples, prior.view())?;
+                    let spread = |row: usize| posterior.variances[row] + process.noise();
+                    Some(Array2::from_shape_fn(found.dim(), |(row, _)| spread(row)))
+                }
+                _ => None,
+            };
+            Quality::of_numbers(&found, variances.as_ref(), targets)
         }
-        Ok(())
-    }
-
-    fn compare(
-        &mut self,
-        machine: &Machine,
-        samples: &Samples<'_>,
-        seen: &Seen,
-        targets: &Array2<f64>,
-    ) -> Result<(), Error> {
-        let found = machine.predict(samples)?;
-        if found.dim() != targets.dim() {
-            let text = format!("‹labels›: {} targets for {} predictions per sample", targets.ncols(), found.ncols());
-            return Err(Error::new(text));
-        }
-        let flat = |array: &Array2<f64>| array.iter().copied().collect::<Array1<f64>>();
-        let (predicted, truth) = (flat(&found), flat(targets));
-        self.root_mean_square_error = Some(root_mean_square_error(predicted.view(), truth.view())?);
-        self.r_squared = r_squared(predicted.view(), truth.view()).ok();
-        if let (Machine::Process(process), Some(prior)) = (machine, &seen.prior) {
-            let posterior = process.posterior(samples, prior.view())?;
-            let spread = |row: usize| posterior.variances[row] + process.noise();
-            let variances = Array2::from_shape_fn(found.dim(), |(row, _)| spread(row));
-            self.log_likelihood = gaussian_log_likelihood(predicted.view(), flat(&variances).view(), truth.view()).ok();
-        }
-        Ok(())
     }
 }

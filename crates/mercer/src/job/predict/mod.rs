@@ -3,6 +3,8 @@
 mod functions;
 mod machine;
 mod network;
+mod posterior;
+mod quality;
 mod saved;
 mod score;
 
@@ -17,6 +19,9 @@ use machine::SavedMachine;
 use mercer_run::Context;
 pub use network::NetworkFindings;
 use network::NetworkRun;
+pub use posterior::PosteriorFindings;
+use posterior::PosteriorRun;
+pub use quality::Quality;
 pub use score::Score;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
@@ -84,6 +89,8 @@ pub enum PredictFindings {
     Machine(MachineFindings),
     /// Of eigenfunctions.
     Functions(FunctionFindings),
+    /// Of a posterior.
+    Posterior(PosteriorFindings),
 }
 
 impl PredictJob {
@@ -126,7 +133,7 @@ impl Job for PredictJob {
         let _phase = opening.context.phase("opening");
         let (work, plan) = match &self.subject {
             Subject::Net(file) => NetworkRun::of_file(self, file, opening)?.planned(),
-            Subject::From(folder) => saved::open(self, folder, opening)?,
+            Subject::From(folder) => saved::open(self, folder, destination, opening)?,
         };
         Ok(OpenedPredict { job: self.clone(), destination: destination.clone(), work, plan, watch })
     }
@@ -148,6 +155,7 @@ enum Work {
     Network(Box<NetworkRun>),
     Machine(Box<SavedMachine>),
     Functions(Box<SavedFunctions>),
+    Posterior(Box<PosteriorRun>),
 }
 
 /// What a run gives, before it is an outcome.
@@ -157,6 +165,8 @@ struct Predicted {
     shape: Vec<usize>,
     precision: Precision,
     inputs: Vec<InputRecord>,
+    /// Arrays of the same shape that were written, too.
+    beside: Vec<PathBuf>,
 }
 
 impl Opened for OpenedPredict {
@@ -172,22 +182,24 @@ impl Opened for OpenedPredict {
             Work::Network(work) => work.run(&self.job, &self.destination, context),
             Work::Machine(work) => work.run(&self.job, &self.destination, context),
             Work::Functions(work) => work.run(&self.destination, context),
+            Work::Posterior(work) => work.run(&self.job, &self.destination, context),
         };
         let predicted =
             predicted.map_err(|error| match error.is_interrupted() && error.message() == "interrupted" {
                 true => error.with_message("interrupted; nothing was written"),
                 false => error,
             })?;
-        let Predicted { findings, shape, precision, inputs } = predicted;
+        let Predicted { findings, shape, precision, inputs, beside } = predicted;
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let place = |path: &PathBuf| Artefact::array(name(path), path.display().to_string(), &shape, precision.name());
-        let artefacts = self.destination.path.iter().map(place).collect();
+        let written: Vec<PathBuf> = self.destination.path.iter().cloned().chain(beside).collect();
         let n_samples = self.plan.n_samples as f64;
-        let mut outcome = self.watch.outcome(findings, artefacts, context);
+        let mut outcome = self.watch.outcome(findings, written.iter().map(place).collect(), context);
         let seconds = outcome.measurements.phase("evaluating").max(1e-9);
         outcome.measurements.note("samples_per_second", &(n_samples / seconds));
         if let Some(path) = &self.destination.path {
-            let outputs = vec![OutputRecord { name: name(path), digest: digest_of(path)? }];
+            let output = |path: &PathBuf| Ok(OutputRecord { name: name(path), digest: digest_of(path)? });
+            let outputs = written.iter().map(output).collect::<Result<Vec<_>, Error>>()?;
             Record::new(self.job, inputs, outputs, outcome.measurements.clone()).write(path)?;
         }
         Ok(outcome)

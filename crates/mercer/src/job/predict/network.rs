@@ -149,6 +149,7 @@ impl NetworkRun {
             score,
         };
         Ok(Predicted {
+            beside: Vec::new(),
             findings: PredictFindings::Network(findings),
             shape,
             precision: job.precision,

@@ -3,8 +3,10 @@
 use super::functions::SavedFunctions;
 use super::machine::SavedMachine;
 use super::network::NetworkRun;
+use super::posterior::PosteriorRun;
 use super::{PredictJob, PredictPlan, Work};
 use crate::Error;
+use crate::job::Destination;
 use crate::spec::{DataSpec, Opening, Samples};
 use mercer_data::folder::Folder;
 use mercer_data::{Columns, Preprocess};
@@ -17,7 +19,12 @@ use std::path::Path;
 const MODEL: &str = "model.onnx";
 
 /// Opens what a folder holds, with the samples it is to predict.
-pub(super) fn open(job: &PredictJob, place: &Path, opening: Opening<'_>) -> Result<(Work, PredictPlan), Error> {
+pub(super) fn open(
+    job: &PredictJob,
+    place: &Path,
+    destination: &Destination,
+    opening: Opening<'_>,
+) -> Result<(Work, PredictPlan), Error> {
     let folder = Folder::open(place, None).map_err(|error| {
         Error::from(error).hint("‹from› names a folder that `mercer fit`, eigen, uncertainty or train wrote")
     })?;
@@ -33,12 +40,15 @@ pub(super) fn open(job: &PredictJob, place: &Path, opening: Opening<'_>) -> Resu
     if job.probabilities && !may_ask {
         return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
     }
-    match &kind[..] {
+    match () {
         _ if kind == KernelMachine::KIND.name => {
             SavedMachine::open(job, place, &folder, opening).map(SavedMachine::planned)
         }
         _ if kind == mercer_spectral::KIND.name => {
             SavedFunctions::open(job, place, &folder, opening).map(SavedFunctions::planned)
+        }
+        _ if kind == mercer_learn::laplace::KIND.name => {
+            PosteriorRun::open(job, place, (&folder, destination), opening).map(PosteriorRun::planned)
         }
         _ if is_network => {
             let import = Import { limit: job.parameters.import_limit, ..Import::default() };
