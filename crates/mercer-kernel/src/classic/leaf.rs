@@ -96,16 +96,10 @@ impl<T: Real> Leaf<T> {
                 }
             }
         });
-        if self.by_distance() {
+        if self.family().by_distance() {
             lengths = squares(&rows, samples);
         }
         Prepared { rows, width, lengths }
-    }
-
-    /// Whether the kernel sees squared distances.
-    fn by_distance(&self) -> bool {
-        use Family::{Matern12, Matern32, Matern52, Periodic, RationalQuadratic, Rbf};
-        matches!(self.family(), Rbf | Matern12 | Matern32 | Matern52 | RationalQuadratic | Periodic)
     }
 
     /// `(cos, sin)(2πx/period)/ℓ`, all cosines before all sines: squared distances of these points are
