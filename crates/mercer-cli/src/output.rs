@@ -44,7 +44,7 @@ impl OutputFile {
                 Failure::new(format!("-o {place}: there is no folder {}", folder.display())).hint("create it first")
             );
         }
-        Ok(())
+        Ok(mercer::data::folder::prepare(folder)?)
     }
 }
 
@@ -84,6 +84,7 @@ pub(crate) fn prepare_folder(
     if results.any() && !force && !resume {
         return Err(Failure::new(format!("-o {place}: there are results in it already")).hint(hint));
     }
+    mercer::data::folder::prepare(path)?;
     std::fs::create_dir_all(path).map_err(|error| cannot_write(place, &error))?;
     match force {
         true => results.clear(&[])?,

@@ -4,13 +4,12 @@ use crate::failure::{AboutNetwork, Failure, cannot_open, hint_for_budget};
 use crate::options::parse_bytes;
 use mercer::data::read_regular_text;
 use mercer::net::arch::Architecture;
-use mercer::net::network::Import;
+use mercer::net::network::{Import, SavedNetwork};
 use mercer::net::{NetError, Network};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Which tensors count as parameters.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Parameters of the network")]
 pub(crate) struct ParameterOptions {
     /// Count tensors of this name as parameters, too (repeatable; `*` and `?` are wild)
@@ -23,11 +22,9 @@ pub(crate) struct ParameterOptions {
 
     /// Count parameters apart that the exporter stored once because their numbers are equal (`mercer info` tells which)
     #[arg(long)]
-    #[serde(default)]
     unmerge: bool,
 
     #[command(flatten)]
-    #[serde(skip)]
     pub(crate) import: ImportOptions,
 }
 
@@ -45,20 +42,20 @@ pub(crate) struct ImportOptions {
 pub(crate) const LONGEST_DESCRIPTION: u64 = 1 << 20;
 
 impl ParameterOptions {
-    /// The names to include and to exclude.
-    pub(crate) fn names(&self) -> (&[String], &[String]) {
-        (&self.include, &self.exclude)
-    }
-
-    /// Whether merged parameters are counted apart.
-    pub(crate) fn unmerged(&self) -> bool {
-        self.unmerge
-    }
-
     /// Whether anything is said of them.
     pub(crate) fn is_given(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty() || self.unmerge
     }
+}
+
+/// The network of a file as it is saved within a result.
+pub(crate) fn saved_network(
+    path: &Path,
+    network: &Network,
+    parameters: &ParameterOptions,
+) -> Result<SavedNetwork, Failure> {
+    let saved = SavedNetwork::of_file(path, network, parameters.import.import_limit).about(path)?;
+    Ok(saved.parameters(&parameters.include, &parameters.exclude, parameters.unmerge))
 }
 
 /// Reads a description, and makes its network with the weights of a seed.

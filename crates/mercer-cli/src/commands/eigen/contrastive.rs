@@ -100,7 +100,7 @@ impl EigenArguments {
             Some(second) => format!("pairs with {}", second.places()),
             None => "pairs of random views".to_owned(),
         });
-        self.keep(found, Given { samples: &samples, eval: eval.as_ref(), origin: None, truth: None }, report, &bar)
+        self.keep(found, Given { samples: &samples, eval: eval.as_ref(), kernel: None, truth: None }, report, &bar)
     }
 }
 

@@ -35,8 +35,9 @@ impl Folder {
                 Failure::new(format!("-o {place}: there are results in it already")).hint("--force replaces them")
             );
         }
-        // What is not ours is found before the work begins.
-        Ok(results.check()?)
+        // What is not ours is found before the work begins, and so is a place that cannot be written to.
+        results.check()?;
+        Ok(mercer::data::folder::prepare(&self.path)?)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -53,6 +54,10 @@ impl Folder {
         std::fs::create_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))?;
         if self.force {
             let keep: &[&str] = if resume { &["state.safetensors"] } else { &[] };
+            files::remove(&self.path.join(files::BEFORE)).map_err(failure)?;
+            files::remove(&self.path).map_err(failure)?;
+            // An empty folder went with what it held.
+            std::fs::create_dir_all(&self.path).map_err(|error| cannot_write(self.path.display(), &error))?;
             files::results(&self.path).map_err(failure)?.clear(keep)?;
         }
         Ok(())

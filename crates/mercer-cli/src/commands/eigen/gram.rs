@@ -96,7 +96,7 @@ impl EigenArguments {
         let start = Instant::now();
         let found = self.learn.of_coupling(network, &mut coupling, &task, &self.course(&bar))?;
         report.seconds = start.elapsed().as_secs_f64();
-        self.keep(found, Given { samples: &samples, eval: eval.as_ref(), origin: None, truth }, report, &bar)
+        self.keep(found, Given { samples: &samples, eval: eval.as_ref(), kernel: None, truth }, report, &bar)
     }
 }
 

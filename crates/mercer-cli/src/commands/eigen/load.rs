@@ -6,9 +6,7 @@ use super::{EigenArguments, codes};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::{DataOptions, Samples};
-use mercer::kernel::Real;
-use mercer::net::Network;
-use mercer::net::network::Batching;
+use mercer::kernel::{Real, SavedKernel};
 use mercer::spectral::Eigenfunctions;
 use std::path::Path;
 use std::time::Instant;
@@ -24,13 +22,9 @@ impl EigenArguments {
         report.values = functions.values().to_vec();
         report.repairs = *functions.repairs();
         report.kernel = Some(folder.display().to_string());
-        let network = match functions.origin().and_then(|origin| origin.network.as_ref()) {
-            Some(bytes) => {
-                let network = Network::from_onnx_bytes(bytes, Batching::Samples);
-                Some(network.map_err(|error| Failure::of_network(&folder.join("kernel.onnx"), error))?)
-            }
-            None => None,
-        };
+        let network =
+            functions.saved_kernel().map(SavedKernel::open).transpose().map_err(|error| failure(error.into()))?;
+        let network = network.flatten();
         let stored = functions.notes().get("preprocess");
         let columns = Samples::columns_of_note(functions.notes().get("columns"))?;
         let open = |flag: &str, texts: &[String], options: &DataOptions| {

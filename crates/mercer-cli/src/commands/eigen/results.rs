@@ -6,10 +6,10 @@ use super::{EigenArguments, MethodName, codes, figure};
 use crate::failure::Failure;
 use crate::options::Samples;
 use mercer::data::{Dataset, Labels, write_atomic};
-use mercer::kernel::Real;
+use mercer::kernel::{Real, SavedKernel};
 use mercer::net::network::TrainedOn;
 use mercer::run::Context;
-use mercer::spectral::{Eigenfunctions, Origin, Spectrum, Truth};
+use mercer::spectral::{Eigenfunctions, Spectrum, Truth};
 use ndarray::{Array1, Array2};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ impl<T: Real> Found<T> {
 pub(super) struct Given<'a, T: Real> {
     pub(super) samples: &'a Samples,
     pub(super) eval: Option<&'a Samples>,
-    pub(super) origin: Option<Origin>,
+    pub(super) kernel: Option<SavedKernel>,
     pub(super) truth: Option<Truth<T>>,
 }
 
@@ -71,9 +71,9 @@ impl EigenArguments {
         report: &mut EigenReport,
         bar: &Context,
     ) -> Result<(), Failure> {
-        let Given { samples, eval, origin, truth } = given;
+        let Given { samples, eval, kernel, truth } = given;
         let data = &samples.inputs;
-        let functions = self.noted(found.functions, samples)?.with_origin(origin);
+        let functions = self.noted(found.functions, samples)?.with_kernel(kernel);
         let before = found.before.map(|before| self.noted(before, samples)).transpose()?;
         report.samples = samples.n_samples;
         report.values = functions.values().to_vec();

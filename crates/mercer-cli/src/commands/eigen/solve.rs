@@ -9,12 +9,12 @@ use crate::format::bytes;
 use crate::options::{Samples, Source};
 use mercer::data;
 use mercer::kernel::classic::Expression;
-use mercer::kernel::{Built, Real, Recipe};
+use mercer::kernel::{Built, Real, Recipe, SavedKernel};
 use mercer::net::Network;
 use mercer::run::Context;
 use mercer::spectral::{
-    self, Basis, Choice, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Origin, Solver, SpectralError, Tangent,
-    Truth, exact, files, of_features, trace,
+    self, Basis, Choice, Fourier, FourierSpec, Landmarks, Mapped, Nystrom, Solver, SpectralError, Tangent, Truth,
+    exact, files, of_features, trace,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) fn failure(error: SpectralError) -> Failure {
 struct Problem<T: Real> {
     recipe: Recipe,
     built: Built<T>,
-    origin: Origin,
+    saved: SavedKernel,
     samples: Samples,
 }
 
@@ -118,8 +118,8 @@ impl EigenArguments {
             }
             false => None,
         };
-        let origin = Some(problem.origin.clone());
-        self.keep(found, Given { samples: &problem.samples, eval: eval.as_ref(), origin, truth }, report, &bar)
+        let kernel = Some(problem.saved.clone());
+        self.keep(found, Given { samples: &problem.samples, eval: eval.as_ref(), kernel, truth }, report, &bar)
     }
 
     fn open<T: Real>(&self, source: &Source, console: &Console) -> Result<Problem<T>, Failure> {
@@ -135,20 +135,9 @@ impl EigenArguments {
             recipe => recipe,
         };
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
-        let bytes = match (source, self.kernel.file()) {
-            (Source::Trained(_), Some(path)) => Some(
-                mercer::data::read_regular(path, u64::MAX)
-                    .map_err(|error| crate::failure::cannot_open(path.display(), &error))?,
-            ),
-            (Source::Described(network, _), _) => {
-                Some(network.to_onnx_bytes().map_err(|error| Failure::of_network(self.kernel.path(), error))?)
-            }
-            _ => None,
-        };
-        let (include, exclude) = self.parameters.names();
-        let origin =
-            Origin::new(recipe.clone(), bytes).parameters(include, exclude).unmerged(self.parameters.unmerged());
-        Ok(Problem { recipe, built, origin, samples })
+        let network = source.saved(self.kernel.path(), &self.parameters)?;
+        let saved = SavedKernel::new(recipe.clone(), network);
+        Ok(Problem { recipe, built, saved, samples })
     }
 
     /// A method that does not suit the kernel, and networks that cannot be, are refused before anything is written.

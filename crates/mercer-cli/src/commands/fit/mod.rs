@@ -1,20 +1,21 @@
 //! `mercer fit`: a machine on a kernel, learnt from samples and written to a folder.
 
-mod origin;
 mod report;
+mod rows;
 mod settings;
 
-pub(crate) use origin::{Origin, read_rows};
+pub(crate) use rows::read_rows;
 
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::{ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
-use mercer::data::{self, Classes, Columns, Dataset, Existing, Labels, Source};
-use mercer::kernel::Recipe;
+use mercer::data::folder::{FolderWriter, SavedSamples};
+use mercer::data::{Classes, Existing, Labels, Source};
 use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::kernel::gram::Gram;
-use mercer::learn;
+use mercer::kernel::{Recipe, SavedKernel};
 use mercer::learn::process::tune;
+use mercer::learn::{self, KernelMachine};
 use ndarray::Array2;
 use report::FitReport;
 use settings::{Known, MachineName, Settings};
@@ -38,8 +39,8 @@ stopped at --time) and process (a Gaussian process). Classifiers: glm (multinomi
 linear probe), sgd (the same, one class against the others, as in the surrogates' paper), logistic (two classes, Newton), svm
 (one against the others), process-classifier, neighbours and centres.
 
-The folder holds machine.json, the arrays of the machine and, with a kernel, origin.json and the training samples: the
-kernel is built again for new samples, and a network that has changed in between is refused.";
+The folder holds all that the machine needs: its arrays and, with a kernel, the network and the training samples. It may be
+moved, and predicts from new samples alone; whatever is damaged in it is found.";
 
 /// Fit a machine on a kernel: ridge, Gaussian process, logistic, support vectors, neighbours
 #[derive(Debug, clap::Args)]
@@ -93,8 +94,9 @@ struct Training {
     matrix: Array2<f64>,
     is_gram: bool,
     /// How rows are made, if not by the user.
-    origin: Option<(Origin, Vec<Dataset>)>,
-    columns: Vec<Option<Columns>>,
+    kernel: Option<SavedKernel>,
+    /// Inputs are there with a kernel alone.
+    samples: SavedSamples,
     place: String,
     tuned: Option<Tuning>,
 }
@@ -108,12 +110,11 @@ struct Tuning {
 impl FitArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
         self.settings.check(self.machine)?;
-        if self.out.join("machine.json").exists() && !self.force {
-            return Err(data::Error::Exists { place: self.out.display().to_string() }.into());
-        }
         if self.out.is_file() {
             return Err(Failure::new(format!("-o {}: this is a file", self.out.display())).hint("name a folder"));
         }
+        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        let writer = FolderWriter::create(&self.out, KernelMachine::KIND, existing)?;
         let training = self.training(console)?;
         let known = self.known(training.matrix.nrows())?;
         let samples = match training.is_gram {
@@ -129,12 +130,12 @@ impl FitArguments {
         fitted.notes.extend(training.tuned.iter().map(|tuned| tuned.note.clone()));
         let seconds = start.elapsed().as_secs_f64();
         let report = FitReport::new(self.machine, &fitted, &samples, &known, &training.place, &self.out, seconds)?;
-        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
-        Origin::forget(&self.out)?;
-        fitted.machine.save_with(&self.out, existing, &training.columns)?;
-        if let Some((origin, inputs)) = &training.origin {
-            origin.save(&self.out, inputs, existing)?;
-        }
+        let labels = Some(match known {
+            Known::Classes(classes) => Labels::Classes(classes),
+            Known::Numbers(numbers) => Labels::Targets(numbers),
+        });
+        let samples = SavedSamples { labels, ..training.samples };
+        KernelMachine { machine: fitted.machine, kernel: training.kernel, samples }.commit(writer)?;
         console.result(&report, || report.text())
     }
 
@@ -166,7 +167,8 @@ impl FitArguments {
                     return Err(Failure::new(format!("--gram {place}: {rows} rows but {columns} columns"))
                         .hint("a machine is fitted on the kernel of the training samples with themselves"));
                 }
-                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, columns, place, tuned: None })
+                let samples = SavedSamples { columns, ..SavedSamples::default() };
+                Ok(Training { matrix, is_gram: self.gram.is_some(), kernel: None, samples, place, tuned: None })
             }
         }
     }
@@ -201,11 +203,12 @@ impl FitArguments {
         let gram = Gram::new(&*built.kernel, &samples.inputs);
         let bar = console.context();
         let matrix = gram.to_kernel(&bar).map_err(failed)?;
-        let matrix = origin::flat("the kernel", matrix)?;
-        let (identity, preprocess) = (built.kernel.identity(), samples.preprocess_note()?);
-        let origin = Origin::new(&self.kernel, &self.parameters, recipe, identity, preprocess);
-        let (place, columns) = (samples.places(), samples.columns);
-        Ok(Training { matrix, is_gram: true, place, origin: Some((origin, samples.inputs)), columns, tuned })
+        let matrix = rows::flat("the kernel", matrix)?;
+        let network = source.saved(self.kernel.path(), &self.parameters)?;
+        let kernel = Some(SavedKernel::new(recipe, network).with_identity(built.kernel.identity()));
+        let place = samples.places();
+        let samples = SavedSamples { inputs: samples.inputs, columns: samples.columns, ..SavedSamples::default() };
+        Ok(Training { matrix, is_gram: true, kernel, samples, place, tuned })
     }
 
     /// The formula with the parameters, and the noise, of largest marginal likelihood.

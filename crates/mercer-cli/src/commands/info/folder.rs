@@ -4,7 +4,8 @@ use super::store::plain;
 use crate::console::Console;
 use crate::failure::{Failure, cannot_open};
 use crate::format::{bytes, count, shape, shortened};
-use mercer::data::Source;
+use mercer::data::folder::{Folder, MANIFEST};
+use mercer::data::{RECORD, Source};
 use mercer::spectral::Description;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,14 +46,44 @@ struct FileReport {
 
 /// Describes a folder, from what is written in it.
 pub(super) fn show(path: &Path, console: &Console) -> Result<(), Failure> {
-    let report = if Description::is_in(path) { eigenfunctions(path)? } else { written(path)? };
+    let report = match path.join(MANIFEST).is_file() {
+        true => saved(path)?,
+        false => written(path)?,
+    };
     console.result(&report, || report.text(console.verbose))
 }
 
-fn eigenfunctions(path: &Path) -> Result<FolderReport, Failure> {
-    let read = |error: mercer::spectral::SpectralError| Failure::new(error.to_string());
-    let description = Description::read(path).map_err(read)?;
-    let values = Source::new(path.join("values.npy"), None).open()?.read::<f64>()?;
+/// Something that was saved. All of it is read and compared with its digests.
+fn saved(path: &Path) -> Result<FolderReport, Failure> {
+    let folder = Folder::open(path, None)?;
+    if let Some(error) = folder.verify().into_iter().next() {
+        return Err(error.into());
+    }
+    if folder.kind() == mercer::spectral::KIND.name {
+        return eigenfunctions(path, &folder);
+    }
+    let description: Value = folder.content()?;
+    let mut facts = Vec::new();
+    facts.extend(description["kernel"].get("recipe").map(|value| ("kernel", recipe(value))));
+    let steps: Vec<Value> = description["samples"]["inputs"].as_array().into_iter().flatten().cloned().collect();
+    let steps: Vec<&Value> = steps.iter().map(|input| &input["preprocess"]).collect();
+    if !steps.is_empty() {
+        facts.push(("preprocessing", serde_json::to_string(&steps).unwrap_or_default()));
+    }
+    facts.push(("written by", format!("Mercer {}", folder.written_by())));
+    Ok(FolderReport {
+        kind: folder.kind().to_owned(),
+        path: path.display().to_string(),
+        description,
+        values: None,
+        files: files(path)?,
+        facts,
+    })
+}
+
+fn eigenfunctions(path: &Path, folder: &Folder) -> Result<FolderReport, Failure> {
+    let description: Description = folder.content()?;
+    let values = folder.array("values")?.read::<f64>()?;
     let note = |name: &str| description.notes.get(name).map(plain);
     let data = description.notes.get("data");
     let of_data = |name: &str| data.and_then(|data| data.get(name)).map(plain);
@@ -70,13 +101,13 @@ fn eigenfunctions(path: &Path) -> Result<FolderReport, Failure> {
     facts.extend(of_data("samples").map(|samples| ("number of samples", samples)));
     facts.extend(of_data("fingerprint").map(|print| ("data fingerprint", print)));
     facts.extend(note("preprocess").filter(|steps| steps != "[[]]").map(|steps| ("preprocessing", steps)));
-    let kernel = description.origin.as_ref().and_then(|origin| origin.get("recipe")).map(recipe);
+    let kernel = description.kernel.as_ref().and_then(|kernel| kernel.get("recipe")).map(recipe);
     facts.extend(kernel.map(|kernel| ("kernel", kernel)));
     facts.extend(description.basis.get("kernel").map(|identity| ("kernel identity", plain(identity))));
     let basis = description.basis["type"].as_str().unwrap_or("unknown");
     facts.push(("combinations of", format!("{} {basis}", description.functions)));
     facts.extend(description.repairs.sentences().into_iter().map(|sentence| ("repair", sentence)));
-    facts.push(("written by", format!("Mercer {}", description.mercer)));
+    facts.push(("written by", format!("Mercer {}", folder.written_by())));
     let described = serde_json::to_value(&description).unwrap_or_default();
     Ok(FolderReport {
         kind: "eigenfunctions".to_owned(),
@@ -88,32 +119,16 @@ fn eigenfunctions(path: &Path) -> Result<FolderReport, Failure> {
     })
 }
 
-/// A folder whose JSON file tells what it is: `machine.json`, or the result of a command.
+/// The results of a command, which `result.json` tells of.
 fn written(path: &Path) -> Result<FolderReport, Failure> {
-    let machine = path.join("machine.json");
-    let (mut description, kind) = if machine.is_file() {
-        let description = read_json(&machine)?;
-        let kind = description["format"].as_str().unwrap_or("machine").trim_start_matches("mercer ").to_owned();
-        (description["content"].clone(), kind)
-    } else if path.join("result.json").is_file() {
-        let description = read_json(&path.join("result.json"))?;
-        let kind = description["kind"].as_str().unwrap_or("results").to_owned();
-        (description, kind)
-    } else {
+    if !path.join(RECORD).is_file() {
         return Err(Failure::new(format!("{}: this folder holds no results", path.display()))
-            .hint("eigenfunctions.json, machine.json or result.json would say what it is"));
-    };
-    if let (true, Value::Object(content)) = (path.join("origin.json").is_file(), &mut description) {
-        content.insert("origin".to_owned(), read_json(&path.join("origin.json"))?["content"].clone());
+            .hint("folder.json or result.json would say what it is"));
     }
-    let mut facts = Vec::new();
-    if let Some(origin) = description.get("origin") {
-        facts.extend(origin.get("recipe").map(|value| ("kernel", recipe(value))));
-        let network = ["net", "arch"].iter().find_map(|name| origin["source"][name].as_str());
-        facts.extend(network.map(|network| ("network", network.to_owned())));
-        facts.extend(origin.get("preprocess").map(|steps| ("preprocessing", plain(steps))));
-    }
-    Ok(FolderReport { kind, path: path.display().to_string(), description, values: None, files: files(path)?, facts })
+    let description = read_json(&path.join(RECORD))?;
+    let kind = description["kind"].as_str().unwrap_or("results").to_owned();
+    let (path_shown, facts) = (path.display().to_string(), Vec::new());
+    Ok(FolderReport { kind, path: path_shown, description, values: None, files: files(path)?, facts })
 }
 
 fn read_json(path: &Path) -> Result<Value, Failure> {
@@ -190,7 +205,7 @@ impl FolderReport {
 fn scalars(description: &Map<String, Value>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let shown = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
-    for (name, value) in description.iter().filter(|(name, _)| *name != "origin" && *name != "kind") {
+    for (name, value) in description.iter().filter(|(name, _)| *name != "kind") {
         match value {
             Value::Object(inner) => {
                 let inner = inner.iter().filter(|(_, value)| shown(value));

@@ -1,17 +1,18 @@
 //! Predictions of a machine that `mercer fit` wrote.
 
 use super::PredictArguments;
-use crate::commands::fit::{Origin, read_rows};
+use crate::commands::fit::read_rows;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::{count, shape};
-use crate::options::DataOptions;
+use crate::options::{DataOptions, Samples};
 use mercer::data::{ClassOrder, Classes, Labels, Source, write_npy};
+use mercer::kernel::KernelError;
 use mercer::learn::metrics::{
     BINS, accuracy, brier, gaussian_log_likelihood, negative_log_likelihood, r_squared, reliability,
     root_mean_square_error,
 };
-use mercer::learn::{self, Basis, Machine, Predict};
+use mercer::learn::{self, Basis, KernelMachine, LearnError, Machine, Predict};
 use ndarray::{Array1, Array2};
 use serde::Serialize;
 use std::path::Path;
@@ -46,10 +47,11 @@ struct Rows {
 }
 
 pub(super) fn run(arguments: &PredictArguments, folder: &Path, console: &Console) -> Result<(), Failure> {
-    let machine = Machine::load(folder).map_err(|error| {
+    let saved = KernelMachine::load(folder).map_err(|error| {
         Failure::from(error).hint("`mercer fit` writes machines; --machine names the folder of one")
     })?;
-    let rows = rows(arguments, folder, &machine, console)?;
+    let rows = rows(arguments, folder, &saved, console)?;
+    let machine = saved.machine;
     let samples = match machine.basis() {
         Basis::Gram => learn::Samples::Gram(rows.matrix.view()),
         Basis::Features => learn::Samples::Features(rows.matrix.view()),
@@ -96,25 +98,47 @@ pub(super) fn run(arguments: &PredictArguments, folder: &Path, console: &Console
 }
 
 /// What the machine sees of the samples.
-fn rows(arguments: &PredictArguments, folder: &Path, machine: &Machine, console: &Console) -> Result<Rows, Failure> {
-    let columns = Machine::columns(folder)?;
+fn rows(
+    arguments: &PredictArguments,
+    folder: &Path,
+    saved: &KernelMachine,
+    console: &Console,
+) -> Result<Rows, Failure> {
+    let columns = &saved.samples.columns;
     // The labels are read in the machine's own way.
     let used = arguments.data.labels.iter().cloned().collect();
     let options = DataOptions { labels: None, used, ..arguments.data.clone() };
-    if let Some(origin) = Origin::load(folder)? {
-        let source = origin.network()?;
-        let samples = source.samples("--data", &options.data, &options, &columns, console)?;
-        let samples = samples.preprocessed_as(&arguments.data.preprocess, origin.preprocess(), console)?;
-        samples.hint(source.network(), console)?;
-        let bar = console.context();
-        let (matrix, prior) = origin.rows(folder, &source, &samples, &bar)?;
-        return Ok(Rows { matrix, prior: Some(Array1::from_vec(prior)) });
+    if saved.kernel.is_some() {
+        let network = saved.network()?;
+        let samples = match &network {
+            Some(network) => Samples::given("--data", &options.data, &options, network, columns, console)?,
+            None => Samples::plain("--data", &options.data, &options, columns, console)?,
+        };
+        let steps = serde_json::to_value(saved.samples.preprocess());
+        let steps = steps.map_err(|error| Failure::new(format!("preprocessing cannot be written: {error}")))?;
+        let samples = samples.preprocessed_as(&arguments.data.preprocess, Some(&steps), console)?;
+        samples.hint(network.as_ref(), console)?;
+        let (shapes, fitted) = (samples.shapes(), saved.samples.shapes());
+        if shapes != fitted {
+            let text = format!("--data has samples of shape {shapes:?}, the machine learnt from {fitted:?}");
+            return Err(Failure::new(text));
+        }
+        let failed = |error: LearnError| match error {
+            LearnError::Kernel(error) => match *error {
+                KernelError::Network(error) => Failure::of_network(folder, *error),
+                KernelError::Cancelled => Failure::interrupted("interrupted; nothing was written"),
+                other => Failure::new(format!("{}: {other}", folder.display())),
+            },
+            other => other.into(),
+        };
+        let found = saved.rows_with(network.as_ref(), &samples.inputs, console.context()).map_err(failed)?;
+        return Ok(Rows { matrix: found.matrix, prior: Some(found.prior) });
     }
     let [text] = &arguments.data.data[..] else {
         return Err(Failure::new("--data: one matrix, a row per sample"));
     };
-    let (matrix, _) = read_rows("--data", text, &options, &columns, console)?;
-    let prior = match machine.basis() {
+    let (matrix, _) = read_rows("--data", text, &options, columns, console)?;
+    let prior = match saved.machine.basis() {
         Basis::Gram => None,
         Basis::Features => Some(matrix.rows().into_iter().map(|row| row.dot(&row)).collect()),
     };

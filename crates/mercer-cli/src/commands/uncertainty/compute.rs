@@ -7,22 +7,23 @@ use super::report::{KIND, Scores, UncertaintyReport};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::format::bytes;
-use crate::options::{DataOptions, Real, Samples};
+use crate::options::{DataOptions, Real, Samples, saved_network};
 use mercer::data::{Classes, Columns, Existing, Labels, Results, write_atomic, write_npy};
 use mercer::kernel::empirical::Kind;
-use mercer::kernel::{FeatureMap, Ntk};
+use mercer::kernel::{FeatureMap, Ntk, Recipe, SavedKernel};
 use mercer::learn::LearnError;
 use mercer::learn::laplace::{
-    ClassScores, Detection, Functional, Laplace, Likelihood, MonteCarlo, Needs, RegressionScores, Settings, entropies,
+    ClassScores, Detection, Functional, KIND as SAVED, Laplace, Likelihood, MonteCarlo, Needs, Posterior,
+    RegressionScores, Settings, entropies,
 };
 use mercer::net::Network;
+use mercer::net::network::TrainedOn;
 use mercer::run::Context;
-use mercer::spectral::{Description, Eigenfunctions, Landmarks, Nystrom, files};
+use mercer::spectral::{Eigenfunctions, Landmarks, Nystrom};
 use ndarray::{Array2, ArrayView2};
 use std::sync::Arc;
 
 const POSTERIOR: &str = "posterior";
-const EIGENFUNCTIONS: &str = "eigenfunctions";
 
 /// What the command writes beside `result.json` and the posterior.
 const FILES: [&str; 9] = [
@@ -141,11 +142,14 @@ impl UncertaintyArguments {
         }
         report.compare();
         let folder = self.output.path.join(POSTERIOR);
-        machine.save(&folder, Existing::Replace).map_err(|error| self.failure(error))?;
-        if let Some(functions) = functions {
-            let saved = functions.save(&folder.join(EIGENFUNCTIONS), Existing::Replace);
-            saved.map_err(|error| Failure::new(error.to_string()))?;
-        }
+        let network = saved_network(&self.net, network, &self.parameters)?;
+        let classes = match known {
+            Labels::Classes(classes) if !classes.are_numbered() => Some(classes.names().to_vec()),
+            _ => None,
+        };
+        let trained_on = TrainedOn { classes, ..train.samples.trained_on() };
+        let saved = Posterior { laplace: machine, network, functions, trained_on };
+        saved.save(&folder, Existing::Replace).map_err(|error| self.failure(error))?;
         let written = FILES.iter().filter(|name| self.output.path.join(name).is_file());
         report.files = written.map(|&name| name.to_owned()).collect();
         self.write_report(&report)?;
@@ -167,7 +171,10 @@ impl UncertaintyArguments {
         let count = self.posterior.landmarks.clamp(1, train.n_samples);
         let method = Nystrom::new(Landmarks::Uniform(count)).seed(self.posterior.seed);
         let fit = method.fit(Arc::new(kernel), &train.inputs, self.posterior.components, bar);
-        Ok(fit.map_err(|error| Failure::new(format!("--method eigen: {error}")))?.functions)
+        let functions = fit.map_err(|error| Failure::new(format!("--method eigen: {error}")))?.functions;
+        let recipe = Recipe::Tangent { kind: Kind::Full, selection, by_layer: false };
+        let saved = SavedKernel::new(recipe, Some(saved_network(&self.net, network, &self.parameters)?));
+        Ok(functions.with_kernel(Some(saved)))
     }
 
     /// The noise of a regression's observations, then the prior: together where the evidence chooses both.
@@ -268,12 +275,11 @@ impl UncertaintyArguments {
 
     fn prepare_folder(&self) -> Result<(), Failure> {
         let path = &self.output.path;
-        // Arrays of the posterior are taken away by its own writer.
+        // The posterior is a folder of its own, which knows its files.
         let results = Results::find(path, KIND, &FILES, |_| false, |_| None)?;
         crate::output::prepare_folder(path, &results, self.output.force, false, "--force replaces what is there")?;
-        let functions = path.join(POSTERIOR).join(EIGENFUNCTIONS);
-        if self.output.force && Description::is_in(&functions) {
-            files::remove(&functions).map_err(|error| Failure::new(error.to_string()))?;
+        if self.output.force {
+            mercer::data::folder::remove(&path.join(POSTERIOR), SAVED)?;
         }
         Ok(())
     }

@@ -82,11 +82,6 @@ impl KernelOptions {
         self.source.path()
     }
 
-    /// What the kernel is of.
-    pub(crate) fn source(&self) -> &SourceOptions {
-        &self.source
-    }
-
     /// The network's file, if there is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.source.file()

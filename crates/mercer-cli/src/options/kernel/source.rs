@@ -2,16 +2,16 @@
 
 use crate::console::Console;
 use crate::failure::{AboutNetwork, Failure};
-use crate::options::{DataOptions, ParameterOptions, Samples, open_architecture, open_network};
+use crate::options::{DataOptions, ParameterOptions, Samples, open_architecture, open_network, saved_network};
 use mercer::data::Columns;
 use mercer::kernel::classic::{ClassicError, Expression};
 use mercer::net::Network;
 use mercer::net::arch::Initialisation;
-use serde::{Deserialize, Serialize};
+use mercer::net::network::SavedNetwork;
 use std::path::{Path, PathBuf};
 
 /// What the kernel is of.
-#[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[group(multiple = false)]
 pub(crate) struct SourceOptions {
     /// The network
@@ -41,14 +41,6 @@ impl SourceOptions {
     /// Whether there is one.
     pub(crate) fn is_given(&self) -> bool {
         self.file().is_some() || self.kernel.is_some()
-    }
-
-    /// The same with files that are found from any folder.
-    pub(crate) fn absolute(&self) -> Self {
-        let absolute = |path: &Option<PathBuf>| {
-            path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
-        };
-        Self { net: absolute(&self.net), arch: absolute(&self.arch), kernel: self.kernel.clone() }
     }
 
     /// The file or the formula, for messages.
@@ -95,6 +87,15 @@ impl Source {
             Self::Trained(network) | Self::Described(network, _) => Some(network),
             Self::Formula(_) => None,
         }
+    }
+
+    /// The network of this file as it is saved within a result.
+    pub(crate) fn saved(&self, path: &Path, parameters: &ParameterOptions) -> Result<Option<SavedNetwork>, Failure> {
+        Ok(match self {
+            Self::Trained(network) => Some(saved_network(path, network, parameters)?),
+            Self::Described(network, _) => Some(SavedNetwork::new(network.to_onnx_bytes().about(path)?)),
+            Self::Formula(_) => None,
+        })
     }
 
     /// How weights are drawn if nothing else is said.
