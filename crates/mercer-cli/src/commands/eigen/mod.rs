@@ -50,7 +50,7 @@ as they were in before/ too. Functions are ordered, so that their first numbers 
 --eval-labels, codes of several lengths are scored: samples of --eval look up and are classified by those of --data.
 
 The folder: values.npy (μ), psi_data.npy and psi.npy (ψ of --data and of --eval, a row per sample, or per sample and output),
-functions.svg, result.json, and eigenfunctions.json with its files: the functions, which --load evaluates on new data, after
+functions.svg, result.json, and folder.json with its objects: the functions, which --load evaluates on new data, after
 the preprocessing they were found with. Learnt functions are one network too, psi.onnx.";
 
 /// Take a kernel apart into its eigenvalues and eigenfunctions, which can be evaluated on new data

@@ -76,9 +76,22 @@ fn saved(path: &Path) -> Result<FolderReport, Failure> {
         path: path.display().to_string(),
         description,
         values: None,
-        files: files(path)?,
+        files: parts(path, &folder)?,
         facts,
     })
+}
+
+/// The objects of something that was saved, by their names, and the files beside them.
+fn parts(path: &Path, folder: &Folder) -> Result<Vec<FileReport>, Failure> {
+    let mut found = Vec::new();
+    for (name, entry) in folder.object_entries() {
+        let array = folder.array(name).ok();
+        let precision = array.as_ref().map(|array| array.dtype().to_string());
+        let shape = array.map(|array| array.shape().to_vec());
+        found.push(FileReport { name: name.to_owned(), bytes: entry.bytes, shape, precision });
+    }
+    found.extend(files(path)?.into_iter().filter(|file| !file.name.starts_with("objects/")));
+    Ok(found)
 }
 
 fn eigenfunctions(path: &Path, folder: &Folder) -> Result<FolderReport, Failure> {
@@ -114,7 +127,7 @@ fn eigenfunctions(path: &Path, folder: &Folder) -> Result<FolderReport, Failure>
         path: path.display().to_string(),
         description: described,
         values: Some(values.iter().copied().collect()),
-        files: files(path)?,
+        files: parts(path, folder)?,
         facts,
     })
 }
