@@ -34,7 +34,7 @@ mod writer;
 pub use digest::{Entry, digest};
 pub use reader::{Blob, Folder, Part};
 pub use samples::SavedSamples;
-pub use stage::{holds, remove, sweep};
+pub use stage::{holds, prepare, remove, sweep};
 pub use writer::{FolderWriter, PartWriter};
 
 pub(crate) use digest::Digester;

@@ -120,6 +120,11 @@ impl Folder {
         C::deserialize(&self.manifest.content).map_err(|error| self.malformed(error))
     }
 
+    /// All objects with their digests and lengths, in the order of their names.
+    pub fn object_entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.manifest.objects.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
     /// The names of all objects, in order.
     pub fn object_names(&self) -> impl Iterator<Item = &str> {
         self.manifest.objects.keys().map(String::as_str)
