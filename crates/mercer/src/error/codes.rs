@@ -34,6 +34,10 @@ pub(super) fn of_data(error: &DataError) -> &'static str {
         DataError::Argument { .. } => "bad-request",
         DataError::Exists { .. } => "exists",
         DataError::Foreign { .. } => "foreign-file",
+        DataError::Damaged { .. } => "damaged",
+        DataError::Changed { .. } => "changed-file",
+        DataError::Version { .. } => "newer-version",
+        DataError::Kind { .. } => "other-kind",
         _ => OTHER,
     }
 }
@@ -102,7 +106,6 @@ pub(super) fn of_spectral(error: &SpectralError) -> &'static str {
         SpectralError::NoSpectrum { .. } => "no-spectrum",
         SpectralError::Indefinite { .. } => "indefinite",
         SpectralError::Memory { .. } => "memory",
-        SpectralError::Folder { .. } => "malformed-file",
         SpectralError::OtherKernel { .. } => "other-run",
         SpectralError::Cancelled => super::INTERRUPTED,
         SpectralError::Setting(_) => super::REQUEST,
@@ -124,7 +127,6 @@ pub(super) fn of_learning(error: &LearnError) -> &'static str {
         LearnError::Memory { .. } => "memory",
         LearnError::Undefined { .. } => "undefined",
         LearnError::NotFinite { .. } => "not-finite",
-        LearnError::Malformed { .. } => "malformed-file",
         _ => OTHER,
     }
 }
