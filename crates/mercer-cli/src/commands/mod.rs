@@ -3,6 +3,7 @@
 mod completions;
 mod kernel;
 mod replay;
+mod train;
 
 use crate::console::Console;
 use mercer::Error;
@@ -12,6 +13,7 @@ use mercer::Error;
 pub(crate) enum Command {
     Kernel(Box<kernel::KernelArguments>),
     Replay(replay::ReplayArguments),
+    Train(Box<train::TrainArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -21,6 +23,7 @@ impl Command {
         match self {
             Self::Kernel(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
+            Self::Train(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

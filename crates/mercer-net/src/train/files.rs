@@ -13,7 +13,7 @@
 //! is a [saved](mercer_data::folder) network.
 
 use super::FitSettings;
-use crate::error::Result;
+use crate::error::{NetError, Result};
 use crate::export::{TRAINING, WEIGHTS, is_own_onnx, kind};
 use mercer_data::Results;
 use mercer_data::folder::{Folder, Kind, MANIFEST, holds};
@@ -63,10 +63,18 @@ pub fn results(folder: &Path) -> Result<Results<'_>> {
     Ok(Results::find(folder, KIND, &[MANIFEST, RUN, STATE, MODEL, TENSORS], is_checkpoint, proof)?)
 }
 
-/// The files that a run writes while it goes on, and that are there: its state and its checkpoints.
-pub fn ongoing(folder: &Path, settings: &FitSettings) -> Vec<String> {
-    let names = settings.checkpoints.iter().map(|&epoch| checkpoint(epoch));
-    std::iter::once(STATE.to_owned()).chain(names).filter(|name| folder.join(name).is_file()).collect()
+/// The files in a folder that a run writes while it goes on: its state and its checkpoints.
+pub fn ongoing(folder: &Path) -> Result<Vec<String>> {
+    let failed = |source| NetError::Io { path: folder.to_owned(), source };
+    let mut names = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            names.extend(name.to_str().filter(|name| *name == STATE || is_checkpoint(name)).map(str::to_owned));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// The files that a run with these settings writes, for its record.

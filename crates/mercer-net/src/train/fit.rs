@@ -90,10 +90,10 @@ pub struct Fit<'a> {
     on_epoch: Option<&'a dyn Fn(&Epoch)>,
 }
 
-/// Samples per pass when a set is evaluated; what is computed does not depend on it.
-const EVALUATION_ROWS: usize = 1024;
-
 impl<'a> Fit<'a> {
+    /// Samples per pass when a set is evaluated; what is computed does not depend on it.
+    pub const EVALUATION_ROWS: usize = 1024;
+
     /// A run that keeps everything in memory.
     pub fn new(settings: FitSettings) -> Self {
         let (evaluation, folder, context, before_writing, on_epoch) = (None, None, None, None, None);
@@ -271,8 +271,8 @@ where
 {
     let n_samples = samples.inputs.n_samples();
     let (mut loss, mut correct) = (0.0, 0);
-    for start in (0..n_samples).step_by(EVALUATION_ROWS) {
-        let rows = start..(start + EVALUATION_ROWS).min(n_samples);
+    for start in (0..n_samples).step_by(Fit::EVALUATION_ROWS) {
+        let rows = start..(start + Fit::EVALUATION_ROWS).min(n_samples);
         let loaded = Loaded::<T>::range(samples, rows.clone())?;
         let metrics = trainer.evaluate(&[&loaded.inputs], &loaded.targets(), rows.len())?;
         loss += metrics.loss * rows.len() as f64;

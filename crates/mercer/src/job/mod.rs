@@ -13,11 +13,13 @@ mod folder;
 pub mod kernel;
 mod outcome;
 mod record;
+pub mod train;
 
 pub use destination::Destination;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
+pub use train::TrainJob;
 
 use crate::Error;
 use crate::spec::Opening;

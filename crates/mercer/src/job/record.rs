@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened};
+use super::{Destination, Job, KernelJob, Opened, TrainJob};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -31,11 +31,19 @@ pub(crate) const RUN: &str = "run.json";
 pub enum AnyJob {
     /// A kernel on data.
     Kernel(Box<KernelJob>),
+    /// A network that is trained.
+    Train(Box<TrainJob>),
 }
 
 impl From<KernelJob> for AnyJob {
     fn from(job: KernelJob) -> Self {
         Self::Kernel(Box::new(job))
+    }
+}
+
+impl From<TrainJob> for AnyJob {
+    fn from(job: TrainJob) -> Self {
+        Self::Train(Box::new(job))
     }
 }
 
@@ -207,6 +215,7 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let destination = Destination::new(&again);
     let job = match &record.job {
         AnyJob::Kernel(job) => run(&**job, &destination, context)?,
+        AnyJob::Train(job) => run(&**job, &destination, context)?,
     };
     let new = Record::read(&again)?;
     let changed = |old: &InputRecord| {

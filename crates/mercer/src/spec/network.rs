@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::error::{AboutNetwork, cannot_open, hint_for_budget};
+use mercer_data::folder::check_listed;
 use mercer_data::read_regular_text;
 use mercer_net::arch::Architecture;
 use mercer_net::network::Import;
@@ -42,10 +43,13 @@ impl ParameterSpec {
     /// Puts the numbers of the checkpoint into a network.
     fn load_weights(&self, network: &mut Network) -> Result<(), Error> {
         match &self.weights {
-            Some(path) => network.load_safetensors(path).map_err(|error| {
-                let text = format!("‹weights› {}: {error}", path.display());
-                Error::of_network(path, error).with_message(text)
-            }),
+            Some(path) => {
+                check_listed(path)?;
+                network.load_safetensors(path).map_err(|error| {
+                    let text = format!("‹weights› {}: {error}", path.display());
+                    Error::of_network(path, error).with_message(text)
+                })
+            }
             None => Ok(()),
         }
     }
@@ -83,6 +87,7 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
         return Err(Error::new(format!("{}: this is not an ONNX model", path.display()))
             .hint("export the network with torch.onnx.export(model, example, \"model.onnx\") or tf2onnx"));
     }
+    check_listed(path)?;
     let import = Import { limit: parameters.import_limit, ..Import::default() };
     let mut network = Network::import(path, &import).about(path)?;
     parameters.load_weights(&mut network)?;
