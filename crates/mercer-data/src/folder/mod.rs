@@ -32,9 +32,9 @@ mod tests;
 mod writer;
 
 pub use digest::{Entry, digest};
-pub use reader::{Blob, Folder, Part};
+pub use reader::{Blob, Folder, Part, check_listed};
 pub use samples::SavedSamples;
-pub use stage::{holds, prepare, remove, sweep};
+pub use stage::{holds, prepare, release, remove, sweep};
 pub use writer::{FolderWriter, PartWriter};
 
 pub(crate) use digest::Digester;

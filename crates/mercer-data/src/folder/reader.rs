@@ -246,6 +246,26 @@ impl Folder {
     }
 }
 
+/// Compares a file with the digest that the manifest of its folder has for it. A file that no manifest lists has none.
+///
+/// # Errors
+/// [`Error::Damaged`] names the file, or the manifest.
+pub fn check_listed(path: &Path) -> Result<()> {
+    let folder = crate::write::folder(path);
+    if folder.join(MANIFEST).symlink_metadata().is_err() && !stage::has_committed(folder) {
+        return Ok(());
+    }
+    let listing = match Folder::open(folder, None) {
+        // Another program's file of the same name.
+        Err(Error::Malformed { .. }) => return Ok(()),
+        opened => opened?,
+    };
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(name) if listing.manifest.files.contains_key(name) => listing.file(name).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
 struct Found<'a> {
     entry: &'a Entry,
     path: PathBuf,

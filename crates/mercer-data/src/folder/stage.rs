@@ -71,10 +71,15 @@ impl Stage {
     }
 
     fn seal(&self, text: &str) -> io::Result<()> {
-        use std::io::Write;
         disk::sync_dir(&self.path.join(OBJECTS))?;
         disk::sync_dir(&self.path.join(FILES))?;
-        let mut file = DiskFile::create(&self.path.join(MANIFEST))?;
+        self.write(MANIFEST, text)
+    }
+
+    /// Writes a manifest into the stage, to stay.
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        use std::io::Write;
+        let mut file = DiskFile::create(&self.path.join(name))?;
         file.write_all(text.as_bytes())?;
         file.sync()?;
         disk::sync_dir(&self.path)?;
@@ -160,6 +165,27 @@ pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
     // A user's files may be in it.
     let _ = disk::remove_dir(folder);
     Ok(())
+}
+
+/// Makes what was saved in a folder unfinished again: its manifest goes, and all that it lists except files of these names, which stay
+/// at their place to be written to. A folder where nothing was saved stays as it is.
+///
+/// # Errors
+/// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
+pub fn release(folder: &Path, kind: Kind, keep: &[String]) -> Result<()> {
+    sweep(folder)?;
+    let _turn = turn(folder);
+    let Some(mut old) = standing(folder, kind, Existing::Replace)? else { return Ok(()) };
+    old.files.retain(|name, _| !keep.contains(name));
+    let failed = || io_error(folder.display());
+    let text = old.sealed(&folder.join(MANIFEST).display().to_string())?;
+    let mut stage = Stage::begin(folder).map_err(failed())?;
+    // As long as the manifest is at its place, this list removes nothing.
+    stage.write(REMOVED, &text).map_err(failed())?;
+    disk::remove_file(&folder.join(MANIFEST)).map_err(failed())?;
+    stage.is_sealed = true;
+    disk::sync_dir(folder).and_then(|()| tidy(folder, &stage.path)).map_err(failed())?;
+    dismantle(&stage.path).map_err(failed())
 }
 
 /// Whether something of this kind is saved in a folder, be it damaged or not.

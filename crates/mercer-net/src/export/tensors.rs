@@ -54,7 +54,12 @@ impl Tensors {
     }
 
     fn write_with(&self, path: &Path, header: Option<String>) -> Result<()> {
-        let refuse = |error| NetError::Setting(format!("{}: {error}", path.display()));
+        let bytes = self.to_bytes(header)?;
+        Ok(write_atomic(path, Existing::Replace, |writer| writer.write_all(&bytes))?)
+    }
+
+    fn to_bytes(&self, header: Option<String>) -> Result<Vec<u8>> {
+        let refuse = |error: safetensors::SafeTensorError| NetError::Setting(format!("safetensors: {error}"));
         let mut views = Vec::with_capacity(self.arrays.len());
         for (name, dtype, shape, bytes) in &self.arrays {
             views.push((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).map_err(refuse)?));
@@ -62,8 +67,7 @@ impl Tensors {
         let digest = Some(digest(header.as_deref().unwrap_or(&self.kind), &views));
         let note = serde_json::to_string(&Note { kind: self.kind.clone(), digest, header });
         let note = note.map_err(|error| NetError::Setting(error.to_string()))?;
-        let bytes = safetensors::serialize(views, Some(HashMap::from([(ENTRY.to_owned(), note)]))).map_err(refuse)?;
-        Ok(write_atomic(path, Existing::Replace, |writer| writer.write_all(&bytes))?)
+        safetensors::serialize(views, Some(HashMap::from([(ENTRY.to_owned(), note)]))).map_err(refuse)
     }
 }
 
@@ -207,6 +211,15 @@ impl Network {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.tensors().write(path.as_ref())
+    }
+
+    /// The same file in memory.
+    pub fn to_safetensors_bytes(&self) -> Result<Vec<u8>> {
+        self.tensors().to_bytes(None)
+    }
+
+    fn tensors(&self) -> Tensors {
         let mut tensors = Tensors::new(WEIGHTS);
         for parameter in self.parameters() {
             match parameter.values() {
@@ -214,7 +227,7 @@ impl Network {
                 Values::F64(values) => tensors.push(parameter.name(), parameter.shape(), values),
             }
         }
-        tensors.write(path.as_ref())
+        tensors
     }
 
     /// Replaces the parameters by those of a safetensors file. It has to have all of them, with their shapes, and no
