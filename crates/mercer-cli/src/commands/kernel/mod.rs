@@ -10,7 +10,7 @@ use crate::options::{DataOptions, KernelKind, KernelOptions, ParameterOptions, P
 use mercer::kernel::Built;
 use mercer::kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink};
 use mercer::kernel::store::{Layout, Manifest, Tiles};
-use mercer::run::{Context, peak_memory};
+use mercer::run::Context;
 use report::KernelReport;
 use std::ops::Range;
 use target::{Destination, Target};
@@ -154,7 +154,10 @@ impl KernelArguments {
         let bar = console.context();
         let outcome = work.run(self, &tiles, opened.sink(), &bar);
         let outcome = outcome.map_err(|failure| failure.when_interrupted(|| destination.how_to_go_on()))?;
-        report.finish(outcome, plan, peak_memory());
+        report.finish(outcome, plan);
+        if let Some(warning) = outcome.broken_promise() {
+            console.note(&format!("warning: {warning}"));
+        }
         destination.close(opened, &layout, &tiles, &mut report)?;
         Ok(report)
     }

@@ -39,6 +39,10 @@ pub(super) struct KernelReport {
     gflop: Option<f64>,
     gflop_per_second: Option<f64>,
     peak_bytes: Option<usize>,
+    /// What `--memory` promised, or the default.
+    promised_bytes: Option<usize>,
+    /// Whether the peak was above the promise.
+    pub(super) promise_broken: Option<bool>,
     pub(super) plan: Option<Plan>,
     /// Of the numbers of all matrices.
     result_bytes: u64,
@@ -80,6 +84,8 @@ impl KernelReport {
             gflop: None,
             gflop_per_second: None,
             peak_bytes: None,
+            promised_bytes: None,
+            promise_broken: None,
             plan: None,
             result_bytes: layout.bytes(),
             disk: None,
@@ -88,13 +94,15 @@ impl KernelReport {
         }
     }
 
-    pub(super) fn finish(&mut self, outcome: Outcome, plan: Plan, peak_bytes: usize) {
+    pub(super) fn finish(&mut self, outcome: Outcome, plan: Plan) {
         self.seconds = Some(outcome.seconds);
         self.reading_seconds = Some(outcome.reading);
         self.writing_seconds = Some(outcome.writing);
         self.gflop = Some(outcome.gflop);
         self.gflop_per_second = Some(outcome.gflop / outcome.seconds.max(1e-9));
-        self.peak_bytes = Some(peak_bytes);
+        self.peak_bytes = Some(outcome.peak);
+        self.promised_bytes = Some(outcome.promised);
+        self.promise_broken = Some(outcome.peak > outcome.promised);
         self.plan = Some(plan);
     }
 
