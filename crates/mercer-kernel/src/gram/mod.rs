@@ -329,3 +329,16 @@ pub(crate) fn read<T: Real>(data: &[Dataset], rows: Range<usize>) -> Result<Vec<
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_promise_is_told() {
+        let outcome = |peak: usize| Outcome { promised: 64 << 20, peak, ..Outcome::default() };
+        assert_eq!(outcome(64 << 20).broken_promise(), None);
+        let text = outcome(80 << 20).broken_promise().unwrap();
+        assert!(text.contains("80.0 MiB") && text.contains("64.0 MiB"), "{text}");
+    }
+}
