@@ -9,7 +9,7 @@ use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
 use crate::{Error, Json};
-use mercer_data::folder::digest;
+use mercer_data::folder::{digest, digest_file};
 use mercer_data::{Existing, read_regular, write_atomic};
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
@@ -186,8 +186,7 @@ impl Record {
 pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
     let failed = |error: std::io::Error| crate::error::cannot_open(path.display(), &error);
     if path.is_file() {
-        let bytes = mercer_data::read_regular(path, u64::MAX).map_err(failed)?;
-        return Ok(digest(&bytes));
+        return Ok(digest_file(path)?);
     }
     let mut lines = String::new();
     let mut names: Vec<PathBuf> = std::fs::read_dir(path)
