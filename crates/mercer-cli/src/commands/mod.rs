@@ -2,7 +2,11 @@
 
 mod completions;
 mod kernel;
+<<<<<<< HEAD
 mod uncertainty;
+=======
+mod replay;
+>>>>>>> hall
 
 use crate::console::Console;
 use mercer::Error;
@@ -11,7 +15,11 @@ use mercer::Error;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Kernel(Box<kernel::KernelArguments>),
+<<<<<<< HEAD
     Uncertainty(Box<uncertainty::UncertaintyArguments>),
+=======
+    Replay(replay::ReplayArguments),
+>>>>>>> hall
     Completions(completions::CompletionsArguments),
 }
 
@@ -20,7 +28,11 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
             Self::Kernel(arguments) => arguments.run(console),
+<<<<<<< HEAD
             Self::Uncertainty(arguments) => arguments.run(console),
+=======
+            Self::Replay(arguments) => arguments.run(console),
+>>>>>>> hall
             Self::Completions(arguments) => arguments.run(console),
         }
     }
