@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 mod completions;
+mod demo;
+mod info;
 mod kernel;
 mod replay;
 mod train;
@@ -11,6 +13,8 @@ use mercer::Error;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::DemoArguments),
+    Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
     Replay(replay::ReplayArguments),
     Train(Box<train::TrainArguments>),
@@ -21,6 +25,8 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Demo(arguments) => arguments.run(console),
+            Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
