@@ -1,14 +1,17 @@
 //! An open array of samples that is read row by row.
 
+use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
+use crate::arrays::header;
 use crate::bytes::Bytes;
 use crate::columns::Chosen;
 use crate::element::{ByteOrder, DType, Element, Storable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io_error};
 use crate::format::{self, Format, Opened, table};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
@@ -102,6 +105,11 @@ impl Dataset {
         self.shape = shape;
         self.preprocess = preprocess;
         Ok(self)
+    }
+
+    /// The same data under another name.
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
     }
 
     /// The steps that rows go through.
@@ -219,6 +227,26 @@ impl Dataset {
                 })
             }
         }
+    }
+
+    /// Writes the array as its file has it, before preprocessing, as `.npy`: with the same type, row-major, the low byte first.
+    pub(crate) fn write_stored(&self, writer: &mut dyn Write) -> Result<()> {
+        const BLOCK: usize = 1 << 20;
+        let failed = || io_error(&self.place);
+        let header = header(Path::new(&self.place), self.dtype(), self.stored_shape(), 0)?;
+        writer.write_all(&header).map_err(failed())?;
+        let row = self.stored.sample_len() * self.dtype().size();
+        let step = (BLOCK / row.max(1)).max(1);
+        for start in (0..self.n_samples()).step_by(step) {
+            let rows = start..(start + step).min(self.n_samples());
+            writer.write_all(&self.stored.plain(rows)).map_err(failed())?;
+        }
+        Ok(())
+    }
+
+    /// The bytes that the array takes as its file has it.
+    pub fn stored_bytes(&self) -> u64 {
+        (self.n_samples() * self.stored.sample_len() * self.dtype().size()) as u64
     }
 
     /// The numbers as they are stored: neither checked nor preprocessed.

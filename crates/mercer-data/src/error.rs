@@ -309,6 +309,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// Samples elsewhere that something which was saved refers to, and that are others now.
+    #[error(
+        "{place} has changed: these are not the samples that were saved; bring the old ones back, or make the folder again"
+    )]
+    Changed {
+        /// The file.
+        place: String,
+    },
+
     /// Something that was saved by a newer program.
     #[error("{place}: its version is {found}, but this program reads versions up to {known}; use a newer mercer")]
     Version {

@@ -84,6 +84,20 @@ impl Drop for Faults {
     }
 }
 
+/// Changes the manifest of a folder and seals it again: what no damage does, but somebody who means harm.
+///
+/// # Panics
+/// If there is no manifest, or nothing to change in it.
+pub fn forge(folder: &Path, from: &str, to: &str) {
+    let path = folder.join(crate::folder::MANIFEST);
+    let text = std::fs::read_to_string(&path).expect("a manifest");
+    let (_, body) = text.split_once('\n').expect("a seal");
+    assert!(body.contains(from), "{from}");
+    let body = body.replacen(from, to, 1);
+    let seal = crate::folder::digest(body.as_bytes());
+    std::fs::write(&path, format!("{{ \"digest\": \"{seal}\",\n{body}")).expect("a manifest");
+}
+
 /// Does something with the plan that holds for a path.
 fn with<T: Default>(path: &Path, act: impl FnOnce(&mut Plan) -> T) -> T {
     plans().1.iter_mut().find(|plan| path.starts_with(&plan.root)).map(act).unwrap_or_default()

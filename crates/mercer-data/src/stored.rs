@@ -1,5 +1,6 @@
 //! An array as its file holds it: type, shape, order and bytes. Every format ends here.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::bytes::Bytes;
@@ -104,6 +105,20 @@ impl Stored {
             return decode(dtype, order, &self.bytes.as_slice()[rows.start * row..rows.end * row], out);
         }
         rows.into_iter().try_for_each(|row| decode(dtype, order, &self.gathered(row), out))
+    }
+
+    /// The bytes of rows as a `.npy` file of ours has them: row-major, the low byte first.
+    pub(crate) fn plain(&self, rows: Range<usize>) -> Cow<'_, [u8]> {
+        let Layout { dtype, order, fortran, .. } = self.layout;
+        let row = self.sample_len() * dtype.size();
+        let mut bytes = match fortran {
+            false => Cow::Borrowed(&self.bytes.as_slice()[rows.start * row..rows.end * row]),
+            true => Cow::Owned(rows.flat_map(|row| self.gathered(row)).collect()),
+        };
+        if order == ByteOrder::Big && dtype.size() > 1 {
+            bytes.to_mut().chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
+        }
+        bytes
     }
 
     /// One sample of a column-major array, brought into row-major order.

@@ -118,14 +118,6 @@ pub enum LearnError {
         /// What is not finite.
         what: &'static str,
     },
-    /// A saved machine that cannot be read.
-    #[error("{place}: {reason}")]
-    Malformed {
-        /// The file.
-        place: String,
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 impl From<mercer_data::Error> for LearnError {

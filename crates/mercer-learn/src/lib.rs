@@ -6,11 +6,12 @@
 //!
 //! [`metrics`] says how good it is.
 
+mod arrays;
 mod classes;
 pub mod classification;
 pub mod ensemble;
 mod error;
-pub mod folder;
+mod kernel_machine;
 pub mod laplace;
 mod linear;
 mod machine;
@@ -26,6 +27,7 @@ mod traits;
 
 pub use classes::ClassSet;
 pub use error::{LearnError, Result};
+pub use kernel_machine::{KernelMachine, Rows};
 pub use linear::{Linear, LinearClassifier, Link, Solved};
 pub use machine::Machine;
 pub use minimise::{Minimise, Minimum, Precondition};

@@ -1,28 +1,19 @@
-//! Any fitted machine, saved and loaded.
-//!
-//! A folder holds `machine.json` (`{"format": "mercer machine", "version": 1, "content": {"kind": …}}`) and arrays.
+//! Any fitted machine, written and read as part of a [folder](mercer_data::folder).
 
+use crate::arrays::Arrays;
 use crate::classes::ClassSet;
 use crate::classification::{By, Centres, Neighbours};
 use crate::error::Result;
-use crate::folder::{FolderReader, FolderWriter};
 use crate::linear::{Linear, LinearClassifier, Link, Solved};
 use crate::process::{Binary, Latent, Multinomial, Process, ProcessClassifier};
 use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Predict};
-use mercer_data::{Columns, Existing};
+use mercer_data::folder::{Part, PartWriter};
 use mercer_linalg::Cholesky;
 use ndarray::{Array1, Array2, ArrayViewD};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-
-const FORMAT: &str = "mercer machine";
-const VERSION: u32 = 1;
-const FILE: &str = "machine.json";
-
-/// What the content says beside the machine itself.
-const COLUMNS: &str = "columns";
+use serde_json::Value;
 
 /// A fitted machine of any kind.
 #[derive(Clone, Debug)]
@@ -42,7 +33,7 @@ pub enum Machine {
     Centres(Centres),
 }
 
-/// What `machine.json` says beside the arrays.
+/// What a manifest says of a machine, beside its arrays.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Content {
@@ -134,14 +125,11 @@ impl Machine {
         }
     }
 
-    /// Writes the machine into a folder.
-    pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        self.save_with(folder, existing, &[])
-    }
-
-    /// Writes the machine into a folder, with the columns of the table that each of its inputs came from.
-    pub fn save_with(&self, folder: &Path, existing: Existing, columns: &[Option<Columns>]) -> Result<()> {
-        let writer = FolderWriter::create(folder, FILE, existing)?;
+    /// Writes the machine as part of a folder, and returns what its manifest is to say of it.
+    ///
+    /// # Errors
+    /// For what cannot be written.
+    pub fn write(&self, writer: &PartWriter<'_>) -> Result<Value> {
         let (basis, repairs) = (self.basis(), self.repairs().to_vec());
         let content = match self {
             Self::Linear(machine) => {
@@ -195,34 +183,16 @@ impl Machine {
                 Content::Centres { basis, repairs, classes: machine.classes.clone() }
             }
         };
-        let malformed = |error: serde_json::Error| crate::LearnError::Malformed {
-            place: folder.display().to_string(),
-            reason: error.to_string(),
-        };
-        let mut content = serde_json::to_value(content).map_err(malformed)?;
-        if columns.iter().any(Option::is_some) {
-            content[COLUMNS] = serde_json::to_value(columns).map_err(malformed)?;
-        }
-        writer.finish(FORMAT, VERSION, content)
+        Ok(writer.content(&content)?)
     }
 
-    /// The columns that the inputs of a saved machine came from; none where they came from arrays.
-    pub fn columns(folder: &Path) -> Result<Vec<Option<Columns>>> {
-        #[derive(Deserialize)]
-        struct Beside {
-            #[serde(default)]
-            columns: Vec<Option<Columns>>,
-        }
-        Ok(FolderReader::open(folder, FILE, FORMAT, VERSION)?.content::<Beside>()?.columns)
-    }
-
-    /// Reads a machine from a folder.
+    /// Reads a machine that is part of a folder.
     ///
     /// # Errors
-    /// For files that are missing, of another format or version, or do not fit together.
-    pub fn load(folder: &Path) -> Result<Self> {
-        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
-        Ok(match reader.content()? {
+    /// For files that are missing or damaged, or do not fit together.
+    pub fn read(part: &Part<'_>, content: &Value) -> Result<Self> {
+        let reader = Arrays(part);
+        Ok(match part.content(content)? {
             Content::Linear { basis, repairs } => Self::Linear(load_linear(&reader, basis, repairs, None)?),
             Content::LinearClassifier { basis, repairs, classes, link, solved } => {
                 let n_classes = check_classes(&reader, &classes)?;
@@ -292,29 +262,29 @@ impl Predict for Machine {
     }
 }
 
-fn load_linear(reader: &FolderReader, basis: Basis, repairs: Vec<Repair>, outputs: Option<usize>) -> Result<Linear> {
+fn load_linear(reader: &Arrays<'_>, basis: Basis, repairs: Vec<Repair>, outputs: Option<usize>) -> Result<Linear> {
     let weights = reader.matrix("weights", None, outputs)?;
     let bias: Array1<f64> = reader.vector("bias", Some(weights.ncols()))?;
     Ok(Linear { basis, weights, bias, repairs })
 }
 
 /// A triangular factor: square, nothing zero on its diagonal.
-fn load_square(reader: &FolderReader, name: &str, side: Option<usize>) -> Result<Array2<f64>> {
+fn load_square(reader: &Arrays<'_>, name: &str, side: Option<usize>) -> Result<Array2<f64>> {
     let matrix = reader.matrix(name, side, side)?;
     if matrix.nrows() != matrix.ncols() || matrix.diag().iter().any(|v| *v <= 0.0) {
-        return Err(reader.malformed(format!("{name}.npy is not a Cholesky factor")));
+        return Err(reader.malformed(format!("`{name}` is not a Cholesky factor")));
     }
     Ok(matrix)
 }
 
 /// Features of training samples; none were saved for a Gram matrix.
-fn load_features(reader: &FolderReader, basis: Basis, n_samples: usize) -> Result<Array2<f64>> {
+fn load_features(reader: &Arrays<'_>, basis: Basis, n_samples: usize) -> Result<Array2<f64>> {
     match basis {
         Basis::Gram => Ok(Array2::zeros((0, 0))),
         Basis::Features => reader.matrix("features", Some(n_samples), None),
     }
 }
 
-fn check_classes(reader: &FolderReader, classes: &ClassSet) -> Result<usize> {
+fn check_classes(reader: &Arrays<'_>, classes: &ClassSet) -> Result<usize> {
     if classes.is_valid() { Ok(classes.present().len()) } else { Err(reader.malformed("its classes make no sense")) }
 }

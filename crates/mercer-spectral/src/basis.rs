@@ -2,12 +2,12 @@
 
 use crate::error::{Result, SpectralError};
 use crate::samples;
-use mercer_data::{Dataset, Existing};
+use mercer_data::Dataset;
+use mercer_data::folder::PartWriter;
 use mercer_kernel::Real;
 use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, s};
 use std::fmt::Debug;
-use std::path::Path;
 
 /// Functions of which eigenfunctions are linear combinations: what a method has to provide.
 ///
@@ -29,9 +29,9 @@ pub trait Basis<T: Real>: Debug + Send + Sync {
     /// Writes `[samples · per_sample, n_functions]`, row-major. Parallel inside.
     fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], context: &Context) -> Result<()>;
 
-    /// Writes the files that reading needs into a folder that exists, and returns the description that finds them again: a
-    /// JSON object with a `type`. Names of files are the type's own and never come from the description.
-    fn save(&self, folder: &Path, existing: Existing) -> Result<serde_json::Value>;
+    /// Writes the objects that reading needs, and returns the description that finds them again: a JSON object with a `type`.
+    /// Names of objects are the type's own and never come from the description.
+    fn write(&self, part: &PartWriter<'_>) -> Result<serde_json::Value>;
 
     /// The network that computes these functions and its outputs per function, if they are a network's.
     fn network(&self) -> Option<(&mercer_net::Network, usize)> {

@@ -2,7 +2,6 @@
 
 use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
-use std::path::Path;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -73,14 +72,6 @@ pub enum SpectralError {
         /// Three quarters of what is free.
         allowed: usize,
     },
-    /// A folder of eigenfunctions that cannot be read.
-    #[error("{place}: not a folder of eigenfunctions that can be read: {reason}")]
-    Folder {
-        /// The file.
-        place: String,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// The functions are sections of a kernel that was not given, or of another one.
     #[error("{place}: {reason}")]
     OtherKernel {
@@ -95,13 +86,6 @@ pub enum SpectralError {
     /// A setting that makes no sense.
     #[error("{0}")]
     Setting(String),
-}
-
-impl SpectralError {
-    /// A folder that cannot be read.
-    pub(crate) fn folder(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Folder { place: path.display().to_string(), reason: reason.into() }
-    }
 }
 
 impl From<mercer_run::Cancelled> for SpectralError {

@@ -1,16 +1,17 @@
 //! Eigenfunctions of kernels with finitely many features: `ψ(x) = φ(x)·W`, by the singular value decomposition of the features.
 
 use crate::basis::{self, Basis};
-use crate::error::{Result, SpectralError};
+use crate::error::Result;
 use crate::exact::Solver;
+use crate::folder::other_kernel;
 use crate::functions::Eigenfunctions;
 use crate::spectrum::Spectrum;
 use crate::{memory, samples};
-use mercer_data::{Dataset, Existing};
+use mercer_data::Dataset;
+use mercer_data::folder::{Part, PartWriter};
 use mercer_kernel::{FeatureMap, Real};
 use mercer_run::Context;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::Arc;
 
 /// The features of a map as a basis: those of sketches, hidden layers, random networks.
@@ -27,16 +28,13 @@ impl<T: Real> Mapped<T> {
     }
 
     /// The map of a folder, built again from where it came.
-    pub(crate) fn load(
-        folder: &Path,
+    pub(crate) fn read(
+        part: &Part<'_>,
         description: &Value,
         inputs: &[Vec<usize>],
         built: Option<Arc<dyn FeatureMap<T>>>,
     ) -> Result<Self> {
-        let other = |reason: &str| SpectralError::OtherKernel {
-            place: folder.display().to_string(),
-            reason: reason.to_owned(),
-        };
+        let other = |reason: &str| other_kernel(part, reason);
         let map = built.ok_or_else(|| other("it was saved without what is needed to build its features again"))?;
         if map.identity() != description["map"] {
             return Err(other("its features are not those that were saved"));
@@ -61,7 +59,7 @@ impl<T: Real> Basis<T> for Mapped<T> {
         Ok(self.map.features(inputs, samples, out)?)
     }
 
-    fn save(&self, _: &Path, _: Existing) -> Result<Value> {
+    fn write(&self, _: &PartWriter<'_>) -> Result<Value> {
         Ok(json!({ "type": TYPE, "map": self.map.identity() }))
     }
 }

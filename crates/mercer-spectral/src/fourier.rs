@@ -20,8 +20,8 @@
 
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
-use crate::folder;
-use mercer_data::{Existing, random};
+use mercer_data::folder::{Part, PartWriter};
+use mercer_data::random;
 use mercer_kernel::classic::Expression;
 use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
 use mercer_linalg::elementary::{cos, sin};
@@ -32,7 +32,6 @@ use rand::Rng;
 use rand_distr::{Cauchy, ChiSquared, Distribution, StandardNormal};
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Samples that a thread maps at once.
 const GRAIN: usize = 128;
@@ -201,10 +200,9 @@ impl<T: Real> Fourier<T> {
     }
 
     /// Features that were saved.
-    pub(crate) fn load(folder: &Path, description: &Value, inputs: &[Vec<usize>]) -> Result<Self> {
-        let path = folder.join(FREQUENCIES);
-        let wrong = |reason: &str| SpectralError::folder(&path, reason);
-        let frequencies = folder::read_array::<T>(folder, FREQUENCIES)?;
+    pub(crate) fn read(part: &Part<'_>, description: &Value, inputs: &[Vec<usize>]) -> Result<Self> {
+        let wrong = |reason: &str| SpectralError::from(part.malformed(reason));
+        let frequencies = part.read::<T>(FREQUENCIES, &[None, None])?;
         let frequencies = frequencies.into_dimensionality::<Ix2>().map_err(|_| wrong("frequencies are a matrix"))?;
         let frequencies = frequencies.as_standard_layout().into_owned();
         let [shape] = inputs else { return Err(wrong("there is one input")) };
@@ -220,7 +218,7 @@ impl<T: Real> Fourier<T> {
 /// The type in descriptions.
 pub(crate) const TYPE: &str = "fourier";
 
-const FREQUENCIES: &str = "frequencies.npy";
+const FREQUENCIES: &str = "frequencies";
 
 fn normal(rows: usize, columns: usize, stream: &mut impl Rng) -> Array2<f64> {
     Array2::from_shape_simple_fn((rows, columns), || StandardNormal.sample(stream))
@@ -290,8 +288,8 @@ impl<T: Real> Basis<T> for Fourier<T> {
         Ok(self.features(inputs, samples, out)?)
     }
 
-    fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
-        folder::write_array(folder, FREQUENCIES, self.frequencies.view().into_dyn(), existing)?;
+    fn write(&self, part: &PartWriter<'_>) -> Result<Value> {
+        part.array(FREQUENCIES, &self.frequencies)?;
         Ok(json!({ "type": TYPE, "variance": self.variance }))
     }
 }

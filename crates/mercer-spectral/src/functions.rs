@@ -2,10 +2,9 @@
 
 use crate::basis::{self, Basis};
 use crate::error::{Result, SpectralError};
-use crate::origin::Origin;
 use crate::spectrum::{Repairs, Spectrum};
 use mercer_data::{Dataset, Fingerprint};
-use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
+use mercer_kernel::{Effort, FeatureMap, KernelError, Real, SavedKernel};
 use mercer_linalg::matmul;
 use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis, s};
@@ -23,7 +22,7 @@ pub struct Eigenfunctions<T: Real> {
     weights: Array2<T>,
     repairs: Repairs,
     notes: Map<String, Value>,
-    origin: Option<Origin>,
+    kernel: Option<SavedKernel>,
 }
 
 impl<T: Real> Eigenfunctions<T> {
@@ -63,7 +62,7 @@ impl<T: Real> Eigenfunctions<T> {
         let most_negative = values.iter().copied().fold(0.0, f64::min);
         let repairs = Repairs { negative, most_negative, ..Repairs::default() };
         let (sorted, weights) = (order.iter().map(|&j| values[j].max(0.0)).collect(), weights.select(Axis(1), order));
-        Ok(Self { values: sorted, basis, weights, repairs, notes: Map::new(), origin: None })
+        Ok(Self { values: sorted, basis, weights, repairs, notes: Map::new(), kernel: None })
     }
 
     /// From a spectrum on data whose functions the basis extends with these weights.
@@ -83,13 +82,13 @@ impl<T: Real> Eigenfunctions<T> {
     }
 
     /// With what is needed to build the kernel again, once the functions have been saved.
-    pub fn with_origin(self, origin: Option<Origin>) -> Self {
-        Self { origin, ..self }
+    pub fn with_kernel(self, kernel: Option<SavedKernel>) -> Self {
+        Self { kernel, ..self }
     }
 
-    /// Where the kernel comes from, if that is known.
-    pub fn origin(&self) -> Option<&Origin> {
-        self.origin.as_ref()
+    /// How to build the kernel again, if that is known.
+    pub fn saved_kernel(&self) -> Option<&SavedKernel> {
+        self.kernel.as_ref()
     }
 
     /// `μ`, descending.

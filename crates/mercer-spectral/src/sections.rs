@@ -2,14 +2,14 @@
 
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
-use crate::{folder, samples};
-use mercer_data::Existing;
+use crate::folder::other_kernel;
+use crate::samples;
+use mercer_data::folder::{Part, PartWriter};
 use mercer_kernel::{Block, Kernel, Real};
 use mercer_run::Context;
 use ndarray::ArrayD;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Landmarks per block: large enough for products, small enough to be shared among threads.
@@ -130,9 +130,9 @@ impl<T: Real> Basis<T> for Sections<T> {
         }
     }
 
-    fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
+    fn write(&self, part: &PartWriter<'_>) -> Result<Value> {
         for (input, landmarks) in self.landmarks.iter().enumerate() {
-            folder::write_array(folder, &landmarks_file(input), landmarks.view(), existing)?;
+            part.array(&landmarks_name(input), landmarks)?;
         }
         Ok(json!({ "type": TYPE, "kernel": self.kernel.identity() }))
     }
@@ -141,30 +141,26 @@ impl<T: Real> Basis<T> for Sections<T> {
 /// The type in descriptions.
 pub(crate) const TYPE: &str = "sections";
 
-fn landmarks_file(input: usize) -> String {
-    format!("landmarks{input}.npy")
+fn landmarks_name(input: usize) -> String {
+    format!("landmarks{input}")
 }
 
 /// The landmarks of a saved basis, with the kernel that its description tells.
-pub(crate) fn load<T: Real>(
-    folder: &Path,
+pub(crate) fn read<T: Real>(
+    part: &Part<'_>,
     description: &Value,
     inputs: &[Vec<usize>],
     kernel: Option<Arc<dyn Kernel<T>>>,
 ) -> Result<Sections<T>> {
-    let other = |reason: String| SpectralError::OtherKernel { place: folder.display().to_string(), reason };
+    let other = |reason: String| other_kernel(part, reason);
     let kernel = kernel.ok_or_else(|| other("the kernel of these functions has to be given".to_owned()))?;
     let (saved, given) = (&description["kernel"], kernel.identity());
     if *saved != given {
         return Err(other(format!("the functions belong to the kernel {saved}, not to {given}")));
     }
     let read = |(input, shape): (usize, &Vec<usize>)| {
-        let array = folder::read_array::<T>(folder, &landmarks_file(input))?;
-        if array.shape().get(1..) != Some(shape) {
-            let reason = format!("landmarks of shape {:?}, but samples of {shape:?}", array.shape());
-            return Err(SpectralError::folder(&folder.join(landmarks_file(input)), reason));
-        }
-        Ok(array)
+        let sizes: Vec<Option<usize>> = std::iter::once(None).chain(shape.iter().copied().map(Some)).collect();
+        Ok(part.read::<T>(&landmarks_name(input), &sizes)?)
     };
     Sections::new(kernel, inputs.iter().enumerate().map(read).collect::<Result<_>>()?)
 }

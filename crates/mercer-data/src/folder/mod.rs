@@ -25,6 +25,7 @@ mod bytes;
 mod digest;
 mod manifest;
 mod reader;
+mod samples;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ mod writer;
 
 pub use digest::{Entry, digest};
 pub use reader::{Blob, Folder, Part};
-pub use stage::sweep;
+pub use samples::SavedSamples;
+pub use stage::{holds, remove, sweep};
 pub use writer::{FolderWriter, PartWriter};
 
 pub(crate) use digest::Digester;

@@ -5,13 +5,16 @@ use std::io::Read;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use ndarray::ArrayD;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::digest::{Digester, Entry};
 use super::manifest::{Manifest, check_version, malformed};
 use super::{Kind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
 use crate::dataset::Dataset;
+use crate::element::Element;
 use crate::error::{Error, Result, io_error};
 use crate::files::open_regular;
 use crate::format::{Format, npy};
@@ -275,6 +278,23 @@ impl Part<'_> {
     /// As [`Folder::array`].
     pub fn array(&self, name: &str) -> Result<Dataset> {
         self.folder.array(&self.full(name))
+    }
+
+    /// What [`PartWriter::content`](super::PartWriter::content) made of something.
+    pub fn content<C: DeserializeOwned>(&self, content: &Value) -> Result<C> {
+        C::deserialize(content).map_err(|error| self.malformed(error))
+    }
+
+    /// Reads an array of these sizes, where they are known; its numbers are finite.
+    pub fn read<T: Element>(&self, name: &str, shape: &[Option<usize>]) -> Result<ArrayD<T>> {
+        let dataset = self.array(name)?;
+        let found = dataset.stored_shape();
+        let fits = |(found, known): (&usize, &Option<usize>)| known.is_none_or(|known| known == *found);
+        if found.len() != shape.len() || !found.iter().zip(shape).all(fits) {
+            let reason = format!("`{}` has the shape {found:?}, which does not fit the rest", self.full(name));
+            return Err(self.malformed(reason));
+        }
+        dataset.read()
     }
 
     /// An error about what the manifest says.

@@ -5,16 +5,21 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::manifest::Manifest;
-use super::{MANIFEST, OBJECTS};
+use super::writer::standing;
+use super::{Kind, MANIFEST, OBJECTS};
 use crate::disk::{self, DiskFile};
 use crate::error::{Error, Result, io_error};
+use crate::write::Existing;
 
 /// In a stage: the files with names, the manifest that is replaced, and what says that somebody is at work.
 pub(super) const FILES: &str = "files";
 const REPLACED: &str = "replaced.json";
 const LOCK: &str = "lock";
 
-/// A stage of a process that is alive. Unless it was sealed, it is removed with this value.
+/// In a stage: the manifest of a folder that is to go, without another one in its place.
+const REMOVED: &str = "removed.json";
+
+/// A stage of a process that is alive. Unless others have to finish it, it is removed with this value.
 #[derive(Debug)]
 pub(super) struct Stage {
     folder: PathBuf,
@@ -61,7 +66,7 @@ impl Stage {
         self.is_sealed = true;
         roll_forward(&folder, &self.path, manifest).map_err(io_error(folder.display()))?;
         // The new folder is whole. Whatever cannot be removed now is removed by the next who comes.
-        let _ = tidy(&folder, &self.path).and_then(|()| remove(&self.path));
+        let _ = tidy(&folder, &self.path).and_then(|()| dismantle(&self.path));
         Ok(())
     }
 
@@ -80,7 +85,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         if !self.is_sealed {
-            let _ = remove(&self.path);
+            let _ = dismantle(&self.path);
         }
     }
 }
@@ -122,6 +127,33 @@ pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes what was saved in a folder, and the folder itself if nothing else is in it; one where nothing was saved stays as it is.
+///
+/// # Errors
+/// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
+pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
+    sweep(folder)?;
+    let _turn = turn(folder);
+    if standing(folder, kind, Existing::Replace)?.is_none() {
+        return Ok(());
+    }
+    let failed = || io_error(folder.display());
+    let mut stage = Stage::begin(folder).map_err(failed())?;
+    disk::rename(&folder.join(MANIFEST), &stage.path.join(REMOVED)).map_err(failed())?;
+    // From here on the next to come finishes what is left.
+    stage.is_sealed = true;
+    tidy(folder, &stage.path).and_then(|()| dismantle(&stage.path)).map_err(failed())?;
+    // A user's files may be in it.
+    let _ = disk::remove_dir(folder);
+    Ok(())
+}
+
+/// Whether something of this kind is saved in a folder, be it damaged or not.
+pub fn holds(folder: &Path, kind: Kind) -> bool {
+    (has_committed(folder) && sweep(folder).is_ok() || folder.join(MANIFEST).is_file())
+        && Manifest::ours(folder).is_some_and(|manifest| manifest.kind == kind.name)
 }
 
 /// Whether a dead process left a committed folder that is not at its place yet.
@@ -170,7 +202,7 @@ fn finish(folder: &Path, stage: &Path) -> io::Result<()> {
         _ => {}
     }
     tidy(folder, stage)?;
-    remove(stage)
+    dismantle(stage)
 }
 
 /// Whether all parts are there, at their place or in the stage; or the old folder is gone already.
@@ -218,12 +250,21 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Removes what the replaced folder listed and the new one does not.
 fn tidy(folder: &Path, stage: &Path) -> io::Result<()> {
-    let Some(old) = Manifest::ours_at(&stage.join(REPLACED)) else { return Ok(()) };
-    let Ok(new) = Manifest::read(folder) else { return Ok(()) };
-    for name in old.files.keys().filter(|name| !new.files.contains_key(*name)) {
+    if let Some(old) = Manifest::ours_at(&stage.join(REMOVED)) {
+        return remove_listed(folder, &old, Manifest::read(folder).ok().as_ref());
+    }
+    match (Manifest::ours_at(&stage.join(REPLACED)), Manifest::read(folder)) {
+        (Some(old), Ok(new)) => remove_listed(folder, &old, Some(&new)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes what one manifest lists and another one does not.
+fn remove_listed(folder: &Path, old: &Manifest, new: Option<&Manifest>) -> io::Result<()> {
+    for name in old.files.keys().filter(|name| !new.is_some_and(|new| new.files.contains_key(*name))) {
         disk::remove_file(&folder.join(name))?;
     }
-    let (digests, objects) = (new.digests(), folder.join(OBJECTS));
+    let (digests, objects) = (new.map(Manifest::digests).unwrap_or_default(), folder.join(OBJECTS));
     for digest in old.digests().keys().filter(|digest| !digests.contains_key(*digest)) {
         disk::remove_file(&objects.join(digest))?;
     }
@@ -235,7 +276,7 @@ fn tidy(folder: &Path, stage: &Path) -> io::Result<()> {
 }
 
 /// Removes a stage: its manifest first, so that it is not taken for a committed one, and its lock last.
-fn remove(stage: &Path) -> io::Result<()> {
+fn dismantle(stage: &Path) -> io::Result<()> {
     disk::remove_file(&stage.join(MANIFEST))?;
     for folder in [stage.join(OBJECTS), stage.join(FILES)] {
         let entries = match fs::read_dir(&folder) {
@@ -248,6 +289,7 @@ fn remove(stage: &Path) -> io::Result<()> {
         disk::remove_dir(&folder)?;
     }
     disk::remove_file(&stage.join(REPLACED))?;
+    disk::remove_file(&stage.join(REMOVED))?;
     disk::remove_file(&stage.join(LOCK))?;
     disk::remove_dir(stage)
 }

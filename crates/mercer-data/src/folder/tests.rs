@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, array};
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::faults::{Fault, Faults};
+use crate::faults::{Fault, Faults, forge};
 use crate::{Existing, write_atomic};
 
 const KIND: Kind = Kind { name: "machine", version: 3 };
@@ -186,6 +186,28 @@ fn finishing_may_end_anywhere() {
     assert!(tried > 100, "{tried}");
 }
 
+/// What is removed is gone, or there, or goes with the next to come.
+#[test]
+fn removing_may_end_anywhere() {
+    for at in 0.. {
+        let (root, folder) = begin(Some(1));
+        let faults = Faults::below(root.path(), Fault::Kill { at });
+        let removed = remove(&folder, KIND);
+        let is_over = faults.operations() <= at;
+        drop(faults);
+        assert!(matches!(read(&folder), None | Some(1)), "{at}");
+        remove(&folder, KIND).unwrap();
+        assert_eq!(files(&folder).into_keys().collect::<Vec<_>>(), [Path::new("mine.txt")], "{at}");
+        if is_over {
+            removed.unwrap();
+            break;
+        }
+    }
+    let (_root, folder) = begin(Some(1));
+    let error = remove(&folder, Kind { name: "posterior", version: 1 }).unwrap_err();
+    assert!(matches!(error, Error::Foreign { .. }) && read(&folder) == Some(1));
+}
+
 /// Every byte of every file is flipped once, in a bit that changes from byte to byte.
 #[test]
 fn flipped_bits_are_found_and_named() {
@@ -255,8 +277,7 @@ fn versions_and_names_are_checked() {
     let newest = Kind { version: 2, ..KIND };
     let error = Folder::open(&folder, Some(newest)).unwrap_err();
     assert!(matches!(error, Error::Version { found: 3, known: 2, .. }), "{error}");
-    let text = String::from_utf8(std::fs::read(folder.join(MANIFEST)).unwrap()).unwrap();
-    let body = text.split_once('\n').unwrap().1;
+    let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();
     let long = format!("\"{}\"", "x".repeat(300));
     for (from, to, why) in [
         ("\"version\": 1", "\"version\": 7", "its version is 7, but this program reads versions up to 1"),
@@ -270,17 +291,14 @@ fn versions_and_names_are_checked() {
         ("\"own\"", &long, "cannot be the name"),
         ("\"digest\": \"", "\"digest\": \"../", "is none"),
     ] {
-        let changed = body.replacen(from, to, 1);
-        assert_ne!(changed, body);
-        let sealed = format!("{{ \"digest\": \"{}\",\n{changed}", digest(changed.as_bytes()));
-        std::fs::write(folder.join(MANIFEST), sealed).unwrap();
+        std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
+        forge(&folder, from, to);
         let error = Folder::open(&folder, Some(KIND)).unwrap_err().to_string();
         assert!(error.contains(why), "{to}: {error}");
     }
     // A length that is not true is noticed before anything is made room for.
-    let changed = body.replacen("\"bytes\": ", "\"bytes\": 99999999999999", 1);
-    let sealed = format!("{{ \"digest\": \"{}\",\n{changed}", digest(changed.as_bytes()));
-    std::fs::write(folder.join(MANIFEST), sealed).unwrap();
+    std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
+    forge(&folder, "\"bytes\": ", "\"bytes\": 99999999999999");
     assert!(matches!(&Folder::open(&folder, None).unwrap().verify()[..], [Error::Damaged { .. }]));
 }
 
@@ -311,6 +329,72 @@ fn folders_of_bytes() {
         flipped[at] ^= 1 << (at % 8);
         assert!(check(&flipped).is_err() || !check(&flipped).unwrap().is_empty(), "byte {at}");
         assert!(check(&bytes[..at]).is_err(), "cut at {at}");
+    }
+}
+
+/// Samples are kept in their own type, whatever the order of their file, and without preprocessing.
+#[test]
+fn samples_keep_their_type() {
+    let root = tempfile::tempdir().unwrap();
+    let header = |text: &str| {
+        let mut header = [b"\x93NUMPY\x01\x00".as_slice(), &118_u16.to_le_bytes(), text.as_bytes()].concat();
+        header.resize(128, b' ');
+        header
+    };
+    let plain = header("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }");
+    let other = header("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }");
+    std::fs::write(root.path().join("plain.npy"), [plain, (1..7).flat_map(i16::to_le_bytes).collect()].concat())
+        .unwrap();
+    let columns = [1_i16, 4, 2, 5, 3, 6].into_iter().flat_map(i16::to_be_bytes).collect();
+    std::fs::write(root.path().join("other.npy"), [other, columns].concat()).unwrap();
+    let writer = FolderWriter::in_memory(KIND);
+    for name in ["plain", "other"] {
+        let samples = crate::Source::new(root.path().join(format!("{name}.npy")), None).open().unwrap();
+        let samples = samples.with_preprocess(crate::Preprocess::new().scale(0.5).flatten()).unwrap();
+        writer.objects().dataset(name, &samples).unwrap();
+    }
+    let folder = Folder::from_bytes(writer.into_bytes(&()).unwrap(), None).unwrap();
+    assert_eq!(&*folder.object("plain").unwrap(), &*folder.object("other").unwrap());
+    let read = folder.array("other").unwrap();
+    assert_eq!((read.dtype(), read.shape()), (crate::DType::I16, &[2, 3][..]));
+    assert_eq!(read.read::<f64>().unwrap(), array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn());
+}
+
+/// Samples come back as they were, from the folder or from where they were.
+#[test]
+fn samples_come_back() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("x.npy");
+    crate::write_npy(&path, &array![[1_u8, 2], [3, 4], [5, 6]], Existing::Refuse).unwrap();
+    let steps = crate::Preprocess::new().scale(1.0 / 255.0);
+    let input = crate::Source::new(&path, None).open().unwrap().with_preprocess(steps).unwrap();
+    let names = array![7_i64, -1, 7];
+    let classes = crate::Classes::read(&crate::Dataset::from_array("y", names.into_dyn().view()).unwrap()).unwrap();
+    for labels in [crate::Labels::Classes(classes), crate::Labels::Targets(array![[1.5], [2.0], [-3.0]])] {
+        let ids = Some(vec!["a".to_owned(), "b".to_owned(), "ü".to_owned()]);
+        let samples =
+            SavedSamples { inputs: vec![input.clone()], labels: Some(labels), ids, ..SavedSamples::default() };
+        for most in [100, 5] {
+            let writer = FolderWriter::in_memory(KIND);
+            let content = samples.write_up_to(&writer.objects().part("samples"), most).unwrap();
+            let bytes = writer.into_bytes(&content).unwrap();
+            let folder = Folder::from_bytes(bytes, None).unwrap();
+            let read = || SavedSamples::read(&folder.objects().part("samples"), &folder.content().unwrap());
+            let found = read().unwrap();
+            assert_eq!((&found.labels, &found.ids), (&samples.labels, &samples.ids));
+            assert_eq!(found.inputs[0].read::<f64>().unwrap(), input.read::<f64>().unwrap());
+            assert_eq!(found.inputs[0].dtype(), crate::DType::U8);
+            // Without the file, or with another one.
+            let moved = root.path().join("moved.npy");
+            std::fs::rename(&path, &moved).unwrap();
+            assert_eq!(read().is_ok(), most == 100);
+            crate::write_npy(&path, &array![[1_u8, 2], [3, 4], [5, 7]], Existing::Replace).unwrap();
+            match read() {
+                Ok(_) => assert_eq!(most, 100),
+                Err(error) => assert!(matches!(error, Error::Changed { .. }) && most == 5, "{error}"),
+            }
+            std::fs::rename(&moved, &path).unwrap();
+        }
     }
 }
 

@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ndarray::{ArrayBase, Data, Dimension};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::digest::Entry;
 use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
 use super::stage::{self, FILES, Stage};
 use super::{Kind, MANIFEST, OBJECTS};
 use crate::arrays::{NpyGrid, NpyWriter, header, write_whole};
+use crate::dataset::Dataset;
 use crate::disk::{self, DiskFile};
 use crate::element::Storable;
 use crate::error::{Error, Result, io_error};
@@ -224,6 +226,18 @@ impl PartWriter<'_> {
         output.write(|writer| write_whole(writer, &header, array))
     }
 
+    /// Writes a set of samples as its file has it: in its own type, before preprocessing.
+    pub fn dataset(&self, name: &str, dataset: &Dataset) -> Result<()> {
+        let mut output = self.begin(name)?;
+        dataset.write_stored(&mut output.writer)?;
+        output.commit()
+    }
+
+    /// Something small as content of the manifest.
+    pub fn content(&self, content: &impl Serialize) -> Result<Value> {
+        value(MANIFEST, content)
+    }
+
     /// Begins an array that is written block of rows by block of rows.
     pub fn rows<T: Storable>(&self, name: &str, sample_shape: &[usize]) -> Result<NpyWriter<T>> {
         NpyWriter::begin(self.begin(name)?, sample_shape)
@@ -277,7 +291,7 @@ fn ledger(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn value(place: &str, content: &impl Serialize) -> Result<serde_json::Value> {
+fn value(place: &str, content: &impl Serialize) -> Result<Value> {
     serde_json::to_value(content).map_err(|error| malformed(place, error))
 }
 
@@ -290,7 +304,7 @@ pub(super) fn check_length(place: &str, text: &str) -> Result<()> {
 }
 
 /// The folder that would be replaced.
-fn standing(folder: &Path, kind: Kind, existing: Existing) -> Result<Option<Manifest>> {
+pub(super) fn standing(folder: &Path, kind: Kind, existing: Existing) -> Result<Option<Manifest>> {
     let place = |path: &Path| path.display().to_string();
     let objects = folder.join(OBJECTS);
     if objects.symlink_metadata().is_ok_and(|found| !found.is_dir()) {

@@ -1,18 +1,17 @@
 //! Ensembles of infinitely wide networks.
 
 use super::flow::{Flow, FlowSettings};
+use crate::arrays::Arrays;
 use crate::error::{Result, check_size};
-use crate::folder::{FolderReader, FolderWriter};
 use crate::repair::Repair;
 use mercer_data::Existing;
+use mercer_data::folder::{Folder, FolderWriter, Kind};
 use mercer_linalg::{check_finite, check_symmetric, matmul};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const FILE: &str = "machine.json";
-const FORMAT: &str = "mercer infinite ensemble";
-const VERSION: u32 = 1;
+const KIND: Kind = Kind { name: "infinite ensemble", version: 1 };
 
 /// Which layers are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,21 +141,24 @@ impl Ensemble {
 
     /// Writes the machine into a folder, which is made if there is none.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        let writer = FolderWriter::create(folder, FILE, existing)?;
-        writer.array("values", &self.flow.values)?;
-        writer.array("vectors", &self.flow.vectors)?;
-        writer.array("targets", &self.targets)?;
+        let writer = FolderWriter::create(folder, KIND, existing)?;
+        let objects = writer.objects();
+        objects.array("values", &self.flow.values)?;
+        objects.array("vectors", &self.flow.vectors)?;
+        objects.array("targets", &self.targets)?;
         if self.trained == Trained::All {
-            writer.array("prior", &self.prior)?;
+            objects.array("prior", &self.prior)?;
         }
         let stored = Stored { settings: self.flow.settings, trained: self.trained, n_samples: self.flow.n_samples };
-        writer.finish(FORMAT, VERSION, serde_json::json!(stored))
+        Ok(writer.commit(&stored)?)
     }
 
     /// Reads a machine that was saved.
     pub fn load(folder: &Path) -> Result<Self> {
-        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
-        let Stored { settings, trained, n_samples } = reader.content()?;
+        let folder = Folder::open(folder, Some(KIND))?;
+        let objects = folder.objects();
+        let reader = Arrays(&objects);
+        let Stored { settings, trained, n_samples } = folder.content()?;
         let n = Some(n_samples);
         let (values, vectors) = (reader.vector("values", n)?, reader.matrix("vectors", n, n)?);
         let targets = reader.matrix("targets", n, None)?;

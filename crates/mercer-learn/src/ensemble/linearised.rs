@@ -1,18 +1,17 @@
 //! A finite network, linear in its parameters around where they are.
 
 use super::flow::{Flow, FlowSettings};
+use crate::arrays::Arrays;
 use crate::error::{LearnError, Result, check_size};
-use crate::folder::{FolderReader, FolderWriter};
 use crate::repair::Repair;
 use mercer_data::Existing;
+use mercer_data::folder::{Folder, FolderWriter, Kind};
 use mercer_linalg::{check_finite, matmul};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const FILE: &str = "machine.json";
-const FORMAT: &str = "mercer linearised network";
-const VERSION: u32 = 1;
+const KIND: Kind = Kind { name: "linearised network", version: 1 };
 
 /// `f_lin` at any time of gradient flow: what training would make of a network if its kernel did not change.
 ///
@@ -83,17 +82,20 @@ impl Linearised {
 
     /// Writes the machine into a folder, which is made if there is none.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        let writer = FolderWriter::create(folder, FILE, existing)?;
-        writer.array("values", &self.flow.values)?;
-        writer.array("vectors", &self.flow.vectors)?;
-        writer.array("residual", &self.residual)?;
-        writer.finish(FORMAT, VERSION, serde_json::json!(Stored { settings: self.flow.settings }))
+        let writer = FolderWriter::create(folder, KIND, existing)?;
+        let objects = writer.objects();
+        objects.array("values", &self.flow.values)?;
+        objects.array("vectors", &self.flow.vectors)?;
+        objects.array("residual", &self.residual)?;
+        Ok(writer.commit(&Stored { settings: self.flow.settings })?)
     }
 
     /// Reads a machine that was saved.
     pub fn load(folder: &Path) -> Result<Self> {
-        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
-        let Stored { settings } = reader.content()?;
+        let folder = Folder::open(folder, Some(KIND))?;
+        let objects = folder.objects();
+        let reader = Arrays(&objects);
+        let Stored { settings } = folder.content()?;
         let values = reader.vector("values", None)?;
         let vectors = reader.matrix("vectors", Some(values.len()), Some(values.len()))?;
         let residual = reader.matrix("residual", None, None)?;

@@ -1,23 +1,19 @@
-//! Laplace approximations as folders. The network is not part of it, only its fingerprint.
+//! Laplace approximations as part of a [folder](mercer_data::folder). The network is another part; its fingerprint is compared.
 
 use super::machine::{Curvature, Laplace};
 use super::settings::{Settings, Structure};
 use super::target::Target;
+use crate::arrays::Arrays;
 use crate::error::{LearnError, Result, setting};
-use crate::folder::{FolderReader, FolderWriter};
-use mercer_data::Existing;
+use mercer_data::folder::{Part, PartWriter};
 use mercer_kernel::{FeatureMap, Real};
 use mercer_linalg::Scalar;
 use mercer_net::Network;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use serde_json::Value;
 use std::sync::Arc;
 
-const FILE: &str = "machine.json";
-const FORMAT: &str = "mercer laplace posterior";
-const VERSION: u32 = 1;
-
-/// What `machine.json` holds.
+/// What a manifest says of it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     settings: Settings,
@@ -32,9 +28,11 @@ struct Stored {
 }
 
 impl<T: Real> Laplace<T> {
-    /// Writes the machine into a folder, which is made if there is none.
-    pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        let writer = FolderWriter::create(folder, FILE, existing)?;
+    /// Writes the machine as part of a folder, and returns what its manifest is to say of it.
+    ///
+    /// # Errors
+    /// For what cannot be written.
+    pub fn write(&self, writer: &PartWriter<'_>) -> Result<Value> {
         let mut parameters = Vec::new();
         match &self.curvature {
             Curvature::Dense(dense) => writer.array("curvature", &dense.curvature)?,
@@ -61,27 +59,21 @@ impl<T: Real> Laplace<T> {
             squared_norm: self.squared_norm,
             parameters,
         };
-        let wrong = |error: serde_json::Error| LearnError::Malformed {
-            place: folder.display().to_string(),
-            reason: error.to_string(),
-        };
-        writer.finish(FORMAT, VERSION, serde_json::to_value(stored).map_err(wrong)?)
+        Ok(writer.content(&stored)?)
     }
 
-    /// Reads a machine that was saved, for the same network.
-    pub fn load(folder: &Path, network: &Network) -> Result<Self> {
-        Self::read(folder, network, None)
-    }
-
-    /// As [`load`](Self::load), with the features that it was fitted through.
-    pub fn load_features(folder: &Path, network: &Network, map: Arc<dyn FeatureMap<T>>) -> Result<Self> {
-        Self::read(folder, network, Some(map))
-    }
-
-    fn read(folder: &Path, network: &Network, map: Option<Arc<dyn FeatureMap<T>>>) -> Result<Self> {
-        let reader = FolderReader::open(folder, FILE, FORMAT, VERSION)?;
-        let wrong = |reason: String| reader.malformed(reason);
-        let stored: Stored = reader.content()?;
+    /// Reads a machine that is part of a folder, for the same network; with the features that it was fitted through, if it was.
+    ///
+    /// # Errors
+    /// For files that are missing or damaged, and for another network.
+    pub fn read(
+        part: &Part<'_>,
+        content: &Value,
+        network: &Network,
+        map: Option<Arc<dyn FeatureMap<T>>>,
+    ) -> Result<Self> {
+        let wrong = |reason: String| LearnError::from(part.malformed(reason));
+        let stored: Stored = part.content(content)?;
         let precision = <T as Scalar>::NAME;
         if stored.precision != precision {
             return Err(wrong(format!("was fitted in {}, but is read in {precision}", stored.precision)));
@@ -100,7 +92,8 @@ impl<T: Real> Laplace<T> {
         if machine.fingerprint != stored.network {
             return Err(wrong("belongs to another network, or to the same with other parameters".to_owned()));
         }
-        let matrix = |name: &str, (rows, columns): (usize, usize)| reader.matrix(name, Some(rows), Some(columns));
+        let arrays = Arrays(part);
+        let matrix = |name: &str, (rows, columns): (usize, usize)| arrays.matrix(name, Some(rows), Some(columns));
         match &mut machine.curvature {
             Curvature::Dense(dense) => dense.curvature = matrix("curvature", dense.curvature.dim())?,
             Curvature::Last(last) => last.curvature = matrix("curvature", last.curvature.dim())?,

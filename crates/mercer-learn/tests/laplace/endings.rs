@@ -1,7 +1,7 @@
 //! Networks that end in probabilities: the likelihood is that of the logits before them.
 
-use super::nets::{STRUCTURES, dataset};
-use mercer_data::{Classes, Dataset, Existing, Labels};
+use super::nets::{STRUCTURES, dataset, saved};
+use mercer_data::{Classes, Dataset, Labels};
 use mercer_kernel::sketch::Method;
 use mercer_learn::LearnError;
 use mercer_learn::laplace::{Laplace, Likelihood, MonteCarlo, Settings, Structure};
@@ -80,9 +80,10 @@ fn a_final_softmax_changes_nothing() {
             assert_eq!(all(&found, 3), all(&expected, 3), "{structure}");
             assert!(found.notes()[0].contains("\"z\"") && found.notes()[0].contains("Softmax"), "{:?}", found.notes());
             // The saved posterior knows what it is of.
-            let folder = tempfile::tempdir().expect("a folder");
-            found.save(folder.path(), Existing::Refuse).expect("saves");
-            assert_eq!(all(&Laplace::load(folder.path(), ended).expect("loads"), 3), all(&expected, 3), "{structure}");
+            let folder = saved(&found);
+            let content = folder.content().expect("a content");
+            let loaded = Laplace::read(&folder.objects(), &content, ended, None).expect("loads");
+            assert_eq!(all(&loaded, 3), all(&expected, 3), "{structure}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Networks and data of the tests.
 
+use mercer_data::folder::{Folder, FolderWriter};
 use mercer_data::{Dataset, Labels, Source};
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{KIND, Laplace, Likelihood, Settings, Structure};
 use mercer_net::Network;
 use mercer_run::Context;
 use ndarray::ArrayD;
@@ -14,6 +15,13 @@ pub(crate) const STRUCTURES: [(&str, Structure); 5] = [
     ("last_layer_full", Structure::LastLayerFull),
     ("last_layer_kron", Structure::LastLayerKronecker),
 ];
+
+/// A posterior as a folder in memory.
+pub(crate) fn saved(machine: &Laplace<f64>) -> Folder {
+    let writer = FolderWriter::in_memory(KIND);
+    let content = machine.write(&writer.objects()).expect("writes");
+    Folder::from_bytes(writer.into_bytes(&content).expect("bytes"), Some(KIND)).expect("opens")
+}
 
 pub(crate) struct Case {
     name: &'static str,

@@ -1,7 +1,7 @@
 //! Structures against the formulas, written down densely from the network's Jacobian.
 
-use super::nets::{Case, STRUCTURES, dataset, diabetes, distance, iris};
-use mercer_data::{Classes, Dataset, Existing, Labels, Source};
+use super::nets::{Case, STRUCTURES, dataset, diabetes, distance, iris, saved};
+use mercer_data::{Classes, Dataset, Labels};
 use mercer_kernel::empirical::{Gradients, Kind, Selection};
 use mercer_kernel::sketch::Method;
 use mercer_kernel::{Kernel, Ntk};
@@ -176,18 +176,14 @@ fn fit(network: &Network, data: &[Dataset], labels: &Labels, structure: Structur
 fn the_diagonal_of_convolutions_is_that_of_the_full_curvature() {
     let (network, data, labels) = convolutions();
     let numbers = |structure: Structure| -> Vec<f64> {
-        let folder = tempfile::tempdir().expect("a folder");
-        fit(&network, &data, &labels, structure).save(folder.path(), Existing::Refuse).expect("saves");
+        let folder = saved(&fit(&network, &data, &labels, structure));
         let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(folder.path()).expect("a folder") {
-            let path = entry.expect("a file").path();
-            if path.extension().is_some_and(|extension| extension == "npy") {
-                let array = Source::new(&path, None).open().and_then(|data| data.read::<f64>()).expect("an array");
-                let matrix = array.into_dimensionality::<Ix2>().expect("a matrix");
-                match structure {
-                    Structure::Full => numbers.extend(matrix.diag()),
-                    _ => numbers.extend(&matrix),
-                }
+        for name in folder.object_names() {
+            let array = folder.array(name).and_then(|data| data.read::<f64>()).expect("an array");
+            let matrix = array.into_dimensionality::<Ix2>().expect("a matrix");
+            match structure {
+                Structure::Full => numbers.extend(matrix.diag()),
+                _ => numbers.extend(&matrix),
             }
         }
         numbers.sort_by(f64::total_cmp);

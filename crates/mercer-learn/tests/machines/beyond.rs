@@ -2,10 +2,11 @@
 
 use crate::conformance::{Known, N, close};
 use crate::sets::{labels, rbf, rows, targets};
+use mercer_data::folder::{Folder, FolderWriter};
 use mercer_data::{Classes, Dataset, Existing, Labels};
 use mercer_kernel::sketch::Method;
 use mercer_learn::ensemble::{Ensemble, FlowSettings, Linearised, Prior};
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{KIND, Laplace, Likelihood, Settings, Structure};
 use mercer_learn::{LearnError, Result};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
@@ -114,11 +115,14 @@ impl Fitted for Posterior {
     }
 
     fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
-        self.machine.save(folder, existing)
+        let writer = FolderWriter::create(folder, KIND, existing)?;
+        let content = self.machine.write(&writer.objects())?;
+        Ok(writer.commit(&content)?)
     }
 
     fn load(&self, folder: &Path) -> Result<Box<dyn Fitted>> {
-        let machine = Laplace::load(folder, &self.network)?;
+        let folder = Folder::open(folder, Some(KIND))?;
+        let machine = Laplace::read(&folder.objects(), &folder.content()?, &self.network, None)?;
         Ok(Box::new(Self { machine, network: network(self.machine.n_outputs()) }))
     }
 }

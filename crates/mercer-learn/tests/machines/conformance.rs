@@ -3,11 +3,13 @@
 //! Posteriors and ensembles, which are not fitted on [`Samples`], are in `beyond`.
 
 use crate::sets::{labels, rbf, rows, targets};
+use mercer_data::faults::forge;
+use mercer_data::folder::Folder;
 use mercer_data::{Classes, Existing};
 use mercer_learn::classification::{BinaryLogistic, By, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
 use mercer_learn::process::{ProcessClassification, ProcessRegression};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
-use mercer_learn::{Fit, LearnError, Machine, Predict, Result, Samples};
+use mercer_learn::{Fit, KernelMachine, LearnError, Machine, Predict, Result, Samples};
 use ndarray::{Array2, Axis, array, s};
 
 pub(crate) const N: usize = 40;
@@ -160,12 +162,13 @@ fn refit_gives_the_same_bits_and_disk_changes_nothing() {
             assert!(first.iter().all(|v| v.is_finite()), "{}", member.name);
             assert_eq!((member.fit)(&training, &known).unwrap().predict(&new).unwrap(), first, "{}", member.name);
             let folder = tempfile::tempdir().unwrap();
-            machine.save(folder.path(), Existing::Refuse).unwrap();
-            let loaded = Machine::load(folder.path()).unwrap();
+            let saved = KernelMachine::from(machine.clone());
+            saved.save(folder.path(), Existing::Refuse).unwrap();
+            let loaded = KernelMachine::load(folder.path()).unwrap().machine;
             assert_eq!(loaded.predict(&new).unwrap(), first, "{}", member.name);
             assert_eq!(loaded.repairs(), machine.repairs(), "{}", member.name);
-            assert!(machine.save(folder.path(), Existing::Refuse).is_err());
-            machine.save(folder.path(), Existing::Replace).unwrap();
+            assert!(saved.save(folder.path(), Existing::Refuse).is_err());
+            saved.save(folder.path(), Existing::Replace).unwrap();
             if let (Some(a), Some(b)) = (machine.as_classifier(), loaded.as_classifier()) {
                 assert_eq!(a.decide(&new).unwrap(), b.decide(&new).unwrap());
                 if let Ok(probabilities) = a.probabilities(&new) {
@@ -262,8 +265,8 @@ fn huge_numbers_give_a_finite_machine_or_an_error() {
             let finite = machine.numbers().iter().all(|(_, numbers)| numbers.iter().all(|number| number.is_finite()));
             assert!(finite, "{}: {what}", member.name);
             let folder = tempfile::tempdir().unwrap();
-            machine.save(folder.path(), Existing::Refuse).unwrap();
-            assert!(Machine::load(folder.path()).is_ok(), "{}: {what}", member.name);
+            KernelMachine::from(machine).save(folder.path(), Existing::Refuse).unwrap();
+            assert!(KernelMachine::load(folder.path()).is_ok(), "{}: {what}", member.name);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     };
@@ -412,35 +415,40 @@ fn bad_folders_are_refused() {
     for member in members() {
         let machine = (member.fit)(&Samples::Gram(gram.view()), &member.known(&x)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        machine.save(folder.path(), Existing::Refuse).unwrap();
-        let json = folder.path().join("machine.json");
-        let text = std::fs::read_to_string(&json).unwrap();
+        KernelMachine::from(machine).save(folder.path(), Existing::Refuse).unwrap();
+        let json = folder.path().join("folder.json");
+        let manifest = std::fs::read(&json).unwrap();
         for (from, to) in [
-            ("\"version\": 1", "\"version\": 2"),
-            ("\"version\": 1", "\"version\": 0"),
-            ("mercer machine", "other machine"),
+            ("\"kind_version\": 1", "\"kind_version\": 2"),
+            ("\"kind_version\": 1", "\"kind_version\": 0"),
+            ("\"kind\": \"machine\"", "\"kind\": \"other\""),
             ("\"kind\": \"", "\"kind\": \"un"),
             ("{", ""),
         ] {
-            std::fs::write(&json, text.replacen(from, to, 1)).unwrap();
-            assert!(matches!(Machine::load(folder.path()), Err(LearnError::Malformed { .. })), "{}: {to}", member.name);
+            forge(folder.path(), from, to);
+            let refused = KernelMachine::load(folder.path());
+            assert!(matches!(refused, Err(LearnError::Data(_))), "{}: {to}: {refused:?}", member.name);
+            std::fs::write(&json, &manifest).unwrap();
         }
-        std::fs::write(&json, &text).unwrap();
-        // Every array, one after the other: too short, and missing.
-        for entry in std::fs::read_dir(folder.path()).unwrap() {
+        // Every array, one after the other: a bit flipped, too short, another one, and missing.
+        for entry in std::fs::read_dir(folder.path().join("objects")).unwrap() {
             let path = entry.unwrap().path();
-            let unused = path.ends_with("features.npy");
-            if path.extension().is_some_and(|extension| extension == "npy") && !unused {
-                let bytes = std::fs::read(&path).unwrap();
-                std::fs::write(&path, &bytes[..bytes.len() - 8]).unwrap();
-                assert!(Machine::load(folder.path()).is_err(), "{}", path.display());
-                mercer_data::write_npy(&path, &Array2::<f64>::ones((1, 1)), Existing::Replace).unwrap();
-                assert!(Machine::load(folder.path()).is_err(), "{}", path.display());
-                std::fs::remove_file(&path).unwrap();
-                assert!(Machine::load(folder.path()).is_err(), "{}", path.display());
-                std::fs::write(&path, bytes).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let mut flipped = bytes.clone();
+            flipped[bytes.len() - 3] ^= 4;
+            // Features are none for a Gram matrix, and not read.
+            let is_empty = bytes.len() == 128;
+            for damaged in [&flipped, &bytes[..bytes.len() - 8]] {
+                std::fs::write(&path, damaged).unwrap();
+                let error = KernelMachine::load(folder.path());
+                let named = |error: LearnError| error.to_string().contains(&path.display().to_string());
+                assert!(is_empty || error.is_err_and(named), "{}", path.display());
+                assert_eq!(Folder::open(folder.path(), None).unwrap().verify().len(), 1);
             }
+            std::fs::remove_file(&path).unwrap();
+            assert!(is_empty || KernelMachine::load(folder.path()).is_err(), "{}", path.display());
+            std::fs::write(&path, bytes).unwrap();
         }
-        assert!(Machine::load(folder.path()).is_ok());
+        assert!(KernelMachine::load(folder.path()).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 use crate::sets::{rbf, rows, targets};
 use mercer_data::{Columns, Existing};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
-use mercer_learn::{Fit, Machine, Predict, Samples};
+use mercer_learn::{Fit, KernelMachine, Machine, Predict, Samples};
 use ndarray::{Array1, Array2, Axis, array, s};
 
 fn worst(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
@@ -164,12 +164,15 @@ fn a_machine_keeps_its_columns() {
     let x = rows(12, 2, "columns");
     let machine = Ridge::new(0.1).unwrap().fit(&Samples::Features(x.view()), &targets(x.view())).unwrap();
     let machine = Machine::from(machine);
-    machine.save(folder.path(), Existing::Refuse).unwrap();
-    assert!(Machine::columns(folder.path()).unwrap().is_empty());
+    let mut saved = KernelMachine::from(machine.clone());
+    saved.save(folder.path(), Existing::Refuse).unwrap();
+    assert!(KernelMachine::load(folder.path()).unwrap().samples.columns.is_empty());
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let columns = Columns { inputs: names(&["b", "a"]), used: names(&["y"]), named: true, single: false };
-    machine.save_with(folder.path(), Existing::Replace, &[Some(columns.clone())]).unwrap();
-    assert_eq!(Machine::columns(folder.path()).unwrap(), [Some(columns)]);
+    saved.samples.columns = vec![Some(columns)];
+    saved.save(folder.path(), Existing::Replace).unwrap();
+    let loaded = KernelMachine::load(folder.path()).unwrap();
+    assert_eq!(loaded.samples.columns, saved.samples.columns);
     let rows = Samples::Features(x.view());
-    assert_eq!(Machine::load(folder.path()).unwrap().predict(&rows).unwrap(), machine.predict(&rows).unwrap());
+    assert_eq!(loaded.machine.predict(&rows).unwrap(), machine.predict(&rows).unwrap());
 }

@@ -7,6 +7,7 @@ mod logits;
 mod parameter;
 mod predict;
 mod remarks;
+mod saved;
 mod trained;
 
 pub use crate::onnx::Kind;
@@ -14,6 +15,7 @@ pub use input::{Batching, Input};
 pub use logits::{Ending, Logits, Squash, default_logits};
 pub use parameter::{Parameter, Values};
 pub use predict::{Prediction, Shards, check_inputs, find, largest};
+pub use saved::SavedNetwork;
 pub(crate) use trained::OURS;
 pub use trained::TrainedOn;
 

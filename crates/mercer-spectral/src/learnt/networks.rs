@@ -4,14 +4,13 @@ use super::join;
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
-use mercer_data::{Existing, write_atomic};
+use mercer_data::folder::{Part, PartWriter};
 use mercer_kernel::Real;
 use mercer_linalg::Scalar;
 use mercer_net::Network;
 use mercer_net::network::Batching;
 use mercer_run::Context;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::Arc;
 
 /// The outputs of a network as functions: output `j · outputs + c` is function `j` at output `c` of a matrix-valued kernel.
@@ -91,8 +90,8 @@ impl<T: Real> Basis<T> for Networks {
         Ok(())
     }
 
-    fn save(&self, folder: &Path, existing: Existing) -> Result<Value> {
-        write_atomic(&folder.join(FILE), existing, |writer| writer.write_all(&self.bytes))?;
+    fn write(&self, part: &PartWriter<'_>) -> Result<Value> {
+        part.object(OBJECT, |writer| writer.write_all(&self.bytes))?;
         Ok(json!({ "type": TYPE, "outputs": self.outputs, "only": self.only }))
     }
 
@@ -117,11 +116,11 @@ pub(crate) fn by_row<T: Copy>(from: &[T], functions: usize, outputs: usize, to: 
 /// The type in descriptions.
 pub(crate) const TYPE: &str = "networks";
 
-const FILE: &str = "functions.onnx";
+const OBJECT: &str = "functions";
 
 /// A saved basis.
-pub(crate) fn load(folder: &Path, description: &Value) -> Result<Networks> {
-    let wrong = |reason: &str| SpectralError::folder(&folder.join(FILE), reason);
+pub(crate) fn read(part: &Part<'_>, description: &Value) -> Result<Networks> {
+    let wrong = |reason: &str| part.malformed(reason);
     let outputs = description["outputs"].as_u64().and_then(|n| usize::try_from(n).ok());
     let outputs = outputs.ok_or_else(|| wrong("the number of outputs is missing"))?;
     let only = match &description["only"] {
@@ -129,10 +128,9 @@ pub(crate) fn load(folder: &Path, description: &Value) -> Result<Networks> {
         value => Some(value.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| wrong("no output"))?),
     };
     if only.is_some_and(|only| only >= outputs) {
-        return Err(wrong("the output that is looked at is not there"));
+        return Err(wrong("the output that is looked at is not there").into());
     }
-    let bytes = mercer_data::read_regular(&folder.join(FILE), u64::MAX).map_err(|error| wrong(&error.to_string()))?;
-    Ok(Networks { only, ..Networks::new(bytes, outputs)? })
+    Ok(Networks { only, ..Networks::new(part.object(OBJECT)?.to_vec(), outputs)? })
 }
 
 impl<T: Real> Eigenfunctions<T> {

@@ -2,11 +2,11 @@
 
 use crate::problems::{POLYNOMIAL, Problem, RBF, points};
 use mercer_data::{Dataset, Existing};
-use mercer_kernel::{Kind, Recipe, Selection};
+use mercer_kernel::{Kind, Recipe, SavedKernel, Selection};
 use mercer_net::Network;
-use mercer_net::network::Batching;
+use mercer_net::network::{Batching, SavedNetwork};
 use mercer_run::Context;
-use mercer_spectral::{Eigenfunctions, Mapped, Origin, Solver, SpectralError, exact, of_features};
+use mercer_spectral::{Eigenfunctions, Mapped, Solver, SpectralError, exact, of_features};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ fn the_kernel_of_a_network_is_saved_with_its_functions() {
             Some(map) => of_features(Arc::new(Mapped::new(map, &shapes)), &data, 3, Solver::Full, &Context::new()),
             None => exact(built.kernel, &data, 3, Solver::Full, &Context::new()),
         };
-        let functions = solved.expect("solves").0.with_origin(Some(Origin::new(recipe.clone(), Some(bytes.clone()))));
+        let saved = |bytes: &[u8]| Some(SavedKernel::new(recipe.clone(), Some(SavedNetwork::new(bytes.to_vec()))));
+        let functions = solved.expect("solves").0.with_kernel(saved(&bytes));
         let folder = tempfile::tempdir().expect("a folder");
         functions.save(folder.path(), Existing::Refuse).expect("saves");
         let loaded = Eigenfunctions::<f64>::load(folder.path(), None).expect("loads");
@@ -52,10 +53,12 @@ fn the_kernel_of_a_network_is_saved_with_its_functions() {
         assert_eq!(eval(&loaded), eval(&functions), "{recipe:?}");
 
         let other = mercer_net::arch::Mlp::new(2, &[6], 3).build(5).expect("builds").to_onnx_bytes().expect("exports");
-        std::fs::write(folder.path().join("kernel.onnx"), other).expect("writes");
+        let functions = functions.with_kernel(saved(&other));
+        functions.save(folder.path(), Existing::Replace).expect("saves");
         let wrong = Eigenfunctions::<f64>::load(folder.path(), None);
         assert!(matches!(wrong, Err(SpectralError::OtherKernel { .. })), "{wrong:?}");
-        std::fs::write(folder.path().join("kernel.onnx"), b"no model").expect("writes");
+        let functions = functions.with_kernel(saved(b"no model"));
+        functions.save(folder.path(), Existing::Replace).expect("saves");
         assert!(Eigenfunctions::<f64>::load(folder.path(), None).is_err());
     }
 }
@@ -65,31 +68,38 @@ fn damaged_files_are_errors() {
     let problem = Problem::new("rbf", RBF, points(10, 2, 1.0), 2);
     let load = |folder: &Path| Eigenfunctions::<f64>::load(folder, Some(Arc::clone(&problem.kernel)));
     let edits: [(&str, &str, &str); 6] = [
-        ("\"version\": 1", "\"version\": 2", "version 2"),
-        ("mercer eigenfunctions", "something else", "format"),
-        ("\"components\": 2", "\"components\": 3", "sizes"),
+        ("\"kind_version\": 1", "\"kind_version\": 2", "version is 2"),
+        ("\"kind\": \"eigenfunctions", "\"kind\": \"machine", "holds a machine"),
+        ("\"components\": 2", "\"components\": 3", "does not fit"),
         ("\"functions\": 10", "\"functions\": 1", "sizes"),
         ("\"type\": \"sections\"", "\"type\": \"../../etc\"", "no basis of type"),
-        ("{", "[", ""),
+        ("{", "[", "not a valid mercer folder"),
     ];
     for (from, to, reason) in edits {
         let folder = tempfile::tempdir().expect("a folder");
         saved(&problem, folder.path());
-        let path = folder.path().join("eigenfunctions.json");
-        let text = std::fs::read_to_string(&path).expect("reads");
-        assert!(text.contains(from), "{from}");
-        std::fs::write(&path, text.replacen(from, to, 1)).expect("writes");
+        mercer_data::faults::forge(folder.path(), from, to);
         let error = load(folder.path()).expect_err(to).to_string();
         assert!(error.contains(reason), "{to}: {error}");
     }
-    for file in ["eigenfunctions.json", "values.npy", "weights.npy", "landmarks0.npy"] {
-        let folder = tempfile::tempdir().expect("a folder");
-        saved(&problem, folder.path());
-        let path = folder.path().join(file);
+    let folder = tempfile::tempdir().expect("a folder");
+    saved(&problem, folder.path());
+    let mut paths: Vec<_> = std::fs::read_dir(folder.path().join("objects")).expect("objects").flatten().collect();
+    paths.sort_by_key(|entry| entry.file_name());
+    let paths: Vec<_> = paths.iter().map(|entry| entry.path()).chain([folder.path().join("folder.json")]).collect();
+    assert_eq!(paths.len(), 4, "values, weights, landmarks and the manifest");
+    for path in paths {
         let bytes = std::fs::read(&path).expect("reads");
-        std::fs::write(&path, &bytes[..bytes.len() - 5]).expect("writes");
-        assert!(load(folder.path()).is_err(), "{file} cut short");
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 1;
+        for damaged in [&bytes[..bytes.len() - 5], &flipped] {
+            std::fs::write(&path, damaged).expect("writes");
+            let error = load(folder.path()).expect_err("damaged").to_string();
+            assert!(error.contains(&path.display().to_string()), "{error}");
+        }
         std::fs::remove_file(&path).expect("removes");
-        assert!(load(folder.path()).is_err(), "{file} missing");
+        assert!(load(folder.path()).is_err(), "{} missing", path.display());
+        std::fs::write(&path, bytes).expect("writes");
     }
+    load(folder.path()).expect("whole again");
 }

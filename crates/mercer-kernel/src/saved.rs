@@ -1,0 +1,89 @@
+//! A kernel within something that is saved: its recipe and, if it is a network's, the network itself.
+
+use crate::error::{KernelError, Result};
+use crate::kernel::Real;
+use crate::recipe::{Built, Recipe};
+use mercer_data::folder::{Part, PartWriter};
+use mercer_net::Network;
+use mercer_net::network::SavedNetwork;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How to build a kernel again, anywhere: nothing outside of it is needed.
+#[derive(Clone, Debug)]
+pub struct SavedKernel {
+    /// Which kernel.
+    pub recipe: Recipe,
+    /// The network that it is of.
+    pub network: Option<SavedNetwork>,
+    /// What the kernel said it was ([`Kernel::identity`](crate::Kernel::identity)); it is compared when it is built again.
+    pub identity: Option<Value>,
+}
+
+/// What a manifest says of it.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    recipe: Recipe,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<Value>,
+}
+
+impl SavedKernel {
+    /// A kernel, and its network if it has one.
+    pub fn new(recipe: Recipe, network: Option<SavedNetwork>) -> Self {
+        Self { recipe, network, identity: None }
+    }
+
+    /// With what the kernel says it is.
+    pub fn with_identity(self, identity: Value) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    /// The network, if it is the kernel of one.
+    pub fn open(&self) -> Result<Option<Network>> {
+        Ok(self.network.as_ref().map(SavedNetwork::open).transpose()?)
+    }
+
+    /// The kernel for samples of these shapes.
+    pub fn build<T: Real>(&self, shapes: &[Vec<usize>]) -> Result<Built<T>> {
+        self.build_with(self.open()?.as_ref(), shapes)
+    }
+
+    /// The same, with the network [opened](Self::open) before.
+    ///
+    /// # Errors
+    /// [`KernelError::Setting`] if it is not the kernel that was saved.
+    pub fn build_with<T: Real>(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<T>> {
+        let built = self.recipe.build::<T>(network, shapes)?;
+        match &self.identity {
+            Some(identity) if *identity != built.kernel.identity() => Err(KernelError::Setting(
+                "this is not the kernel that was saved: its network is another one".to_owned(),
+            )),
+            _ => Ok(built),
+        }
+    }
+
+    /// Writes the network into a folder, and returns the rest.
+    ///
+    /// # Errors
+    /// For what cannot be written.
+    pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::Error> {
+        let network = self.network.as_ref().map(|network| network.write(part)).transpose()?;
+        part.content(&Content { recipe: self.recipe.clone(), network, identity: self.identity.clone() })
+    }
+
+    /// Reads what was written.
+    ///
+    /// # Errors
+    /// For files that are missing or damaged.
+    pub fn read(part: &Part<'_>, content: &Value) -> Result<Self, mercer_data::Error> {
+        let Content { recipe, network, identity } = part.content(content)?;
+        let network = network.map(|content| SavedNetwork::read(part, &content)).transpose()?;
+        if recipe.needs_network() && network.is_none() {
+            return Err(part.malformed("the kernel is of a network, which is missing"));
+        }
+        Ok(Self { recipe, network, identity })
+    }
+}

@@ -1,0 +1,129 @@
+//! A posterior as it is saved: it predicts later, without any other file.
+
+use super::machine::Laplace;
+use crate::error::{LearnError, Result};
+use mercer_data::folder::{Folder, FolderWriter, Kind};
+use mercer_data::{Columns, Dataset, Existing, Preprocess};
+use mercer_kernel::{FeatureMap, Real};
+use mercer_net::Network;
+use mercer_net::network::{SavedNetwork, TrainedOn};
+use mercer_run::Context;
+use mercer_spectral::Eigenfunctions;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::predictive::Functional;
+
+/// A Laplace approximation with its network, the features that it was fitted through, and what is known of its data.
+#[derive(Debug)]
+pub struct Posterior<T: Real> {
+    /// The approximation: curvature, likelihood, prior and noise.
+    pub laplace: Laplace<T>,
+    /// The network that it is of.
+    pub network: SavedNetwork,
+    /// The eigenfunctions that it was fitted through, if it was; they know their kernel.
+    pub functions: Option<Eigenfunctions<T>>,
+    /// The classes of its outputs, the columns of its inputs, and what was done to them.
+    pub trained_on: TrainedOn,
+}
+
+/// What the manifest says.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    laplace: Value,
+    network: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    functions: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    classes: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    columns: Vec<Option<Columns>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preprocess: Option<Vec<Preprocess>>,
+}
+
+/// Folders of posteriors.
+pub const KIND: Kind = Kind { name: "posterior", version: 1 };
+
+impl<T: Real> Posterior<T> {
+    /// Saves the posterior in a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// As [`FolderWriter::create`] and [`FolderWriter::commit`].
+    pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
+        let writer = FolderWriter::create(folder, KIND, existing)?;
+        let content = self.write(&writer)?;
+        Ok(writer.commit(&content)?)
+    }
+
+    /// Writes all parts into a folder, on disk or in memory, and returns its content.
+    ///
+    /// # Errors
+    /// For what cannot be written.
+    pub fn write(&self, writer: &FolderWriter) -> Result<Value> {
+        let objects = writer.objects();
+        let functions = self.functions.as_ref().map(|functions| functions.write(&objects.part("functions")));
+        let TrainedOn { classes, columns, preprocess } = self.trained_on.clone();
+        let content = Content {
+            laplace: self.laplace.write(&objects)?,
+            network: self.network.write(&objects)?,
+            functions: functions.transpose().map_err(of_functions)?,
+            classes,
+            columns,
+            preprocess,
+        };
+        Ok(objects.content(&content)?)
+    }
+
+    /// Loads a posterior from a folder.
+    ///
+    /// # Errors
+    /// For files that are missing or damaged, of another kind or a newer version, or do not fit together.
+    pub fn load(folder: &Path) -> Result<Self> {
+        Self::read(&Folder::open(folder, Some(KIND))?)
+    }
+
+    /// Reads a posterior from an open folder.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn read(folder: &Folder) -> Result<Self> {
+        let (objects, content) = (folder.objects(), folder.content::<Content>()?);
+        let saved = SavedNetwork::read(&objects, &content.network)?;
+        let functions = content.functions.as_ref();
+        let functions = functions.map(|content| Eigenfunctions::<T>::read(&objects.part("functions"), content, None));
+        let functions = functions.transpose().map_err(of_functions)?;
+        let map = functions.clone().map(|functions| Arc::new(functions) as Arc<dyn FeatureMap<T>>);
+        let laplace = Laplace::read(&objects, &content.laplace, &saved.open()?, map)?;
+        let Content { classes, columns, preprocess, .. } = content;
+        Ok(Self { laplace, network: saved, functions, trained_on: TrainedOn { classes, columns, preprocess } })
+    }
+
+    /// The network, to open samples for.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn network(&self) -> Result<Network> {
+        Ok(self.network.open()?)
+    }
+
+    /// The posterior over the outputs at other samples, which are preprocessed already.
+    ///
+    /// # Errors
+    /// As [`Laplace::predict`].
+    pub fn predict(&self, data: &[Dataset], context: &Context) -> Result<Functional> {
+        self.laplace.predict(data, context)
+    }
+}
+
+fn of_functions(error: mercer_spectral::SpectralError) -> LearnError {
+    use mercer_spectral::SpectralError;
+    match error {
+        SpectralError::Data(error) => LearnError::Data(error),
+        SpectralError::Kernel(error) => LearnError::Kernel(error),
+        SpectralError::Network(error) => LearnError::Network(error),
+        other => mercer_kernel::KernelError::Setting(other.to_string()).into(),
+    }
+}
