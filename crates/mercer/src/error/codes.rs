@@ -102,7 +102,6 @@ pub(super) fn of_spectral(error: &SpectralError) -> &'static str {
         SpectralError::NoSpectrum { .. } => "no-spectrum",
         SpectralError::Indefinite { .. } => "indefinite",
         SpectralError::Memory { .. } => "memory",
-        SpectralError::Folder { .. } => "malformed-file",
         SpectralError::OtherKernel { .. } => "other-run",
         SpectralError::Cancelled => super::INTERRUPTED,
         SpectralError::Setting(_) => super::REQUEST,
@@ -124,7 +123,6 @@ pub(super) fn of_learning(error: &LearnError) -> &'static str {
         LearnError::Memory { .. } => "memory",
         LearnError::Undefined { .. } => "undefined",
         LearnError::NotFinite { .. } => "not-finite",
-        LearnError::Malformed { .. } => "malformed-file",
         _ => OTHER,
     }
 }

@@ -7,6 +7,7 @@ use mercer_data::Columns;
 use mercer_kernel::classic::{ClassicError, Expression};
 use mercer_net::Network;
 use mercer_net::arch::Initialisation;
+use mercer_net::network::SavedNetwork;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -88,6 +89,19 @@ impl Source {
             Self::Trained(network) | Self::Described(network, _) => Some(network),
             Self::Formula(_) => None,
         }
+    }
+
+    /// The network as it is saved within a result: the bytes of its file, unless its numbers are those of a checkpoint.
+    pub fn saved(&self, path: &Path, parameters: &ParameterSpec) -> Result<Option<SavedNetwork>, Error> {
+        let mut saved = match self {
+            Self::Formula(_) => return Ok(None),
+            Self::Trained(network) if parameters.weights.is_none() => SavedNetwork::of_file(path, network).about(path)?,
+            Self::Trained(network) | Self::Described(network, _) => {
+                SavedNetwork::new(network.to_onnx_bytes().about(path)?)
+            }
+        };
+        saved.limit = parameters.import_limit;
+        Ok(Some(saved.parameters(&parameters.include, &parameters.exclude, parameters.unmerge)))
     }
 
     /// How weights are drawn if nothing else is said.
