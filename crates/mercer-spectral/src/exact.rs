@@ -9,10 +9,10 @@
 
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
-use crate::sections::Sections;
-use crate::spectrum::Spectrum;
 use crate::memory::Needs;
 use crate::samples;
+use crate::sections::Sections;
+use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Kernel, Real};
@@ -227,11 +227,7 @@ pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &
 }
 
 /// `κ(x_n, x_n)`, for every output of a matrix-valued kernel.
-pub(crate) fn diagonal<T: Real>(
-    kernel: &dyn Kernel<T>,
-    data: &[Dataset],
-    context: &Context,
-) -> Result<Array1<f64>> {
+pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<Array1<f64>> {
     let mut all = Vec::new();
     for rows in samples::pieces(samples::count(data), 512) {
         context.check()?;
