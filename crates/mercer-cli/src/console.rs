@@ -4,10 +4,9 @@ use crate::arguments::Common;
 use crate::progress::Bar;
 use crate::visible;
 use clap::builder::styling::{AnsiColor, Style};
-use mercer::Error;
 use mercer::run::Context;
 use mercer::spec::{Inputs, Opening};
-use serde::Serialize;
+use mercer::{Error, Json};
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Where and how a command speaks to its user.
@@ -56,13 +55,12 @@ impl Console {
     }
 
     /// Prints a result as JSON or as text, whichever was asked for.
-    pub(crate) fn result(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Error> {
-        if !self.json {
-            return self.print(&text());
-        }
-        let json = serde_json::to_string_pretty(value);
-        let json = json.map_err(|error| Error::new(format!("the result cannot be written as JSON: {error}")))?;
-        self.write(&visible::json(&json))
+    pub(crate) fn result(&self, value: &impl Json, text: impl FnOnce() -> String) -> Result<(), Error> {
+        if self.json { self.json_text(value) } else { self.print(&text()) }
+    }
+
+    fn json_text(&self, value: &impl Json) -> Result<(), Error> {
+        self.write(&visible::json(&value.json()?))
     }
 
     /// The context of the command's work.
@@ -85,12 +83,8 @@ impl Console {
         self.bar.clear();
         let error = error.rendered(setting);
         if self.json {
-            let hints: Vec<_> = error.hints().iter().collect();
-            let value = serde_json::json!({
-                "error": { "code": error.code(), "message": error.message(), "hints": hints }
-            });
             // Nobody may be listening.
-            let _ = self.write(&visible::json(&format!("{value:#}")));
+            let _ = self.json_text(&error.document());
         }
         let mut text = format!("{} {}\n", self.paint("error:", AnsiColor::Red), visible::text(error.message()));
         for hint in error.hints() {

@@ -9,7 +9,8 @@ mod convert;
 pub use convert::AboutNetwork;
 pub(crate) use convert::{cannot_open, cannot_write, hint_for_budget};
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// What to try, and the setting that it speaks of, if it is one.
@@ -102,6 +103,11 @@ impl Error {
         self.code == CHECK
     }
 
+    /// The document that stands for it where a result is expected: `{"error": …}`.
+    pub fn document(&self) -> impl Serialize + use<> {
+        std::collections::BTreeMap::from([("error", self.clone())])
+    }
+
     /// The same error with every setting named in the words of a door.
     pub fn rendered(&self, setting: impl Fn(&str) -> String) -> Self {
         let render = |text: &str| rendered(text, &setting);
@@ -113,6 +119,16 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&rendered(&self.message, &|name: &str| format!("`{name}`")))
+    }
+}
+
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Error", 3)?;
+        fields.serialize_field("code", self.code)?;
+        fields.serialize_field("message", &self.message)?;
+        fields.serialize_field("hints", &self.hints)?;
+        fields.end()
     }
 }
 

@@ -27,10 +27,12 @@
 
 mod error;
 pub mod job;
+mod json;
 pub mod spec;
 pub mod text;
 
 pub use error::{AboutNetwork, Error, Hint, rendered};
+pub use json::Json;
 pub use mercer_data as data;
 pub use mercer_kernel as kernel;
 pub use mercer_learn as learn;

@@ -2,6 +2,7 @@
 
 mod completions;
 mod kernel;
+mod replay;
 
 use crate::console::Console;
 use mercer::Error;
@@ -10,6 +11,7 @@ use mercer::Error;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Kernel(Box<kernel::KernelArguments>),
+    Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
 }
 
@@ -18,6 +20,7 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
             Self::Kernel(arguments) => arguments.run(console),
+            Self::Replay(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

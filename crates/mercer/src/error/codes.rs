@@ -34,6 +34,10 @@ pub(super) fn of_data(error: &DataError) -> &'static str {
         DataError::Argument { .. } => "bad-request",
         DataError::Exists { .. } => "exists",
         DataError::Foreign { .. } => "foreign-file",
+        DataError::Damaged { .. } => "damaged",
+        DataError::Changed { .. } => "other-run",
+        DataError::Version { .. } => "newer-version",
+        DataError::Kind { .. } => "other-kind",
         _ => OTHER,
     }
 }

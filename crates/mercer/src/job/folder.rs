@@ -9,7 +9,7 @@
 
 use super::record::{AnyJob, InputRecord, OutputRecord, RUN, Record};
 use super::{Artefact, Destination, Outcome, Stopwatch};
-use crate::Error;
+use crate::{Error, Json};
 use mercer_data::Storable;
 use mercer_data::folder::{FolderWriter, Kind};
 use mercer_run::Context;
@@ -76,10 +76,7 @@ impl ResultFolder {
         content: &impl Serialize,
         (watch, context): (Stopwatch, &Context),
     ) -> Result<Outcome<F>, Error> {
-        let text = |value: Result<String, serde_json::Error>| {
-            value.map_err(|error| Error::new(format!("the result cannot be written as JSON: {error}")))
-        };
-        let result = text(serde_json::to_string_pretty(&findings))?;
+        let result = findings.json()?;
         self.writer.file(RESULT, |file| file.write_all(result.as_bytes()))?;
         let outcome = watch.outcome(findings, self.artefacts.take(), context);
         let outputs = self.writer.entries().into_iter();

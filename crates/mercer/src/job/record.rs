@@ -5,10 +5,10 @@
 //! did not write, and no name of a machine.
 
 use super::{Destination, Job, KernelJob, Opened};
-use crate::Error;
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
+use crate::{Error, Json};
 use mercer_data::folder::digest;
 use mercer_data::{Existing, read_regular, write_atomic};
 use mercer_run::Context;
@@ -100,8 +100,7 @@ impl Record {
 
     /// As text.
     pub fn to_json(&self) -> Result<String, Error> {
-        let text = serde_json::to_string_pretty(self);
-        text.map_err(|error| Error::new(format!("the record cannot be written as JSON: {error}")))
+        self.json()
     }
 
     /// Where the record of a result is: in the folder, or beside the file.

@@ -1,0 +1,3 @@
+//! Jobs through the library, as every door runs them.
+
+mod kernel;
