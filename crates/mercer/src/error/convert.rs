@@ -61,6 +61,12 @@ impl From<data::Error> for Error {
     }
 }
 
+impl From<mercer_run::Cancelled> for Error {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::interrupted("interrupted")
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let hint = match error {
@@ -121,7 +127,10 @@ impl From<SpectralError> for Error {
                     bytes(allowed)
                 ),
             )
-            .hint("‹method› lanczos, nystrom with fewer ‹n-landmarks›, or rff with fewer ‹n-features›"),
+            .hint(format!(
+                "‹memory› {} would do; so may ‹method› lanczos, nystrom with fewer ‹n-landmarks›, or rff with fewer ‹n-features›",
+                rounded_up(needed)
+            )),
             SpectralError::Indefinite { .. } => Self::with_code(code, error.to_string())
                 .hint("‹landmarks› uniform, k-means++ or all; ‹method› exact counts them"),
             SpectralError::OtherKernel { .. } => {

@@ -9,12 +9,14 @@
 //! of a job, because results do not depend on it.
 
 mod destination;
+pub mod eigen;
 mod folder;
 pub mod kernel;
 mod outcome;
 mod record;
 
 pub use destination::Destination;
+pub use eigen::{EigenJob, EvaluateJob};
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};

@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened};
+use super::{Destination, EigenJob, EvaluateJob, Job, KernelJob, Opened};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -29,8 +29,24 @@ pub(crate) const RUN: &str = "run.json";
 #[serde(tag = "name", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AnyJob {
+    /// Eigenfunctions of a kernel.
+    Eigen(Box<EigenJob>),
+    /// Eigenfunctions that were saved, on new samples.
+    Evaluate(Box<EvaluateJob>),
     /// A kernel on data.
     Kernel(Box<KernelJob>),
+}
+
+impl From<EigenJob> for AnyJob {
+    fn from(job: EigenJob) -> Self {
+        Self::Eigen(Box::new(job))
+    }
+}
+
+impl From<EvaluateJob> for AnyJob {
+    fn from(job: EvaluateJob) -> Self {
+        Self::Evaluate(Box::new(job))
+    }
 }
 
 impl From<KernelJob> for AnyJob {
@@ -206,6 +222,8 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let again = place.path().join(name);
     let destination = Destination::new(&again);
     let job = match &record.job {
+        AnyJob::Eigen(job) => run(&**job, &destination, context)?,
+        AnyJob::Evaluate(job) => run(&**job, &destination, context)?,
         AnyJob::Kernel(job) => run(&**job, &destination, context)?,
     };
     let new = Record::read(&again)?;
