@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod eigen;
 mod kernel;
 mod replay;
 
@@ -10,6 +11,7 @@ use mercer::Error;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Eigen(Box<eigen::EigenArguments>),
     Kernel(Box<kernel::KernelArguments>),
     Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
@@ -19,6 +21,7 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Eigen(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),

@@ -37,9 +37,8 @@ struct FromSamples {
 impl GramProblem {
     pub(super) fn open(job: &EigenJob, path: &Path, opening: Opening<'_>) -> Result<Self, Error> {
         let kept = KeptGram::open(&Source::new(path, None)).map_err(unreadable)?;
-        let (rows, per_sample) = kept.square().map_err(|error| {
-            Error::from(error).hint("a square matrix, of samples with themselves")
-        })?;
+        let (rows, per_sample) =
+            kept.square().map_err(|error| Error::from(error).hint("a square matrix, of samples with themselves"))?;
         let learning = match job.method.learning() {
             Some(_) => {
                 let samples = Samples::plain("data", &job.data.data, &job.data, &[], opening)?;
@@ -114,8 +113,7 @@ impl GramProblem {
                 if task.job.truth {
                     let _phase = context.phase("truth");
                     let truth = Truth::of_spectrum(Spectrum::of_matrix(matrix.view(), k, Solver::Full, context)?);
-                    findings.truth =
-                        Some(compared(&spectrum.values.to_vec(), &spectrum.functions, None, &truth)?);
+                    findings.truth = Some(compared(&spectrum.values.to_vec(), &spectrum.functions, None, &truth)?);
                 }
                 drop(matrix);
                 keep((spectrum, self.per_sample), (&place, print), task, findings)
@@ -166,10 +164,8 @@ fn keep<T: Real>(
     let content = {
         let _phase = task.context.phase("writing");
         let folder = &task.place.folder;
-        let notes = Map::from_iter([
-            ("method".to_owned(), json!(task.job.method.name())),
-            ("matrix".to_owned(), json!(place)),
-        ]);
+        let notes =
+            Map::from_iter([("method".to_owned(), json!(task.job.method.name())), ("matrix".to_owned(), json!(place))]);
         folder.array(place::VALUES, &spectrum.values)?;
         folder.array(place::ON_DATA, &spectrum.functions)?;
         let figure = figure_of(&[], &spectrum.functions, &findings.values, None)?;

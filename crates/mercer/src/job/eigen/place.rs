@@ -45,7 +45,10 @@ impl Place {
                 (true, false) => return Err(data::Error::Foreign { place }.into()),
                 (false, _) => {
                     return Err(Error::from(data::Error::Exists { place })
-                        .with_message(format!("‹out› {}: there is the state of a run that was interrupted", path.display()))
+                        .with_message(format!(
+                            "‹out› {}: there is the state of a run that was interrupted",
+                            path.display()
+                        ))
                         .hint("‹resume› goes on with it; ‹force› begins again"));
                 }
             }

@@ -95,7 +95,9 @@ impl Source {
     pub fn saved(&self, path: &Path, parameters: &ParameterSpec) -> Result<Option<SavedNetwork>, Error> {
         let mut saved = match self {
             Self::Formula(_) => return Ok(None),
-            Self::Trained(network) if parameters.weights.is_none() => SavedNetwork::of_file(path, network).about(path)?,
+            Self::Trained(network) if parameters.weights.is_none() => {
+                SavedNetwork::of_file(path, network).about(path)?
+            }
             Self::Trained(network) | Self::Described(network, _) => {
                 SavedNetwork::new(network.to_onnx_bytes().about(path)?)
             }
