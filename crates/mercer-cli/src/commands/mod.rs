@@ -2,8 +2,12 @@
 
 mod completions;
 mod eigen;
+mod fit;
 mod kernel;
+mod predict;
 mod replay;
+mod train;
+mod uncertainty;
 
 use crate::console::Console;
 use mercer::Error;
@@ -12,8 +16,12 @@ use mercer::Error;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Eigen(Box<eigen::EigenArguments>),
+    Fit(Box<fit::FitArguments>),
     Kernel(Box<kernel::KernelArguments>),
+    Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
+    Train(Box<train::TrainArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -22,8 +30,12 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
             Self::Eigen(arguments) => arguments.run(console),
+            Self::Fit(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
+            Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
+            Self::Train(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

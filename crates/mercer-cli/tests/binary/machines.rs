@@ -48,7 +48,7 @@ fn every_machine_is_fitted_and_predicts() {
 fn ridge_is_ridge() {
     let (folder, gram) = problem();
     folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 -o exact");
-    let weights = folder.read("exact/weights.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    let weights = folder.saved("exact", "weights").into_dimensionality::<ndarray::Ix2>().unwrap();
     let left = gram.dot(&weights) + &weights * 0.5;
     let targets = folder.read("targets.npy");
     assert!(left.iter().zip(&targets).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -56,7 +56,7 @@ fn ridge_is_ridge() {
     assert!(text.contains("alpha 0.001 by leave-one-out"), "{text}");
     let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 --rank 2 -o iterated");
     assert!(text.contains("products, relative residual"), "{text}");
-    assert!(difference(&folder.read("iterated/weights.npy"), &folder.read("exact/weights.npy")) < 1e-8);
+    assert!(difference(&folder.saved("iterated", "weights"), &folder.saved("exact", "weights")) < 1e-8);
     let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0 -o singular");
     assert!(text.contains("repaired:") && text.contains("added to the diagonal"), "{text}");
 }
@@ -76,15 +76,26 @@ fn a_machine_knows_its_kernel() {
     assert!(difference(&folder.read("own.npy"), &folder.read("given.npy")) < 1e-9);
     folder.succeed(&format!("fit process-classifier {kernel} --labels y.npy -o process"));
     folder.succeed("predict --machine process --data mlp.x.npy --probabilities --labels y.npy -o p.npy");
-    // Another network under the same name is refused.
-    std::fs::copy(crate::folder::fixture("cnn.onnx"), folder.path("mlp.onnx")).unwrap();
-    let run = folder.run("predict --machine own --data mlp.x.npy -o other.npy");
-    assert_eq!(run.code, Some(2), "{}", run.err);
+    // It is moved, and what it was made of is gone.
+    for (from, to) in [("own", "elsewhere"), ("mlp.x.npy", "new.npy")] {
+        std::fs::rename(folder.path(from), folder.path(to)).unwrap();
+    }
     std::fs::remove_file(folder.path("mlp.onnx")).unwrap();
-    folder.refuse(
-        "predict --machine own --data mlp.x.npy -o other.npy",
-        &["the network of the machine", "bring it back"],
-    );
+    folder.succeed("predict --machine elsewhere --data new.npy -o again.npy");
+    assert_eq!(folder.read("again.npy"), folder.read("own.npy"));
+    // A flipped bit in any of its files is found and named, and a missing file is, too.
+    for entry in std::fs::read_dir(folder.path("elsewhere/objects")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 3] ^= 8;
+        std::fs::write(&path, flipped).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        folder.refuse("predict --machine elsewhere --data new.npy -o no.npy", &[name, "is damaged"]);
+        std::fs::remove_file(&path).unwrap();
+        folder.refuse("predict --machine elsewhere --data new.npy -o no.npy", &[name, "is missing"]);
+        std::fs::write(&path, bytes).unwrap();
+    }
 }
 
 #[test]
@@ -110,8 +121,8 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("predict --machine nowhere --data x.npy -o out.npy", &["nowhere", "mercer fit"]);
     folder.refuse("predict --machine m --data gram.npy", &["nothing to do"]);
     folder.refuse("predict --machine m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
-    folder.write("m/machine.json", b"{}");
-    folder.refuse("predict --machine m --data gram.npy -o out.npy", &["not a saved machine"]);
+    folder.write("m/folder.json", b"{}");
+    folder.refuse("predict --machine m --data gram.npy -o out.npy", &["folder.json", "not a valid mercer folder"]);
 }
 
 /// Parameters found by marginal likelihood are kept with the machine, which predicts from samples.
@@ -175,5 +186,5 @@ fn huge_targets_are_refused() {
     for machine in ["flow --time 1e14", "process"] {
         folder.refuse(&format!("fit {machine} --gram gram.npy --labels huge.npy -o no"), &["not finite"]);
     }
-    assert!(!folder.path("no").join("machine.json").exists());
+    assert!(!folder.path("no").exists());
 }

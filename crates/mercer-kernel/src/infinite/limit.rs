@@ -225,10 +225,11 @@ impl<T: Real> Kernel<T> for Limit<T> {
             contract_bytes: super::contract::STRIP
                 * self.net.nodes().iter().filter(|node| dense(node) > 0.0).count()
                 * size_of::<T>(),
+            // Chunks, before they are put together.
+            shared_sample_bytes: self.elements() * size_of::<T>(),
             prepare_flops: pair_flops,
             pair_flops,
-            contract_tiles: 0,
-            contract_alone: false,
+            ..Cost::default()
         }
     }
 

@@ -89,7 +89,7 @@ impl Nystrom {
     ) -> Result<NystromFit<T>> {
         let samples = samples::count(data);
         let wanted = self.landmarks.count(samples);
-        self.needs(samples, kernel.per_sample(), k).check(context)?;
+        self.needs((samples, kernel.per_sample(), k)).check(context)?;
         let rows = self.landmarks.choose(&*kernel, data, self.seed, context)?;
         let chosen = data.iter().map(|set| Ok(Dataset::from_array(set.name(), set.select::<T>(&rows)?.view())?));
         let chosen = chosen.collect::<Result<Vec<_>>>()?;
@@ -119,8 +119,9 @@ impl Nystrom {
     }
 
     /// What `k` functions of a kernel on so many samples, with so many rows each, take.
-    pub fn needs(&self, samples: usize, per_sample: usize, k: usize) -> Needs {
-        let (rows, columns) = (samples * per_sample, self.landmarks.count(samples) * per_sample);
+    pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> Needs {
+        let rows = samples.saturating_mul(per_sample);
+        let columns = self.landmarks.count(samples).saturating_mul(per_sample);
         let own = Needs::whole("landmarks' eigenvectors", columns, columns);
         match (self.measure, solver(k, columns)) {
             (Measure::Landmarks, _) => own,

@@ -82,7 +82,7 @@ impl<T: Real> KernelProblem<T> {
                 Some(spectral::Way::Matrix) => Some(matrix()),
                 _ => None,
             },
-            Way::Landmarks(method) => Some(method.needs(self.samples.n_samples, kernel.per_sample(), job.k)),
+            Way::Landmarks(method) => Some(method.needs((self.samples.n_samples, kernel.per_sample(), job.k))),
             Way::Features(basis) => Some(Needs::features("features", rows, basis.n_functions())),
             Way::Networks(learning) => learning.makes_matrix().then(matrix),
         };

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::error::AboutNetwork;
-use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Samples, open_architecture, open_network};
+use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Samples, open_architecture, open_network, saved_network};
 use mercer_data::Columns;
 use mercer_kernel::classic::{ClassicError, Expression};
 use mercer_net::Network;
@@ -91,19 +91,13 @@ impl Source {
         }
     }
 
-    /// The network as it is saved within a result: the bytes of its file, unless its numbers are those of a checkpoint.
+    /// The network as it is saved within a result.
     pub fn saved(&self, path: &Path, parameters: &ParameterSpec) -> Result<Option<SavedNetwork>, Error> {
-        let mut saved = match self {
-            Self::Formula(_) => return Ok(None),
-            Self::Trained(network) if parameters.weights.is_none() => {
-                SavedNetwork::of_file(path, network).about(path)?
-            }
-            Self::Trained(network) | Self::Described(network, _) => {
-                SavedNetwork::new(network.to_onnx_bytes().about(path)?)
-            }
-        };
-        saved.limit = parameters.import_limit;
-        Ok(Some(saved.parameters(&parameters.include, &parameters.exclude, parameters.unmerge)))
+        Ok(match self {
+            Self::Formula(_) => None,
+            Self::Trained(network) => Some(saved_network(path, parameters, network)?),
+            Self::Described(network, _) => Some(SavedNetwork::new(network.to_onnx_bytes().about(path)?)),
+        })
     }
 
     /// How weights are drawn if nothing else is said.
