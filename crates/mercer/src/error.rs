@@ -60,6 +60,12 @@ impl Error {
         Self::with_code(INTERRUPTED, message)
     }
 
+    /// With the place that it is about before its message.
+    pub fn with_place(self, place: &str) -> Self {
+        let message = format!("{place}: {}", self.message);
+        self.with_message(message)
+    }
+
     /// With another message.
     pub fn with_message(self, message: impl Into<String>) -> Self {
         Self { message: message.into(), ..self }

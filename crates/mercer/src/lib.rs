@@ -38,6 +38,7 @@ pub use json::Json;
 pub use mercer_data as data;
 pub use mercer_kernel as kernel;
 pub use mercer_learn as learn;
+pub use mercer_lens as lens;
 pub use mercer_linalg as linalg;
 pub use mercer_net as net;
 pub use mercer_report as report;

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod compare;
 mod completions;
 mod demo;
 mod eigen;
@@ -17,6 +18,7 @@ use mercer::Error;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Compare(compare::CompareArguments),
     Demo(demo::DemoArguments),
     Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
@@ -33,6 +35,7 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Compare(arguments) => arguments.run(console),
             Self::Demo(arguments) => arguments.run(console),
             Self::Eigen(arguments) => arguments.run(console),
             Self::Fit(arguments) => arguments.run(console),

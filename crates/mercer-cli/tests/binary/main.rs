@@ -2,6 +2,7 @@
 
 mod classic;
 mod codes;
+mod compare;
 mod command_line;
 mod corpus;
 mod eigen;

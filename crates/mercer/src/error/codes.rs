@@ -4,6 +4,7 @@ use mercer_data::Error as DataError;
 use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
 use mercer_learn::LearnError;
+use mercer_lens::LensError;
 use mercer_linalg::Error as AlgebraError;
 use mercer_net::NetError;
 use mercer_spectral::SpectralError;
@@ -127,6 +128,14 @@ pub(super) fn of_learning(error: &LearnError) -> &'static str {
         LearnError::Memory { .. } => "memory",
         LearnError::Undefined { .. } => "undefined",
         LearnError::NotFinite { .. } => "not-finite",
+        _ => OTHER,
+    }
+}
+
+pub(super) fn of_lens(error: &LensError) -> &'static str {
+    match error {
+        LensError::Algebra(error) => of_algebra(error),
+        LensError::Rows { .. } | LensError::TooFew { .. } => "sample-count",
         _ => OTHER,
     }
 }

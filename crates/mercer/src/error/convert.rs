@@ -6,6 +6,7 @@ use mercer_data as data;
 use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
 use mercer_learn::LearnError;
+use mercer_lens::LensError;
 use mercer_net::NetError;
 use mercer_spectral::SpectralError;
 use std::fmt::Display;
@@ -161,6 +162,12 @@ impl From<KernelError> for Error {
                 .hint("the numbers overflow: ‹precision› f64, or ‹scale› for data that are too large"),
             other => Self::with_code(code, other.to_string()),
         }
+    }
+}
+
+impl From<LensError> for Error {
+    fn from(error: LensError) -> Self {
+        Self::with_code(codes::of_lens(&error), error.to_string())
     }
 }
 

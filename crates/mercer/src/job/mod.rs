@@ -8,6 +8,7 @@
 //! Where results go ([`Destination`]), how much memory and how many threads there are ([`Context`](mercer_run::Context)) is not part
 //! of a job, because results do not depend on it.
 
+pub mod compare;
 mod destination;
 pub mod eigen;
 pub mod fit;
@@ -20,6 +21,7 @@ mod rows;
 pub mod train;
 pub mod uncertainty;
 
+pub use compare::CompareJob;
 pub use destination::Destination;
 pub use eigen::{EigenJob, EvaluateJob};
 pub use fit::FitJob;
