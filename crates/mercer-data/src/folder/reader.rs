@@ -242,7 +242,8 @@ impl Folder {
             Some(file) => npy::map(&found.shown, &file, 0, found.entry.bytes)?,
             None => npy::inflate(&found.shown, &mut bytes.as_slice(), found.entry.bytes)?,
         };
-        Ok(Dataset::from_stored(&found.shown, Format::Npy, stored))
+        // It has no place that could be opened again without the folder.
+        Ok(Dataset::from_stored(&found.shown, Format::Memory, stored))
     }
 }
 
