@@ -5,7 +5,7 @@ use crate::error::{Result, SpectralError};
 use crate::folder::other_kernel;
 use crate::samples;
 use mercer_data::folder::{Part, PartWriter};
-use mercer_kernel::{Block, Kernel, Real};
+use mercer_kernel::{Block, Kernel, Real, same_kernel};
 use mercer_run::Context;
 use ndarray::ArrayD;
 use rayon::prelude::*;
@@ -79,7 +79,11 @@ impl<T: Real> Sections<T> {
         if self.kernel.cost().sample_bytes.saturating_mul(self.n_landmarks) > context.memory() / 4 {
             return Ok(None);
         }
-        let blocks = self.starts().map(|start| self.prepare(start)).collect::<Result<Vec<_>>>()?;
+        let prepared = self.starts().map(|start| {
+            context.check()?;
+            self.prepare(start)
+        });
+        let blocks = prepared.collect::<Result<Vec<_>>>()?;
         Ok(Some(self.prepared.get_or_init(|| blocks)))
     }
 
@@ -118,6 +122,7 @@ impl<T: Real> Basis<T> for Sections<T> {
             self.starts().zip(&tiles).for_each(|(start, tile)| place(start, tile));
         } else {
             for start in self.starts() {
+                context.check()?;
                 place(start, &self.tile(&block, &self.prepare(start)?));
             }
         }
@@ -155,7 +160,7 @@ pub(crate) fn read<T: Real>(
     let other = |reason: String| other_kernel(part, reason);
     let kernel = kernel.ok_or_else(|| other("the kernel of these functions has to be given".to_owned()))?;
     let (saved, given) = (&description["kernel"], kernel.identity());
-    if *saved != given {
+    if !same_kernel(saved, &given) {
         return Err(other(format!("the functions belong to the kernel {saved}, not to {given}")));
     }
     let read = |(input, shape): (usize, &Vec<usize>)| {

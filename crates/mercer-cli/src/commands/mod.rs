@@ -2,10 +2,14 @@
 
 mod completions;
 mod demo;
+mod eigen;
+mod fit;
 mod info;
 mod kernel;
+mod predict;
 mod replay;
 mod train;
+mod uncertainty;
 
 use crate::console::Console;
 use mercer::Error;
@@ -14,10 +18,14 @@ use mercer::Error;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
+    Eigen(Box<eigen::EigenArguments>),
+    Fit(Box<fit::FitArguments>),
     Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
+    Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
     Train(Box<train::TrainArguments>),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -26,10 +34,14 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
             Self::Demo(arguments) => arguments.run(console),
+            Self::Eigen(arguments) => arguments.run(console),
+            Self::Fit(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
+            Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

@@ -9,7 +9,7 @@ use ndarray::ArrayD;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::digest::{Digester, Entry};
+use super::digest::{Digester, Entry, digest};
 use super::manifest::{Manifest, check_version, malformed};
 use super::{Kind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
@@ -96,6 +96,15 @@ impl Folder {
         &self.manifest.mercer
     }
 
+    /// A digest of what was saved: of the content and of all objects. Files with names lie beside it, and do not count.
+    pub fn fingerprint(&self) -> String {
+        let mut text = self.manifest.content.to_string();
+        for (name, entry) in &self.manifest.objects {
+            text += &format!("\n{} {name}", entry.digest);
+        }
+        digest(text.as_bytes())
+    }
+
     /// The manifest, as errors show it.
     pub fn place(&self) -> &str {
         &self.place
@@ -109,6 +118,11 @@ impl Folder {
     /// The content of the manifest.
     pub fn content<C: DeserializeOwned>(&self) -> Result<C> {
         C::deserialize(&self.manifest.content).map_err(|error| self.malformed(error))
+    }
+
+    /// All objects with their digests and lengths, in the order of their names.
+    pub fn object_entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.manifest.objects.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
     /// The names of all objects, in order.

@@ -121,6 +121,18 @@ pub fn sweep(folder: &Path) -> Result<()> {
     sweep_in_turn(folder)
 }
 
+/// Makes sure, before long work, that a folder can be written to, and [sweeps](sweep) it. It need not be there yet.
+///
+/// # Errors
+/// [`Error::Io`] if nothing can be written.
+pub fn prepare(folder: &Path) -> Result<()> {
+    sweep(folder)?;
+    let exists = |path: &&Path| path.as_os_str().is_empty() || path.exists();
+    let nearest = folder.ancestors().find(exists).filter(|path| !path.as_os_str().is_empty());
+    let nearest = nearest.unwrap_or(Path::new("."));
+    DiskFile::temporary(nearest).map(|_| ()).map_err(io_error(folder.display()))
+}
+
 /// The same for those who have the [`turn`].
 pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
     for path in temporaries(folder)? {

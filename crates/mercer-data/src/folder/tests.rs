@@ -504,6 +504,9 @@ fn a_place_that_cannot_be_written_to_is_noticed_first() {
     if std::fs::write(root.path().join("probe"), b"").is_err() {
         assert!(FolderWriter::create(&root.path().join("saved"), KIND, Existing::Refuse).is_err());
         assert!(FolderWriter::create(root.path(), KIND, Existing::Refuse).is_err());
+        assert!(prepare(root.path()).is_err() && prepare(&root.path().join("deep/saved")).is_err());
     }
     std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    prepare(&root.path().join("deep/saved")).unwrap();
+    assert!(files(root.path()).keys().all(|path| path == Path::new("probe")));
 }

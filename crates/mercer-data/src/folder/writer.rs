@@ -1,7 +1,7 @@
 //! Writing a folder.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use ndarray::{ArrayBase, Data, Dimension};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::digest::{Digester, Entry};
+use super::digest::{Entry, entry_of};
 use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
 use super::stage::{self, FILES, Stage};
 use super::{Kind, MANIFEST, OBJECTS};
@@ -18,7 +18,6 @@ use crate::dataset::Dataset;
 use crate::disk::{self, DiskFile};
 use crate::element::Storable;
 use crate::error::{Error, Result, io_error};
-use crate::files::open_regular;
 use crate::write::{Existing, Output, folder as parent};
 
 /// A folder that is being written. Nothing is at its place before [`commit`](Self::commit).
@@ -315,19 +314,6 @@ impl Ledger {
             return Err(Error::Exists { place: name.to_owned() });
         }
         Ok(())
-    }
-}
-
-/// The digest of a file.
-fn entry_of(path: &Path) -> io::Result<Entry> {
-    let (mut file, _) = open_regular(path)?;
-    let mut digester = Digester::default();
-    let mut block = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(digester.finish()),
-            read => digester.update(&block[..read]),
-        }
     }
 }
 

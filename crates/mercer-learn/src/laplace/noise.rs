@@ -15,6 +15,7 @@ use super::likelihood::Likelihood;
 use super::machine::Laplace;
 use crate::error::{LearnError, Result, check_positive, setting};
 use mercer_kernel::Real;
+use mercer_run::Context;
 
 /// Logarithms are found to this accuracy.
 const TOLERANCE: f64 = 1e-9;
@@ -52,10 +53,11 @@ impl<T: Real> Laplace<T> {
     ///
     /// # Errors
     /// For a classifier, and for a network that reproduces its targets without error.
-    pub fn maximise_noise(&mut self) -> Result<f64> {
+    pub fn maximise_noise(&mut self, context: &Context) -> Result<f64> {
         let (before, errors) = self.inexact()?;
         let (targets, precision) = (self.n_targets(), self.prior_precision());
         let excess = |log_beta: f64| -> Result<f64> {
+            context.check()?;
             // The present curvature belongs to the present noise.
             let effective = self.effective_parameters(precision * (-log_beta).exp() / before.powi(2))?;
             Ok((targets - effective).max(f64::MIN_POSITIVE).ln() - log_beta - errors.ln())
@@ -69,7 +71,7 @@ impl<T: Real> Laplace<T> {
     ///
     /// # Errors
     /// As [`maximise_noise`](Self::maximise_noise) and [`maximise_evidence`](Self::maximise_evidence).
-    pub fn maximise_evidence_and_noise(&mut self) -> Result<(f64, f64)> {
+    pub fn maximise_evidence_and_noise(&mut self, context: &Context) -> Result<(f64, f64)> {
         let (before, errors) = self.inexact()?;
         let (targets, norm) = (self.n_targets(), self.squared_norm());
         if norm == 0.0 {
@@ -77,6 +79,7 @@ impl<T: Real> Laplace<T> {
             return Err(LearnError::Undefined { metric: "the prior precision of highest evidence", reason });
         }
         let excess = |log_ratio: f64| -> Result<f64> {
+            context.check()?;
             let ratio = log_ratio.exp();
             let effective = self.effective_parameters(ratio / before.powi(2))?;
             if effective.is_nan() || effective <= 0.0 {

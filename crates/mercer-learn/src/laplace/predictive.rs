@@ -12,6 +12,7 @@ use super::likelihood::Likelihood;
 use crate::error::{Result, check_positive, check_size, setting};
 use mercer_data::random::stream;
 use mercer_linalg::symmetric_eigen;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Array3, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -79,7 +80,7 @@ impl Functional {
     }
 
     /// The probabilities of the classes, as a mean over draws from the posterior.
-    pub fn monte_carlo(&self, settings: &MonteCarlo) -> Result<Array2<f64>> {
+    pub fn monte_carlo(&self, settings: &MonteCarlo, context: &Context) -> Result<Array2<f64>> {
         check_positive("the scale of the noise", settings.scale)?;
         if settings.draws == 0 {
             return Err(setting("the number of draws", 0, "there must be at least one"));
@@ -91,6 +92,7 @@ impl Functional {
         for ((mut row, mean), covariance) in
             probabilities.outer_iter_mut().zip(self.mean.outer_iter()).zip(self.covariance.axis_iter(Axis(0)))
         {
+            context.check()?;
             let eigen = symmetric_eigen(covariance)?;
             let roots: Array1<f64> = eigen.values.mapv(|value| settings.scale * value.max(0.0).sqrt());
             let half = &eigen.vectors * &roots;

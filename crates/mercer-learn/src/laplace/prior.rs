@@ -35,13 +35,14 @@ impl<T: Real> Laplace<T> {
     }
 
     /// Sets the precision of the prior to that of highest evidence.
-    pub fn maximise_evidence(&mut self) -> Result<f64> {
+    pub fn maximise_evidence(&mut self, context: &Context) -> Result<f64> {
         let undefined = |reason| LearnError::Undefined { metric: "the prior precision of highest evidence", reason };
         let norm = self.squared_norm();
         if norm == 0.0 {
             return Err(undefined("all parameters are zero, so that no precision is too high"));
         }
         let excess = |u: f64| -> Result<f64> {
+            context.check()?;
             let effective = self.effective_parameters(u.exp())?;
             if effective.is_nan() || effective <= 0.0 {
                 return Err(undefined("the data say nothing about the parameters: the curvature is zero"));

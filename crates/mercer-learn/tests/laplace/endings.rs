@@ -104,7 +104,9 @@ fn a_final_sigmoid_is_bernoulli() {
         for (row, mean) in p.outer_iter().zip(&predicted.mean) {
             assert!((row[1] - 1.0 / (1.0 + (-mean).exp())).abs() < 1e-14 && (row.sum() - 1.0).abs() < 1e-14);
         }
-        let drawn = predicted.monte_carlo(&MonteCarlo { draws: 4000, ..MonteCarlo::default() }).expect("draws");
+        let drawn = predicted
+            .monte_carlo(&MonteCarlo { draws: 4000, ..MonteCarlo::default() }, &Context::new())
+            .expect("draws");
         // The probit's formula is accurate to about a hundredth; 4000 draws to less.
         assert!((&drawn - &predicted.probit()).iter().all(|difference| difference.abs() < 0.03), "{structure}");
     }

@@ -109,10 +109,13 @@ fn features_have_the_evidence_of_what_they_span() {
             // A least-squares solve with a condition number of 10⁶ or less.
             assert!((found - expected).abs() < 1e-6 * expected.abs(), "{found} instead of {expected}");
         }
-        let (found, expected) =
-            (whole.maximise_evidence().expect("a prior"), full.maximise_evidence().expect("a prior"));
+        let (found, expected) = (
+            whole.maximise_evidence(&Context::new()).expect("a prior"),
+            full.maximise_evidence(&Context::new()).expect("a prior"),
+        );
         assert!((found / expected - 1.0).abs() < 1e-5, "{found} instead of {expected}");
-        let (found, expected) = (whole.maximise_evidence_and_noise(), full.maximise_evidence_and_noise());
+        let (found, expected) =
+            (whole.maximise_evidence_and_noise(&Context::new()), full.maximise_evidence_and_noise(&Context::new()));
         let (found, expected) = (found.expect("both"), expected.expect("both"));
         assert!((found.0 / expected.0 - 1.0).abs() < 1e-5 && (found.1 / expected.1 - 1.0).abs() < 1e-5);
         full.set_noise(0.5).expect("a noise");
@@ -131,7 +134,7 @@ fn features_have_the_evidence_of_what_they_span() {
     }
     // A prior of all parameters against a few effective ones would be far stronger.
     let mut few = features(Some(eigen.vectors.slice(s![.., ..4]).to_owned()));
-    let best = few.maximise_evidence().expect("a prior");
+    let best = few.maximise_evidence(&Context::new()).expect("a prior");
     let gamma = few.effective_parameters(best).expect("a number");
     assert!((best * few.squared_norm() / gamma - 1.0).abs() < 1e-6);
 }
@@ -163,7 +166,10 @@ fn samples_stand_for_the_training_set() {
             assert!((evidence(&half) / evidence(&all) - 1.0).abs() < 1e-9, "{structure}");
             if half.noise().is_some() {
                 let mut all = all;
-                let (half, all) = (half.maximise_evidence_and_noise(), all.maximise_evidence_and_noise());
+                let (half, all) = (
+                    half.maximise_evidence_and_noise(&Context::new()),
+                    all.maximise_evidence_and_noise(&Context::new()),
+                );
                 let (half, all) = (half.expect("both"), all.expect("both"));
                 assert!((half.0 / all.0 - 1.0).abs() < 1e-6 && (half.1 / all.1 - 1.0).abs() < 1e-6, "{structure}");
             }

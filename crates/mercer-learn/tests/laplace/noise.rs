@@ -79,12 +79,12 @@ fn a_linear_network_has_the_evidence_of_bayesian_linear_regression() {
     // The search above compares values of the evidence, whose maximum is flat: half of the digits.
     for start in [(1.0, 1.0), (100.0, 0.01), (1e-3, 30.0)] {
         let mut machine = fit(start.0, start.1);
-        let (own_precision, own_noise) = machine.maximise_evidence_and_noise().expect("a maximum");
+        let (own_precision, own_noise) = machine.maximise_evidence_and_noise(&Context::new()).expect("a maximum");
         assert!((own_precision / precision - 1.0).abs() < 1e-5, "{own_precision} instead of {precision}");
         assert!((own_noise / noise - 1.0).abs() < 1e-5, "{own_noise} instead of {noise}");
         assert_eq!((machine.prior_precision(), machine.noise()), (own_precision, Some(own_noise)));
         let mut machine = fit(precision, start.1);
-        let own_noise = machine.maximise_noise().expect("a maximum");
+        let own_noise = machine.maximise_noise(&Context::new()).expect("a maximum");
         assert!((own_noise / noise - 1.0).abs() < 1e-5, "{own_noise} instead of {noise}");
     }
 }
@@ -107,7 +107,7 @@ fn the_noise_is_changed_without_the_data() {
         assert!(super::nets::distance(&found, &expected) < 1e-10, "{name}");
         let evidence = |machine: &Laplace<f64>| machine.log_evidence(machine.prior_precision()).expect("an evidence");
         assert!((evidence(&changed) / evidence(&fitted) - 1.0).abs() < 1e-10, "{name}");
-        let (precision, noise) = changed.maximise_evidence_and_noise().expect("a maximum");
+        let (precision, noise) = changed.maximise_evidence_and_noise(&Context::new()).expect("a maximum");
         let highest = evidence(&changed);
         for (a, b) in [(1.01, 1.0), (0.99, 1.0), (1.0, 1.01), (1.0, 0.99)] {
             changed.set_prior_precision(precision * a).expect("a precision");
@@ -115,5 +115,5 @@ fn the_noise_is_changed_without_the_data() {
             assert!(evidence(&changed) < highest, "{name}: {a} {b}");
         }
     }
-    assert!(iris().fit(Structure::Diagonal).maximise_noise().is_err(), "classes have no noise");
+    assert!(iris().fit(Structure::Diagonal).maximise_noise(&Context::new()).is_err(), "classes have no noise");
 }

@@ -113,7 +113,7 @@ fn the_highest_evidence_is_found() {
     let case = iris();
     for (name, structure) in STRUCTURES {
         let mut machine = case.fit(structure);
-        let best = machine.maximise_evidence().expect("a maximum");
+        let best = machine.maximise_evidence(&Context::new()).expect("a maximum");
         let value = |at: f64| machine.log_evidence(at).expect("an evidence");
         assert!(value(best) > value(best * 1.01) && value(best) > value(best / 1.01), "{name}: {best}");
         // The slope is zero up to the tolerance of the search, 1e-8 of its two terms.

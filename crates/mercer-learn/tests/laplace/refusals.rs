@@ -89,6 +89,6 @@ fn poor_data_have_a_posterior() {
 fn draws_need_a_number_and_a_scale() {
     let case = diabetes();
     let functional = case.fit(Structure::Diagonal).predict(&case.test, &Context::new()).expect("predicts");
-    assert!(functional.monte_carlo(&MonteCarlo { draws: 0, ..MonteCarlo::default() }).is_err());
-    assert!(functional.monte_carlo(&MonteCarlo { scale: f64::NAN, ..MonteCarlo::default() }).is_err());
+    assert!(functional.monte_carlo(&MonteCarlo { draws: 0, ..MonteCarlo::default() }, &Context::new()).is_err());
+    assert!(functional.monte_carlo(&MonteCarlo { scale: f64::NAN, ..MonteCarlo::default() }, &Context::new()).is_err());
 }

@@ -144,7 +144,7 @@ impl<'a> Learn<'a> {
         let settings = serde_json::to_value(&self.settings).map_err(|e| SpectralError::Setting(e.to_string()))?;
         // The precision comes first: with another one the weights differ, too.
         let facts = [
-            ("precision", json!(<T as mercer_linalg::Scalar>::NAME)),
+            ("precision", json!(T::NAME)),
             ("network and initial weights", json!(run.weights.fingerprint(&run.graph))),
             ("settings", settings),
             ("data and kernel", draws.identity()?),
@@ -297,6 +297,7 @@ impl<T: Real> Run<T> {
         }
         // The span is that of the networks themselves: what a map does to it does not matter.
         let mut eval = |inputs: &[&[T]], samples: usize| {
+            context.check()?;
             let each = bases.iter().map(|basis| {
                 let mut values = Array2::zeros((samples * basis.per_sample(), basis.n_functions()));
                 let place = values.as_slice_mut().expect("a fresh array is contiguous");

@@ -28,6 +28,12 @@ pub(crate) struct ResultFolder {
     artefacts: RefCell<Vec<Artefact>>,
 }
 
+impl std::fmt::Debug for ResultFolder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ResultFolder").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 impl ResultFolder {
     /// Begins a folder, and checks before the work that files of these names may be written there.
     pub(crate) fn create(destination: &Destination, kind: Kind, names: &[&str]) -> Result<Self, Error> {

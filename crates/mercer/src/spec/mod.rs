@@ -11,7 +11,7 @@ mod samples;
 
 pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
 pub use kernel::{KernelKind, KernelSpec, RandomSpec, Source, SourceSpec};
-pub use network::{ParameterSpec, open_architecture, open_network, read_architecture};
+pub use network::{ParameterSpec, open_architecture, open_network, read_architecture, saved_network};
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};
 pub use samples::Samples;

@@ -5,7 +5,7 @@ use crate::error::{AboutNetwork, cannot_open, hint_for_budget};
 use mercer_data::folder::check_listed;
 use mercer_data::read_regular_text;
 use mercer_net::arch::Architecture;
-use mercer_net::network::Import;
+use mercer_net::network::{Import, SavedNetwork};
 use mercer_net::{NetError, Network};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -104,4 +104,20 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
         })?;
     }
     Ok(network)
+}
+
+/// A network that was opened from a file, as it is saved within a result: the bytes of the file, unless its numbers are those of a
+/// checkpoint.
+pub fn saved_network(path: &Path, parameters: &ParameterSpec, network: &Network) -> Result<SavedNetwork, Error> {
+    let mut saved = match &parameters.weights {
+        None => SavedNetwork::of_file(path, network, parameters.import_limit).about(path)?,
+        Some(_) => {
+            // As the file has its tensors: which of them are parameters is kept beside the bytes.
+            let plain =
+                ParameterSpec { include: Vec::new(), exclude: Vec::new(), unmerge: false, ..parameters.clone() };
+            SavedNetwork::new(open_network(path, &plain)?.to_onnx_bytes().about(path)?)
+        }
+    };
+    saved.limit = parameters.import_limit;
+    Ok(saved.parameters(&parameters.include, &parameters.exclude, parameters.unmerge))
 }

@@ -1,6 +1,7 @@
 //! Open samples.
 
 use super::assign::{Bound, assign};
+use super::data::labels_fingerprint;
 use super::{DataRef, DataSpec, Opening, PreprocessSpec};
 use crate::Error;
 use mercer_data::{
@@ -220,6 +221,11 @@ impl Samples {
     pub fn fingerprint(&self) -> Result<String, Error> {
         let each: Vec<String> = self.inputs.iter().map(Dataset::fingerprint).collect::<Result<_, _>>()?;
         Ok(each.join(" "))
+    }
+
+    /// A fingerprint of what they show, if that is known.
+    pub fn labels_fingerprint(&self) -> Option<String> {
+        self.labels.as_ref().map(labels_fingerprint)
     }
 
     /// The files.

@@ -1,15 +1,14 @@
 //! `mercer uncertainty`: how sure a network may be, by a linearised Laplace approximation.
 
-mod compute;
-mod figures;
-mod method;
 mod report;
 
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::options::{ClassOptions, ParameterOptions, Precision, PreprocessOptions, open_network};
+use crate::options::{ClassOptions, ParameterOptions, PreprocessOptions, parse_precision, references};
 use crate::output::OutputFolder;
-use method::{Method, NoiseChoice, PriorChoice};
+use mercer::Error;
+use mercer::job::uncertainty::{Draws, Method, NoiseChoice, PriorChoice};
+use mercer::job::{Destination, Job, Opened, UncertaintyJob};
+use mercer::spec::{DataRef, DataSpec, Precision};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -33,7 +32,8 @@ Methods, from cheap to dear:
 Classes need logits: where the first output ends in a softmax or sigmoid, the value before that is taken, and --logits names
 another node. One output is the logit of the second of two classes. A regression takes the values themselves.
 The folder gets result.json, probabilities.npy (mean.npy and variance.npy for a regression), map_*.npy of
-the network alone, ood_*.npy, reliability.svg, entropy.svg, and the posterior itself in posterior/.";
+the network alone, ood_*.npy, reliability.svg, entropy.svg, and the posterior itself, with its network: it predicts
+later without any other file.";
 
 /// Say how sure a network may be: calibrated probabilities, and a measure of what it does not know
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub(crate) struct UncertaintyArguments {
     params: Vec<String>,
 
     /// Run the network in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_precision())]
     precision: Precision,
 
     #[command(flatten)]
@@ -72,13 +72,32 @@ pub(crate) struct UncertaintyArguments {
     parameters: ParameterOptions,
 }
 
+/// The form of the curvature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum MethodName {
+    /// All parameters, exactly
+    Full,
+    /// A variance for every parameter
+    Diag,
+    /// Kronecker factors of every layer
+    Kron,
+    /// The last layer, exactly
+    LastLayerFull,
+    /// Kronecker factors of the last layer
+    LastLayerKron,
+    /// Through eigenfunctions of the tangent kernel
+    Eigen,
+    /// Through gradients projected at random
+    Sketch,
+}
+
 /// Which posterior, and what is done with it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Posterior")]
 struct PosteriorOptions {
     /// In which form the curvature of the parameters is kept
     #[arg(long, value_name = "METHOD", default_value = "last-layer-full")]
-    method: Method,
+    method: MethodName,
 
     /// How gradients are projected for --method sketch
     #[arg(long, value_name = "METHOD:K", default_value = "sjlt:1024")]
@@ -160,19 +179,69 @@ struct UncertaintyData {
     preprocess: PreprocessOptions,
 }
 
-impl UncertaintyArguments {
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
-        if self.posterior.prior == PriorChoice::Validation && self.data.validation.is_empty() {
-            return Err(Failure::new("--prior validation: there are no samples to choose it by").hint(
-                "--validation FILE[:KEY] --validation-labels FILE[:KEY], or --prior evidence, which needs none",
-            ));
-        }
-        let network = open_network(&self.net, &self.parameters)?;
-        console.remark(Some(&network));
-        let report = match self.precision {
-            Precision::F32 => self.compute::<f32>(&network, console)?,
-            Precision::F64 => self.compute::<f64>(&network, console)?,
+impl PosteriorOptions {
+    fn method(&self) -> Result<Method, Error> {
+        let method = match self.method {
+            MethodName::Full => Method::Full,
+            MethodName::Diag => Method::Diag,
+            MethodName::Kron => Method::Kron,
+            MethodName::LastLayerFull => Method::LastLayerFull,
+            MethodName::LastLayerKron => Method::LastLayerKron,
+            MethodName::Eigen => {
+                let (components, landmarks) = (self.components, self.landmarks);
+                return Ok(Method::Eigen { components, landmarks, residual: self.residual.unwrap_or(true) });
+            }
+            MethodName::Sketch => {
+                return Ok(Method::Sketch { sketch: self.sketch.clone(), residual: self.residual.unwrap_or(false) });
+            }
         };
-        console.result(&report, || report.text())
+        match self.residual {
+            Some(_) => Err(Error::new(format!("‹residual›: ‹method› {} misses nothing", method.name()))
+                .hint("leave ‹residual› out; it is for ‹method› eigen and sketch")),
+            None => Ok(method),
+        }
+    }
+}
+
+impl UncertaintyArguments {
+    fn job(&self) -> Result<UncertaintyJob, Error> {
+        let (posterior, data) = (&self.posterior, &self.data);
+        let label = |text: &Option<String>| text.clone().map(DataRef::from);
+        Ok(UncertaintyJob {
+            net: self.net.clone(),
+            parameters: self.parameters.spec(),
+            node: self.node.clone(),
+            params: self.params.clone(),
+            method: posterior.method()?,
+            prior: posterior.prior,
+            noise: posterior.noise,
+            draws: posterior.draws.map(|count| Draws { count, noise_scale: posterior.noise_scale }),
+            seed: posterior.seed,
+            train: DataSpec {
+                data: references(&data.train),
+                labels: Some(data.train_labels.clone().into()),
+                classes: data.classes.classes.clone(),
+                preprocess: data.preprocess.spec(),
+                used: Vec::new(),
+            },
+            train_size: data.train_size,
+            test: references(&data.test),
+            test_labels: label(&data.test_labels),
+            ood: references(&data.ood),
+            validation: references(&data.validation),
+            validation_labels: label(&data.validation_labels),
+            precision: self.precision,
+        })
+    }
+
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+        let OutputFolder { path, force } = &self.output;
+        let destination = Destination { force: *force, dry_run: self.dry_run, ..Destination::new(path) };
+        let opened = self.job()?.open(&destination, console.opening())?;
+        if self.dry_run {
+            return console.result(opened.plan(), || report::plan(opened.plan()));
+        }
+        let outcome = opened.run(console.context())?;
+        console.result(&outcome, || report::outcome(&outcome, path))
     }
 }

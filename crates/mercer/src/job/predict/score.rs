@@ -1,0 +1,64 @@
+//! How many predictions are right.
+
+use crate::Error;
+use crate::text::grouped;
+use mercer_data::{Classes, Element, Labels};
+use mercer_net::network::largest;
+use ndarray::{ArrayViewD, Axis};
+use serde::Serialize;
+use std::fmt;
+
+/// The predicted class is that of the largest output; the first one if several are equal.
+#[derive(Clone, Debug, Serialize)]
+pub struct Score {
+    /// The share that is right.
+    pub accuracy: f64,
+    /// How many are right.
+    pub n_correct: usize,
+    #[serde(skip)]
+    n_seen: usize,
+    #[serde(skip)]
+    classes: Classes,
+}
+
+impl Score {
+    /// Begins to count.
+    pub(crate) fn start(labels: &Labels) -> Result<Self, Error> {
+        match labels {
+            Labels::Classes(classes) => Ok(Self { accuracy: 0.0, n_correct: 0, n_seen: 0, classes: classes.clone() }),
+            Labels::Targets(targets) => {
+                let what = format!(
+                    "‹labels›: accuracy needs one class per sample, these are {} numbers each",
+                    targets.ncols()
+                );
+                Err(Error::new(what).hint("labels are whole numbers or, in a CSV file, texts"))
+            }
+        }
+    }
+
+    /// Counts the predictions of samples from `start` on.
+    pub(crate) fn add<T: Element>(&mut self, values: ArrayViewD<'_, T>, start: usize) -> Result<(), Error> {
+        let n_outputs = values.len() / values.len_of(Axis(0)).max(1);
+        let n_classes = self.classes.n_classes();
+        if n_outputs < 2 || n_outputs < n_classes {
+            let what = format!("‹labels›: there are {n_classes} classes, but {n_outputs} outputs per sample");
+            return Err(Error::new(what)
+                .hint("accuracy needs one output per class; leave out ‹labels›, or choose another ‹at›"));
+        }
+        let truth = self.classes.indices().get(start..).unwrap_or_default();
+        for (row, &class) in values.outer_iter().zip(truth) {
+            let row: Vec<T> = row.iter().copied().collect();
+            self.n_correct += usize::from(largest(&row) == class);
+            self.n_seen += 1;
+        }
+        self.accuracy = self.n_correct as f64 / self.n_seen.max(1) as f64;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (right, all) = (grouped(self.n_correct), grouped(self.n_seen));
+        write!(formatter, "accuracy {:.2} % ({right} of {all} right)", 100.0 * self.accuracy)
+    }
+}

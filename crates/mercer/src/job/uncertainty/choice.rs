@@ -1,0 +1,272 @@
+//! What a user asks for: which posterior, with which prior, and what is made of it.
+
+use crate::Error;
+use mercer_kernel::sketch;
+use mercer_learn::laplace::{Functional, MonteCarlo, Structure};
+use mercer_run::Context;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// In which form the curvature of the parameters is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Method {
+    /// All parameters, exactly.
+    Full,
+    /// A variance for every parameter.
+    Diag,
+    /// Kronecker factors of every layer.
+    Kron,
+    /// The last layer, exactly.
+    LastLayerFull,
+    /// Kronecker factors of the last layer.
+    LastLayerKron,
+    /// Through eigenfunctions of the tangent kernel.
+    Eigen {
+        /// How many functions.
+        #[serde(default = "default_components")]
+        components: usize,
+        /// Training samples that they are made of.
+        #[serde(default = "default_landmarks")]
+        landmarks: usize,
+        /// Give back the variance that they miss.
+        #[serde(default = "default_residual")]
+        residual: bool,
+    },
+    /// Through gradients projected at random.
+    Sketch {
+        /// How they are projected, as `sjlt:1024`.
+        #[serde(default = "default_sketch")]
+        sketch: String,
+        /// Give back the variance that the projection misses, which is noise of both signs: to give back its positive part makes
+        /// things worse.
+        #[serde(default)]
+        residual: bool,
+    },
+}
+
+fn default_components() -> usize {
+    64
+}
+
+fn default_landmarks() -> usize {
+    128
+}
+
+fn default_residual() -> bool {
+    true
+}
+
+fn default_sketch() -> String {
+    "sjlt:1024".to_owned()
+}
+
+impl Method {
+    /// The method of a name, with its defaults.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "full" => Self::Full,
+            "diag" => Self::Diag,
+            "kron" => Self::Kron,
+            "last-layer-full" => Self::LastLayerFull,
+            "last-layer-kron" => Self::LastLayerKron,
+            "eigen" => Self::Eigen {
+                components: default_components(),
+                landmarks: default_landmarks(),
+                residual: default_residual(),
+            },
+            "sketch" => Self::Sketch { sketch: default_sketch(), residual: false },
+            _ => return None,
+        })
+    }
+
+    /// As it is written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Diag => "diag",
+            Self::Kron => "kron",
+            Self::LastLayerFull => "last-layer-full",
+            Self::LastLayerKron => "last-layer-kron",
+            Self::Eigen { .. } => "eigen",
+            Self::Sketch { .. } => "sketch",
+        }
+    }
+
+    /// The structure that the library knows.
+    pub(super) fn structure(&self, seed: u64) -> Result<Structure, Error> {
+        Ok(match self {
+            Self::Full => Structure::Full,
+            Self::Diag => Structure::Diagonal,
+            Self::Kron => Structure::Kronecker,
+            Self::LastLayerFull => Structure::LastLayerFull,
+            Self::LastLayerKron => Structure::LastLayerKronecker,
+            Self::Eigen { residual, .. } => Structure::Features { residual: *residual },
+            Self::Sketch { sketch, residual } => {
+                let parsed = sketch::parse(sketch);
+                let (method, k) = parsed.map_err(|error| Error::new(format!("‹sketch›: {error}")))?;
+                Structure::Sketch { method, k, seed, residual: *residual }
+            }
+        })
+    }
+
+    /// What takes less memory.
+    pub(super) fn smaller(&self) -> &'static str {
+        match self {
+            Self::Full => "‹method› kron, diag, sketch or last-layer-full",
+            Self::LastLayerFull => "‹method› last-layer-kron",
+            Self::Sketch { .. } => "a smaller K with ‹sketch›",
+            Self::Eigen { .. } => "fewer ‹components› or ‹landmarks›",
+            Self::Diag | Self::Kron | Self::LastLayerKron => "‹method› diag or last-layer-kron",
+        }
+    }
+}
+
+/// How the precision of the prior is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorChoice {
+    /// It is this.
+    Given(f64),
+    /// That of highest evidence.
+    #[default]
+    Evidence,
+    /// That which predicts other samples best.
+    Validation,
+}
+
+impl PriorChoice {
+    /// As it is told in findings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given(_) => "given",
+            Self::Evidence => "evidence",
+            Self::Validation => "validation",
+        }
+    }
+
+    /// What a fit starts from.
+    pub(super) fn start(self) -> f64 {
+        match self {
+            Self::Given(precision) => precision,
+            Self::Evidence | Self::Validation => 1.0,
+        }
+    }
+}
+
+impl FromStr for PriorChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "evidence" => Ok(Self::Evidence),
+            "validation" => Ok(Self::Validation),
+            _ => match text.parse::<f64>() {
+                Ok(number) if is_positive(number) => Ok(Self::Given(number)),
+                _ => Err(format!("`{text}` is not a precision above zero, `evidence` or `validation`")),
+            },
+        }
+    }
+}
+
+/// How the noise of a regression's observations is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseChoice {
+    /// It has this standard deviation.
+    Given(f64),
+    /// That of highest evidence.
+    #[default]
+    Evidence,
+}
+
+impl NoiseChoice {
+    /// As it is told in findings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given(_) => "given",
+            Self::Evidence => "evidence",
+        }
+    }
+
+    /// What a fit starts from.
+    pub(super) fn start(self) -> f64 {
+        match self {
+            Self::Given(noise) => noise,
+            Self::Evidence => 1.0,
+        }
+    }
+}
+
+impl FromStr for NoiseChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse::<f64>()) {
+            ("evidence", _) => Ok(Self::Evidence),
+            (_, Ok(number)) if is_positive(number) => Ok(Self::Given(number)),
+            _ => Err(format!("`{text}` is not a standard deviation above zero, nor `evidence`")),
+        }
+    }
+}
+
+pub(super) fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
+/// Outputs are drawn from the posterior so often, instead of probit's closed form.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draws {
+    /// Draws per sample.
+    pub count: usize,
+    /// What their noise is multiplied with.
+    #[serde(default = "unit")]
+    pub noise_scale: f64,
+}
+
+fn unit() -> f64 {
+    1.0
+}
+
+/// How class probabilities are made of a posterior; saved with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Predictive {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) draws: Option<Draws>,
+    #[serde(with = "crate::job::seed")]
+    pub(super) seed: u64,
+}
+
+impl Predictive {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.draws {
+            Some(Draws { count: 0, .. }) => Err(Error::new("‹draws› 0: there must be at least one")),
+            Some(Draws { noise_scale, .. }) if !is_positive(noise_scale) => {
+                Err(Error::new(format!("‹noise-scale› {noise_scale}: it must be a finite number above zero")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The probabilities of the classes.
+    pub(super) fn probabilities(&self, functional: &Functional, context: &Context) -> Result<Array2<f64>, Error> {
+        match self.draws {
+            None => Ok(functional.probit()),
+            Some(Draws { count, noise_scale }) => {
+                let settings = MonteCarlo { draws: count, seed: self.seed, scale: noise_scale };
+                Ok(functional.monte_carlo(&settings, context)?)
+            }
+        }
+    }
+
+    /// What is done, in words: `probit`, or the number of draws.
+    pub(super) fn text(&self) -> String {
+        match self.draws {
+            None => "probit".to_owned(),
+            Some(Draws { count, noise_scale: 1.0 }) => format!("{count} draws"),
+            Some(Draws { count, noise_scale }) => format!("{count} draws, noise times {noise_scale}"),
+        }
+    }
+}

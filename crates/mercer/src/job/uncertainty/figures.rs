@@ -1,0 +1,48 @@
+//! Reliability diagrams and histograms of uncertainty.
+
+use super::findings::Scores;
+use mercer_learn::laplace::ClassScores;
+use mercer_report::figure::{Bin, Figure, Panel};
+
+const BINS: usize = 30;
+
+/// Accuracy against confidence, of the network alone and of the posterior; nothing without labels.
+pub(super) fn reliability(map: &Scores, laplace: &Scores) -> Option<Figure> {
+    let (Some(map), Some(laplace)) = (&map.classes, &laplace.classes) else { return None };
+    let panel = |name: &str, scores: &ClassScores| {
+        let bins: Vec<Bin> = scores
+            .reliability
+            .bins
+            .iter()
+            .map(|bin| Bin {
+                from: bin.from,
+                to: bin.to,
+                confidence: bin.confidence,
+                accuracy: bin.accuracy,
+                count: bin.count,
+            })
+            .collect();
+        Panel::reliability(format!("{name}: calibration error {:.3}", scores.ece), &bins)
+    };
+    let figure = Figure::new("Is it as often right as it is sure?");
+    Some(figure.panel(panel("network", map)).panel(panel("Laplace", laplace)))
+}
+
+/// The entropy of predictions, of test samples and of others.
+pub(super) fn entropy(entropies: [(Vec<f64>, Option<Vec<f64>>); 2]) -> Figure {
+    let panels = ["network", "Laplace"].into_iter().zip(entropies);
+    panels.fold(Figure::new("Entropy of the predictions"), |figure, (name, (usual, other))| {
+        figure.panel(histogram(name, "entropy (nats)", usual, other))
+    })
+}
+
+/// The standard deviation of the outputs of a regression.
+pub(super) fn deviation(usual: Vec<f64>, other: Option<Vec<f64>>) -> Figure {
+    let panel = histogram("Laplace", "standard deviation of the output", usual, other);
+    Figure::new("Uncertainty of the outputs").panel(panel)
+}
+
+fn histogram(title: &str, label: &str, usual: Vec<f64>, other: Option<Vec<f64>>) -> Panel {
+    let sets = std::iter::once(("test", usual)).chain(other.map(|other| ("other", other)));
+    Panel::histogram(title, label, BINS, sets)
+}

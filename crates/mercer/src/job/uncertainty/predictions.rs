@@ -1,0 +1,52 @@
+//! What a posterior says of samples.
+
+use super::choice::Predictive;
+use crate::Error;
+use mercer_learn::laplace::Functional;
+use mercer_run::Context;
+use ndarray::Array2;
+
+/// What a posterior says of samples: a row for each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predictions {
+    /// Of a classifier.
+    Classes {
+        /// The names of the columns of probabilities; nothing where they are numbers.
+        names: Option<Vec<String>>,
+        /// The probabilities of the classes, with uncertainty.
+        probabilities: Array2<f64>,
+        /// Those of the network alone.
+        map_probabilities: Array2<f64>,
+        /// The variance of every logit.
+        variance: Array2<f64>,
+    },
+    /// Of a regression.
+    Values {
+        /// The outputs of the network.
+        mean: Array2<f64>,
+        /// The variance of every output, without that of the observations.
+        variance: Array2<f64>,
+        /// The standard deviation of the observations.
+        noise: f64,
+    },
+}
+
+impl Predictions {
+    pub(super) fn of(
+        functional: &Functional,
+        predictive: &Predictive,
+        names: Option<&[String]>,
+        context: &Context,
+    ) -> Result<Self, Error> {
+        let variance = functional.variances();
+        Ok(match functional.noise() {
+            Some(noise) => Self::Values { mean: functional.mean.clone(), variance, noise },
+            None => Self::Classes {
+                names: names.map(<[String]>::to_vec),
+                probabilities: predictive.probabilities(functional, context)?,
+                map_probabilities: functional.map(),
+                variance,
+            },
+        })
+    }
+}

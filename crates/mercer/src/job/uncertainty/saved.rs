@@ -1,0 +1,154 @@
+//! A posterior that was saved: it predicts, and needs nothing but its folder.
+
+use super::choice::Predictive;
+use super::labels::as_numbers;
+use super::predictions::Predictions;
+use crate::Error;
+use crate::spec::{DataSpec, Opening, Precision, Samples};
+use mercer_data::ClassOrder;
+use mercer_data::folder::Folder;
+use mercer_kernel::Real;
+use mercer_learn::laplace::{Functional, KIND, Posterior};
+use mercer_net::Network;
+use mercer_net::network::TrainedOn;
+use mercer_run::Context;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+/// What the manifest of a folder says: the posterior, and how probabilities are made of it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Content {
+    #[serde(flatten)]
+    pub(super) posterior: Value,
+    #[serde(default)]
+    pub(super) predictive: Predictive,
+}
+
+/// The part of it that is needed before the numbers are read.
+#[derive(Deserialize)]
+struct Glance {
+    laplace: Laplace,
+    #[serde(default)]
+    predictive: Predictive,
+}
+
+#[derive(Deserialize)]
+struct Laplace {
+    precision: Precision,
+}
+
+/// A posterior from a folder that [`UncertaintyJob`](super::UncertaintyJob) has written.
+///
+/// It predicts the same bits as the run that made it. The network's file and the data may be gone, and the folder may have moved.
+#[derive(Debug)]
+pub struct SavedPosterior {
+    posterior: Either,
+    predictive: Predictive,
+    network: Network,
+}
+
+#[derive(Debug)]
+enum Either {
+    F32(Box<Posterior<f32>>),
+    F64(Box<Posterior<f64>>),
+}
+
+impl SavedPosterior {
+    /// Whether a folder means to be one of a posterior.
+    pub fn is_in(folder: &Path) -> bool {
+        mercer_data::folder::holds(folder, KIND)
+    }
+
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// For files that are missing or damaged, of another kind, or of a newer version.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let folder = Folder::open(folder, Some(KIND))?;
+        let Glance { laplace: Laplace { precision }, predictive } = folder.content()?;
+        predictive.check()?;
+        let (posterior, network) = match precision {
+            Precision::F32 => {
+                let posterior = Posterior::read(&folder)?;
+                let network = posterior.network()?;
+                (Either::F32(Box::new(posterior)), network)
+            }
+            Precision::F64 => {
+                let posterior = Posterior::read(&folder)?;
+                let network = posterior.network()?;
+                (Either::F64(Box::new(posterior)), network)
+            }
+        };
+        Ok(Self { posterior, predictive, network })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The scalar that the network runs in.
+    pub fn precision(&self) -> Precision {
+        match self.posterior {
+            Either::F32(_) => Precision::F32,
+            Either::F64(_) => Precision::F64,
+        }
+    }
+
+    /// The classes of the outputs, the columns of the inputs, and what was done to them.
+    pub fn trained_on(&self) -> &TrainedOn {
+        match &self.posterior {
+            Either::F32(posterior) => &posterior.trained_on,
+            Either::F64(posterior) => &posterior.trained_on,
+        }
+    }
+
+    /// How many outputs there are, and whether they are numbers that it predicts and not logits of classes.
+    fn outputs(&self) -> (usize, bool) {
+        match &self.posterior {
+            Either::F32(posterior) => (posterior.laplace.n_outputs(), posterior.laplace.noise().is_some()),
+            Either::F64(posterior) => (posterior.laplace.n_outputs(), posterior.laplace.noise().is_some()),
+        }
+    }
+
+    /// Opens samples as those that the posterior was fitted on were read: with their columns, and their preprocessing unless other
+    /// steps are asked for, which is then noted. Labels are in the order of its classes.
+    ///
+    /// # Errors
+    /// For samples that cannot be read or do not fit.
+    pub fn samples(&self, data: &DataSpec, opening: Opening<'_>) -> Result<Samples, Error> {
+        let TrainedOn { classes, columns, preprocess } = self.trained_on();
+        let steps = preprocess.as_ref().map(serde_json::to_value).transpose();
+        let steps = steps.map_err(|error| Error::new(format!("the preprocessing cannot be written: {error}")))?;
+        let samples = Samples::given("data", &data.data, data, &self.network, columns, opening)?;
+        let mut samples = samples.preprocessed_as(&data.preprocess, steps.as_ref(), opening)?;
+        samples.labels = match (samples.labels, self.outputs()) {
+            (Some(labels), (outputs, true)) => Some(as_numbers("labels", labels, outputs)?),
+            (Some(labels), (outputs, false)) => {
+                let given = data.class_names()?;
+                let outputs = Some(outputs).filter(|&outputs| outputs > 1);
+                let order = ClassOrder::of(given.as_deref(), classes.as_deref(), outputs)?;
+                Some(order.map_or(Ok(labels.clone()), |order| labels.ordered("‹labels›", &order))?)
+            }
+            (None, _) => None,
+        };
+        Ok(samples)
+    }
+
+    /// What it says of samples.
+    ///
+    /// # Errors
+    /// For samples of another shape, numbers that are not finite, and if it is called off.
+    pub fn predict(&self, samples: &Samples, context: &Context) -> Result<Predictions, Error> {
+        let functional = match &self.posterior {
+            Either::F32(posterior) => predict(posterior, samples, context)?,
+            Either::F64(posterior) => predict(posterior, samples, context)?,
+        };
+        Predictions::of(&functional, &self.predictive, self.trained_on().classes.as_deref(), context)
+    }
+}
+
+fn predict<T: Real>(posterior: &Posterior<T>, samples: &Samples, context: &Context) -> Result<Functional, Error> {
+    Ok(posterior.predict(&samples.inputs, context)?)
+}

@@ -1,0 +1,267 @@
+//! The work: posterior, prior, predictions and files.
+
+use super::choice::{Method, NoiseChoice, PriorChoice};
+use super::findings::{Scores, UncertaintyFindings};
+use super::opened::{OpenedUncertainty, eigenfunctions};
+use super::predictions::Predictions;
+use super::saved::Content;
+use super::{UncertaintyJob, figures};
+use crate::Error;
+use crate::job::folder::ResultFolder;
+use crate::job::record::InputRecord;
+use crate::job::{Opened, Outcome};
+use crate::spec::Samples;
+use mercer_data::Labels;
+use mercer_kernel::{FeatureMap, Kind, Real, Recipe, SavedKernel};
+use mercer_learn::laplace::{ClassScores, Detection, Functional, Laplace, Posterior, RegressionScores, entropies};
+use mercer_report::figure::Figure;
+use mercer_run::Context;
+use mercer_spectral::Eigenfunctions;
+use ndarray::{Array2, ArrayView2};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The work in one precision.
+pub(super) struct Work<T>(PhantomData<T>);
+
+impl<T: Real> Work<T> {
+    pub(super) fn run(mut opened: OpenedUncertainty, context: &Context) -> Result<Outcome<UncertaintyFindings>, Error> {
+        let Some(folder) = opened.folder.take() else { return Err(Error::new("there is no place for the results")) };
+        let inputs = opened.inputs()?;
+        let (laplace, functions) = opened.fit::<T>(context)?;
+        let (job, parts) = (&opened.job, &opened.parts);
+        let phase = context.phase("predicting");
+        let predict = |samples: &Samples| laplace.predict(&samples.inputs, context).map_err(|error| job.failure(error));
+        let own = predict(&parts.test)?;
+        let other = parts.ood.as_ref().map(predict).transpose()?;
+        let needs = opened.plan().needs;
+        let (n_train, n_test) = (parts.train.n_samples, parts.test.n_samples);
+        let mut findings = UncertaintyFindings::begin(job, needs, n_train, n_test);
+        findings.prior_precision = laplace.prior_precision();
+        findings.noise = laplace.noise();
+        let evidence = laplace.log_evidence(laplace.prior_precision());
+        findings.log_evidence = evidence.map_err(|error| job.failure(error))?;
+        let repairs = laplace.repairs().map_err(|error| job.failure(error))?;
+        findings.repairs = repairs.iter().map(ToString::to_string).collect();
+        findings.clipped = own.clipped + other.as_ref().map_or(0, |other| other.clipped);
+        let said = |functional: &Functional| Predictions::of(functional, &job.predictive(), None, context);
+        let (own, other) = (said(&own)?, other.as_ref().map(said).transpose()?);
+        drop(phase);
+        let _phase = context.phase("writing");
+        let mut results = Results { folder: &folder, files: Vec::new(), findings: &mut findings };
+        results.put(own, parts.test.labels.as_ref(), other)?;
+        findings.files = results.files;
+        findings.compare(context);
+        let (network, trained_on) = (opened.saved.clone(), parts.train.trained_on());
+        let posterior = Posterior { laplace, network, functions, trained_on };
+        let content = Content { posterior: posterior.write(folder.writer())?, predictive: job.predictive() };
+        let mut outcome = folder.finish(job.clone(), inputs, findings, &content, (opened.watch, context))?;
+        outcome.measurements.note("needs_bytes", &needs.bytes);
+        Ok(outcome)
+    }
+}
+
+impl OpenedUncertainty {
+    /// The posterior with its prior, and the eigenfunctions that it is of.
+    fn fit<T: Real>(&self, context: &Context) -> Result<(Laplace<T>, Option<Eigenfunctions<T>>), Error> {
+        let (job, network, train) = (&self.job, &self.network, &self.parts.train);
+        let functions = match job.method {
+            Method::Eigen { components, landmarks, .. } => {
+                let _phase = context.phase("functions");
+                Some(self.functions::<T>(components, landmarks, context)?)
+            }
+            _ => None,
+        };
+        let phase = context.phase("fitting");
+        let fitted = match &functions {
+            Some(functions) => {
+                let map: Arc<dyn FeatureMap<T>> = Arc::new(functions.clone());
+                Laplace::fit_features(network, map, &train.inputs, &self.parts.known, &self.settings, context)
+            }
+            None => Laplace::<T>::fit(network, &train.inputs, &self.parts.known, &self.settings, context),
+        };
+        let mut laplace = fitted.map_err(|error| job.failure(error))?;
+        laplace.notes().iter().for_each(|note| context.note(note));
+        drop(phase);
+        let _phase = context.phase("prior");
+        job.choose_prior(&mut laplace, self.parts.validation.as_ref(), context)?;
+        Ok((laplace, functions))
+    }
+
+    /// Eigenfunctions of the full tangent kernel, from landmarks among the training samples; they know their kernel.
+    fn functions<T: Real>(
+        &self,
+        components: usize,
+        landmarks: usize,
+        context: &Context,
+    ) -> Result<Eigenfunctions<T>, Error> {
+        let (job, train) = (&self.job, &self.parts.train);
+        let shapes = train.shapes();
+        let graph = self.network.graph(&shapes).map_err(|error| job.failure(error.into()))?;
+        let selection = self.settings.selection(&graph).map_err(|error| job.failure(error))?;
+        let recipe = Recipe::Tangent { kind: Kind::Full, selection, by_layer: false };
+        let built = recipe.build::<T>(Some(&self.network), &shapes).map_err(|error| job.of_kernel(error))?;
+        let method = eigenfunctions(landmarks.clamp(1, train.n_samples), job.seed);
+        let identity = built.kernel.identity();
+        let found = method.fit(built.kernel, &train.inputs, components, context).map_err(|error| {
+            let error = Error::from(error);
+            let text = format!("‹method› eigen: {}", error.message());
+            if error.is_interrupted() { error } else { error.with_message(text) }
+        })?;
+        let saved = SavedKernel::new(recipe, Some(self.saved.clone())).with_identity(identity);
+        Ok(found.functions.with_kernel(Some(saved)))
+    }
+
+    /// What the numbers depend on, beside the settings.
+    fn inputs(&self) -> Result<Vec<InputRecord>, Error> {
+        let place = self.job.net.display().to_string();
+        let mut inputs = vec![InputRecord { setting: "net".to_owned(), place, fingerprint: self.fingerprint.clone() }];
+        let parts = &self.parts;
+        for (setting, samples, labels) in [
+            ("train", Some(&parts.train), self.job.train.labels.as_ref()),
+            ("test", Some(&parts.test), self.job.test_labels.as_ref()),
+            ("ood", parts.ood.as_ref(), None),
+            ("validation", parts.validation.as_ref(), self.job.validation_labels.as_ref()),
+        ] {
+            let Some(samples) = samples else { continue };
+            let (place, fingerprint) = (samples.places(), samples.fingerprint()?);
+            inputs.push(InputRecord { setting: setting.to_owned(), place, fingerprint });
+            if let (Some(labels), Some(fingerprint)) = (labels, samples.labels_fingerprint()) {
+                let setting = format!("{setting}-labels");
+                inputs.push(InputRecord { setting, place: labels.to_string(), fingerprint });
+            }
+        }
+        Ok(inputs)
+    }
+}
+
+impl UncertaintyJob {
+    /// The noise of a regression's observations, then the prior: together where the evidence chooses both.
+    fn choose_prior<T: Real>(
+        &self,
+        laplace: &mut Laplace<T>,
+        validation: Option<&Samples>,
+        context: &Context,
+    ) -> Result<(), Error> {
+        let by_evidence = self.noise == NoiseChoice::Evidence && laplace.noise().is_some();
+        if by_evidence {
+            let chosen = match self.prior {
+                PriorChoice::Given(_) => laplace.maximise_noise(context).map(|_| ()),
+                _ => laplace.maximise_evidence_and_noise(context).map(|_| ()),
+            };
+            chosen.map_err(|error| {
+                let error = self.failure(error);
+                if error.is_interrupted() { error } else { error.hint("‹noise› SIGMA gives the noise") }
+            })?;
+        }
+        let labelled = validation.and_then(|samples| Some((samples, samples.labels.as_ref()?)));
+        let chosen = match (self.prior, labelled) {
+            (PriorChoice::Given(_), _) => return Ok(()),
+            (PriorChoice::Evidence, _) if by_evidence => return Ok(()),
+            (PriorChoice::Validation, Some((samples, labels))) => {
+                let found = laplace.validate(&samples.inputs, labels, context);
+                found.map(|found| found.note().iter().for_each(|note| context.note(note)))
+            }
+            _ => laplace.maximise_evidence(context).map(|_| ()),
+        };
+        chosen.map_err(|error| self.failure(error))
+    }
+}
+
+/// The named files, and the scores of what is in them.
+struct Results<'a> {
+    folder: &'a ResultFolder,
+    files: Vec<String>,
+    findings: &'a mut UncertaintyFindings,
+}
+
+impl Results<'_> {
+    fn put(&mut self, own: Predictions, labels: Option<&Labels>, other: Option<Predictions>) -> Result<(), Error> {
+        match own {
+            Predictions::Classes { probabilities, map_probabilities, variance, .. } => {
+                let other = other.and_then(|other| match other {
+                    Predictions::Classes { probabilities, map_probabilities, .. } => {
+                        Some([map_probabilities, probabilities])
+                    }
+                    Predictions::Values { .. } => None,
+                });
+                self.classes([map_probabilities, probabilities], labels, other)?;
+                self.array("variance.npy", variance.view())
+            }
+            Predictions::Values { mean, variance, noise } => {
+                let other = other.and_then(|other| match other {
+                    Predictions::Values { variance, .. } => Some(variance),
+                    Predictions::Classes { .. } => None,
+                });
+                self.values((mean, variance, noise), labels, other)
+            }
+        }
+    }
+
+    /// Of the network alone, and of the posterior.
+    fn classes(
+        &mut self,
+        own: [Array2<f64>; 2],
+        labels: Option<&Labels>,
+        other: Option<[Array2<f64>; 2]>,
+    ) -> Result<(), Error> {
+        let mut entropy = [(Vec::new(), None), (Vec::new(), None)];
+        for (at, (prefix, own)) in ["map_", ""].into_iter().zip(&own).enumerate() {
+            self.array(&format!("{prefix}probabilities.npy"), own.view())?;
+            let mut scores = Scores::default();
+            if let Some(Labels::Classes(classes)) = labels {
+                scores.classes = Some(ClassScores::of(own.view(), classes.indices())?);
+            }
+            let usual = entropies(own.view()).to_vec();
+            let mut unusual = None;
+            if let Some(other) = &other {
+                self.array(&format!("ood_{prefix}probabilities.npy"), other[at].view())?;
+                let found = entropies(other[at].view()).to_vec();
+                scores.detection = Some(Detection::of(&usual, &found)?);
+                unusual = Some(found);
+            }
+            entropy[at] = (usual, unusual);
+            if at == 0 { self.findings.map = scores } else { self.findings.laplace = scores }
+        }
+        self.figure("entropy.svg", &figures::entropy(entropy))?;
+        match figures::reliability(&self.findings.map, &self.findings.laplace) {
+            Some(figure) => self.figure("reliability.svg", &figure),
+            None => Ok(()),
+        }
+    }
+
+    fn values(
+        &mut self,
+        (mean, variance, noise): (Array2<f64>, Array2<f64>, f64),
+        labels: Option<&Labels>,
+        other: Option<Array2<f64>>,
+    ) -> Result<(), Error> {
+        self.array("mean.npy", mean.view())?;
+        self.array("variance.npy", variance.view())?;
+        let findings = &mut *self.findings;
+        if let Some(Labels::Targets(targets)) = labels {
+            let alone = Array2::from_elem(targets.dim(), noise * noise);
+            for (variances, scores) in [(alone.clone(), &mut findings.map), (&variance + &alone, &mut findings.laplace)]
+            {
+                scores.values = Some(RegressionScores::of(mean.view(), variances.view(), targets.view())?);
+            }
+        }
+        let deviation =
+            |variances: &Array2<f64>| -> Vec<f64> { variances.outer_iter().map(|row| row.sum().sqrt()).collect() };
+        let (usual, other) = (deviation(&variance), other.as_ref().map(deviation));
+        if let Some(other) = &other {
+            findings.laplace.detection = Some(Detection::of(&usual, other)?);
+        }
+        self.figure("deviation.svg", &figures::deviation(usual, other))
+    }
+
+    fn array(&mut self, name: &str, array: ArrayView2<'_, f64>) -> Result<(), Error> {
+        self.files.push(name.to_owned());
+        self.folder.array(name, &array)
+    }
+
+    fn figure(&mut self, name: &str, figure: &Figure) -> Result<(), Error> {
+        self.files.push(name.to_owned());
+        self.folder.file(name, figure.to_svg().as_bytes())
+    }
+}
