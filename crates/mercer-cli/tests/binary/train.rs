@@ -200,7 +200,12 @@ fn weights_of_a_checkpoint() {
     folder.refuse(line, &["epoch-00000.safetensors", "damaged"]);
     let run = folder.run("info run");
     assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
-    assert!(run.out.contains("epoch-00000.safetensors") && run.err.contains("1 file damaged"), "{}{}", run.out, run.err);
+    assert!(
+        run.out.contains("epoch-00000.safetensors") && run.err.contains("1 file damaged"),
+        "{}{}",
+        run.out,
+        run.err
+    );
 }
 
 #[test]
