@@ -71,7 +71,7 @@ impl DemoArguments {
              --labels {folder}/train-labels.npy --epochs 20 --batch 32 -o {folder}/again\n  \
              mercer info your-own-model.onnx\n",
             table = report::course(&found.training, console.verbose),
-            summary = report::summary(&found.training, outcome.measurements.seconds),
+            summary = report::summary(&found.training, outcome.measurements.phase("training")),
             kernel = similarity(&found.similarity, outcome.measurements.phase("kernel")),
             node = found.hidden_node.as_deref().unwrap_or("NODE"),
         )

@@ -2,6 +2,7 @@
 
 use crate::folder::{Folder, sound};
 use ndarray::{Array1, Array2};
+use std::process::Stdio;
 use std::time::Duration;
 
 const ARCHITECTURE: &str = "[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 2\n";
@@ -30,13 +31,18 @@ fn a_network_is_trained() {
     let accuracy = json["history"][59]["evaluation_accuracy"].as_f64().unwrap();
     assert!(accuracy > 0.9, "{accuracy}");
     for name in
-        ["model.onnx", "weights.safetensors", "result.json", "epoch-00000.safetensors", "epoch-00060.safetensors"]
+        ["model.onnx", "weights.safetensors", "result.json", "run.json", "folder.json", "epoch-00000.safetensors"]
     {
         assert!(folder.path("run").join(name).exists(), "{name}");
     }
+    folder.succeed("replay run");
     let written: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path("run/result.json")).unwrap()).unwrap();
-    assert_eq!(written, json);
+    // The findings are in both; what was measured is another one every time, and in the record.
+    for (name, value) in written.as_object().unwrap() {
+        assert_eq!(*value, json[name], "{name}");
+    }
+    assert!(written["measurements"].is_null() && json["measurements"]["seconds"].as_f64().unwrap() > 0.0);
     let predicted = folder.json("predict --net run/model.onnx --data x.npy --labels y.npy");
     assert_eq!(predicted["accuracy"].as_f64(), Some(accuracy));
     assert_eq!(folder.json("info run/model.onnx")["n_params"], json["n_params"]);
@@ -93,6 +99,8 @@ fn force_leaves_what_is_not_ours() {
         ("weights.safetensors", b"another's"),
         ("result.json", br#"{ "kind": "eigenfunctions" }"#),
         ("epoch-00007.safetensors", b"another's"),
+        ("run.json", b"another's"),
+        ("folder.json", b"another's"),
     ] {
         let path = folder.path("run").join(name);
         let own = std::fs::read(&path).ok();
@@ -143,6 +151,61 @@ fn ctrl_c_leaves_a_run_to_go_on_with() {
     let weights = |name: &str| std::fs::read(folder.path(name).join("weights.safetensors")).unwrap();
     assert!(weights("run") == weights("whole"), "the resumed run ends elsewhere");
     folder.refuse(&format!("{LINE} --epochs 500 --batch 5 --resume"), &["another run", "try:"]);
+}
+
+/// A kill at any moment leaves a folder that is whole, or goes on with `--resume`; and nothing of it stays behind.
+#[cfg(unix)]
+#[test]
+fn a_kill_leaves_a_run_to_go_on_with() {
+    let folder = folder();
+    let line = format!("{LINE} --epochs 40 --batch 32 --checkpoint-every 10");
+    folder.succeed(&line.replace("-o run", "-o whole"));
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    for wait in [1, 20, 40, 60, 80, 100, 150] {
+        let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        folder.succeed(&format!("{line} --resume"));
+        for name in ["model.onnx", "weights.safetensors", "state.safetensors", "epoch-00010.safetensors", "result.json"]
+        {
+            let [killed, whole] = ["run", "whole"].map(|run| std::fs::read(folder.path(run).join(name)).unwrap());
+            assert!(killed == whole, "{name} after {wait} ms");
+        }
+        folder.succeed("info run");
+        let hidden = std::fs::read_dir(folder.path("run")).unwrap();
+        let hidden = hidden.filter(|entry| entry.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.');
+        assert_eq!(hidden.count(), 0, "after {wait} ms");
+        std::fs::remove_dir_all(folder.path("run")).unwrap();
+    }
+}
+
+/// Checkpoints in the place of a network's own weights.
+#[test]
+fn weights_of_a_checkpoint() {
+    let folder = folder();
+    folder.succeed(&format!("{LINE} --epochs 3 --checkpoint-at 0,3"));
+    let kernel = |name: &str, weights: &str| {
+        folder.succeed(&format!("kernel --net run/model.onnx {weights} --data x.npy --kind trace -o {name}.npy"));
+        folder.read(&format!("{name}.npy"))
+    };
+    let own = kernel("own", "");
+    assert_eq!(kernel("last", "--weights run/epoch-00003.safetensors"), own);
+    assert_ne!(kernel("first", "--weights run/epoch-00000.safetensors"), own);
+    let path = folder.path("run/epoch-00000.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let line = "kernel --net run/model.onnx --weights run/epoch-00000.safetensors --data x.npy --kind trace -o k.npy";
+    folder.refuse(line, &["epoch-00000.safetensors", "damaged"]);
+    let run = folder.run("info run");
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    assert!(
+        run.out.contains("epoch-00000.safetensors") && run.err.contains("1 file damaged"),
+        "{}{}",
+        run.out,
+        run.err
+    );
 }
 
 #[test]

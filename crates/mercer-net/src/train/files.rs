@@ -51,7 +51,7 @@ fn proof(path: &Path) -> Option<bool> {
     let folder = path.parent()?;
     Some(match path.file_name().and_then(|name| name.to_str()) {
         Some(MANIFEST) => holds(folder, SAVED),
-        Some(RUN) => Folder::open(folder, Some(SAVED)).is_ok_and(|folder| folder.file_names().any(|name| name == RUN)),
+        Some(RUN) => Folder::open(folder, Some(SAVED)).is_ok_and(|folder| folder.file(RUN).is_ok()),
         Some(MODEL) => is_own_onnx(path),
         Some(STATE) => kind(path).as_deref() == Some(TRAINING),
         _ => kind(path).as_deref() == Some(WEIGHTS),

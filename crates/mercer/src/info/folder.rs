@@ -11,10 +11,14 @@ use mercer_run::Context;
 use mercer_spectral::Description;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A file that describes a folder is small.
 const LONGEST: u64 = 64 << 20;
+
+/// What the kernel says it is.
+const IDENTITY: &str = "kernel identity";
 
 /// A folder.
 #[derive(Clone, Debug, Serialize)]
@@ -37,7 +41,10 @@ pub struct FolderFindings {
     /// Of eigenfunctions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<f64>>,
-    /// All files.
+    /// The parts of what was saved, by the names that they have in the manifest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<FileFindings>,
+    /// All files, without those of the objects.
     pub files: Vec<FileFindings>,
     /// What is not as it was written.
     pub damaged: Vec<FileDamage>,
@@ -80,6 +87,7 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
         description: Value::Null,
         result: None,
         values: None,
+        objects: Vec::new(),
         files: Vec::new(),
         damaged: Vec::new(),
         facts: Vec::new(),
@@ -87,11 +95,19 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
     match Folder::open(path, None) {
         Ok(folder) => found.read_saved(path, &folder, context)?,
         Err(data::Error::Damaged { place, reason }) => found.damaged.push(FileDamage { file: place, why: reason }),
-        // Another program's, or none: what an earlier version wrote says what it is in another file.
-        Err(data::Error::Malformed { .. } | data::Error::Io { .. }) => found.read_record(path)?,
+        // What an earlier version wrote says what it is in another file.
+        Err(data::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => found.read_record(path)?,
+        // Beside a result of ours it is not another program's.
+        Err(data::Error::Malformed { place, reason, .. }) if path.join(RECORD).is_file() => {
+            found.damaged.push(FileDamage { file: place, why: reason });
+            found.read_record(path)?;
+        }
         Err(error) => return Err(error.into()),
     }
     collect(path, "", &mut found.files)?;
+    if found.version.is_some() {
+        found.files.retain(|file| !file.name.starts_with("objects/"));
+    }
     found.files.sort_by(|a, b| a.name.cmp(&b.name));
     let failure = (!found.damaged.is_empty()).then(|| {
         let message = format!("{}: {} damaged", path.display(), count(found.damaged.len(), "file"));
@@ -115,6 +131,7 @@ impl FolderFindings {
             }
             let read = if is_object { folder.object(name) } else { folder.file(name) };
             match read {
+                Ok(blob) if is_object => self.objects.push(object(folder, name, &blob)),
                 Ok(_) => {}
                 // Objects with one digest are one file.
                 Err(data::Error::Damaged { place, .. }) if self.damaged.iter().any(|known| known.file == place) => {}
@@ -142,6 +159,11 @@ impl FolderFindings {
             self.facts = of_eigenfunctions(&description);
         } else {
             self.facts = kernel_facts(self.description.get("kernel"));
+            let steps = self.description["samples"]["inputs"].as_array().into_iter().flatten();
+            let steps: Vec<String> = steps.map(|input| input["preprocess"].to_string()).collect();
+            if steps.iter().any(|steps| steps != "[]") {
+                self.facts.push(("preprocessing".to_owned(), steps.join(", ")));
+            }
             self.add_scalars();
         }
         self.facts.push(("written by".to_owned(), format!("Mercer {}", folder.written_by())));
@@ -201,6 +223,9 @@ fn of_eigenfunctions(description: &Description) -> Vec<(String, String)> {
     facts.extend(note("preprocess").filter(|steps| steps != "[[]]").map(|steps| ("preprocessing", steps)));
     let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     facts.extend(kernel_facts(description.kernel.as_ref()));
+    if !facts.iter().any(|(name, _)| name == IDENTITY) {
+        facts.extend(description.basis.get("kernel").map(|identity| (IDENTITY.to_owned(), plain(identity))));
+    }
     let basis = description.basis["type"].as_str().unwrap_or("unknown");
     facts.push(("combinations of".to_owned(), format!("{} {basis}", description.functions)));
     facts.extend(description.repairs.sentences().into_iter().map(|sentence| ("repair".to_owned(), sentence)));
@@ -216,8 +241,19 @@ fn kernel_facts(kernel: Option<&Value>) -> Vec<(String, String)> {
     });
     let mut facts = Vec::new();
     facts.extend(recipe.map(|text| ("kernel".to_owned(), text)));
-    facts.extend(kernel.get("identity").map(|identity| ("kernel identity".to_owned(), plain(identity))));
+    facts.extend(kernel.get("identity").map(|identity| (IDENTITY.to_owned(), plain(identity))));
     facts
+}
+
+/// A part of what was saved, which has been checked.
+fn object(folder: &Folder, name: &str, blob: &[u8]) -> FileFindings {
+    let array = blob.starts_with(b"\x93NUMPY").then(|| folder.array(name).ok()).flatten();
+    FileFindings {
+        name: name.to_owned(),
+        bytes: blob.len() as u64,
+        precision: array.as_ref().map(|array| array.dtype().to_string()),
+        shape: array.map(|array| array.shape().to_vec()),
+    }
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {

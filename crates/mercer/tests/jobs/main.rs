@@ -2,3 +2,4 @@
 
 mod kernel;
 mod machines;
+mod train;

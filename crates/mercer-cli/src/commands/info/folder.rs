@@ -21,8 +21,12 @@ pub(super) fn text(found: &FolderFindings, most: usize) -> String {
         };
         vec![file.name.clone(), bytes(file.bytes as usize), array]
     };
-    let rows = found.files.iter().map(row).collect();
-    let _ = write!(text, "\n{}\n{}", count(found.files.len(), "file"), shortened(rows, most, &[1]));
+    for (files, what) in [(&found.objects, "part"), (&found.files, "file")] {
+        if !files.is_empty() {
+            let rows = files.iter().map(row).collect();
+            let _ = write!(text, "\n{}\n{}", count(files.len(), what), shortened(rows, most, &[1]));
+        }
+    }
     if !found.damaged.is_empty() {
         let row = |damage: &FileDamage| vec![damage.file.clone(), damage.why.clone()];
         let _ = write!(text, "\nDamaged\n{}", shortened(found.damaged.iter().map(row).collect(), most, &[]));
