@@ -5,6 +5,7 @@ mod fit;
 mod kernel;
 mod predict;
 mod replay;
+mod train;
 mod uncertainty;
 
 use crate::console::Console;
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
     Uncertainty(Box<uncertainty::UncertaintyArguments>),
+    Train(Box<train::TrainArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -30,6 +32,7 @@ impl Command {
             Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),
+            Self::Train(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

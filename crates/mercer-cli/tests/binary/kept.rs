@@ -14,7 +14,7 @@ fn mlp() -> Folder {
 fn fitted(folder: &Folder, gram: &str) -> ndarray::ArrayD<f64> {
     let line = format!("fit ridge --gram {gram} --labels mlp.labels.npy --alpha 0.5 -o machine --force");
     folder.succeed(&line);
-    folder.read("machine/weights.npy")
+    folder.saved("machine", "weights")
 }
 
 /// A kernel by layers is the sum of its layers: for `fit`, for `eigen`, for `predict`, in a store and in files.
@@ -48,7 +48,7 @@ fn standard_errors_are_no_part_of_a_mean() {
     folder.succeed(&format!(
         "fit ridge --net mlp.onnx --data mlp.x.npy {mean} --labels mlp.labels.npy --alpha 0.5 -o own"
     ));
-    assert!(difference(&folder.read("own/weights.npy"), &expected) < 1e-12);
+    assert!(difference(&folder.saved("own", "weights"), &expected) < 1e-12);
 }
 
 /// The list of the layers replaces nothing but such a list, whatever is allowed.

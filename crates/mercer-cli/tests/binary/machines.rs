@@ -48,7 +48,7 @@ fn every_machine_is_fitted_and_predicts() {
 fn ridge_is_ridge() {
     let (folder, gram) = problem();
     folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 -o exact");
-    let weights = folder.read("exact/weights.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    let weights = folder.saved("exact", "weights").into_dimensionality::<ndarray::Ix2>().unwrap();
     let left = gram.dot(&weights) + &weights * 0.5;
     let targets = folder.read("targets.npy");
     assert!(left.iter().zip(&targets).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -56,7 +56,7 @@ fn ridge_is_ridge() {
     assert!(text.contains("alpha 0.001 by leave-one-out"), "{text}");
     let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 --rank 2 -o iterated");
     assert!(text.contains("products, relative residual"), "{text}");
-    assert!(difference(&folder.read("iterated/weights.npy"), &folder.read("exact/weights.npy")) < 1e-8);
+    assert!(difference(&folder.saved("iterated", "weights"), &folder.saved("exact", "weights")) < 1e-8);
     let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0 -o singular");
     assert!(text.contains("repaired:") && text.contains("added to the diagonal"), "{text}");
 }
@@ -90,6 +90,19 @@ fn a_machine_knows_its_kernel() {
         assert!(std::fs::read(folder.path("own.npy")).unwrap() == bits, "{network:?}");
         folder.succeed("predict --from moved-process --data new.npy --probabilities -o p.npy --force");
         assert!(std::fs::read(folder.path("p.npy")).unwrap() == probabilities, "{network:?}");
+    }
+    // A flipped bit in any of its files is found and named, and a missing file is, too.
+    for entry in std::fs::read_dir(folder.path("moved-own/objects")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 3] ^= 8;
+        std::fs::write(&path, flipped).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        folder.refuse("predict --from moved-own --data new.npy -o no.npy", &[name, "is damaged"]);
+        std::fs::remove_file(&path).unwrap();
+        folder.refuse("predict --from moved-own --data new.npy -o no.npy", &[name, "is missing"]);
+        std::fs::write(&path, bytes).unwrap();
     }
 }
 
@@ -182,7 +195,7 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("predict --from m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
     folder.refuse("predict --from m --at logits --data gram.npy -o out.npy", &["--at is for networks"]);
     folder.write("m/folder.json", b"{}");
-    folder.refuse("predict --from m --data gram.npy -o out.npy", &["m/folder.json"]);
+    folder.refuse("predict --from m --data gram.npy -o out.npy", &["folder.json", "not a valid mercer folder"]);
 }
 
 /// Parameters found by marginal likelihood are kept with the machine, which predicts from samples.

@@ -45,7 +45,7 @@ fn probabilities_are_those_of_the_reference() {
         assert!(text.contains("accuracy") && text.contains("ECE") && text.contains("Laplace (probit)"), "{text}");
         let error = difference(&folder.read("run/probabilities.npy"), &golden(&folder, IRIS, &format!("{key}_probit")));
         assert!(error < 1e-9, "{method}: {error}");
-        for file in ["result.json", "reliability.svg", "entropy.svg", "map_probabilities.npy", "posterior/machine.json"]
+        for file in ["result.json", "reliability.svg", "entropy.svg", "map_probabilities.npy", "posterior/folder.json"]
         {
             assert!(folder.path("run").join(file).is_file(), "{method}: {file}");
         }
@@ -158,7 +158,7 @@ fn what_is_replaced_leaves_nothing_behind() {
     let folder = folder(IRIS);
     let files = || {
         let mut found = Vec::new();
-        for place in ["run", "run/posterior"] {
+        for place in ["run", "run/posterior", "run/posterior/objects"] {
             let entries = std::fs::read_dir(folder.path(place)).expect(place);
             found.extend(entries.map(|entry| entry.expect("an entry").path()));
         }

@@ -120,6 +120,11 @@ impl Folder {
         C::deserialize(&self.manifest.content).map_err(|error| self.malformed(error))
     }
 
+    /// All objects with their digests and lengths, in the order of their names.
+    pub fn object_entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.manifest.objects.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
     /// The names of all objects, in order.
     pub fn object_names(&self) -> impl Iterator<Item = &str> {
         self.manifest.objects.keys().map(String::as_str)
@@ -238,6 +243,26 @@ impl Folder {
             None => npy::inflate(&found.shown, &mut bytes.as_slice(), found.entry.bytes)?,
         };
         Ok(Dataset::from_stored(&found.shown, Format::Npy, stored))
+    }
+}
+
+/// Compares a file with the digest that the manifest of its folder has for it. A file that no manifest lists has none.
+///
+/// # Errors
+/// [`Error::Damaged`] names the file, or the manifest.
+pub fn check_listed(path: &Path) -> Result<()> {
+    let folder = crate::write::folder(path);
+    if folder.join(MANIFEST).symlink_metadata().is_err() && !stage::has_committed(folder) {
+        return Ok(());
+    }
+    let listing = match Folder::open(folder, None) {
+        // Another program's file of the same name.
+        Err(Error::Malformed { .. }) => return Ok(()),
+        opened => opened?,
+    };
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(name) if listing.manifest.files.contains_key(name) => listing.file(name).map(|_| ()),
+        _ => Ok(()),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_linalg::{Eigen, gemm, matmul, mirror_lower, symmetric_eigen};
 use mercer_net::run::{Factor, Factors};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
 use rayon::prelude::*;
 
@@ -138,10 +139,11 @@ impl<T: Real> Blocks<T> {
         Ok(())
     }
 
-    pub(super) fn finish(&mut self) -> Result<()> {
+    pub(super) fn finish(&mut self, context: &Context) -> Result<()> {
         let mut known: Vec<(Array2<f64>, Eigen<f64>)> = Vec::new();
         for block in &mut self.blocks {
             let Some(mut sums) = block.sums.take() else { continue };
+            context.check()?;
             mirror_lower(sums.right.view_mut());
             // A bias has the same factor as its weight: it is taken apart once.
             let right = match known.iter().find(|(matrix, _)| *matrix == sums.right) {

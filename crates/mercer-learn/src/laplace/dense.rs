@@ -23,6 +23,7 @@
 use super::algebra::{add_gram, weighted, wide};
 use super::blocks::Blocks;
 use super::kept::Kept;
+use super::pace::Pace;
 use super::source::Batch;
 use super::tangent::Projection;
 use crate::error::Result;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Dense<T> {
     map: Arc<dyn FeatureMap<T>>,
+    pace: Pace,
     n_outputs: usize,
     /// `H`; while it is being summed, its lower triangle.
     pub(super) curvature: Array2<f64>,
@@ -45,9 +47,9 @@ pub(super) struct Dense<T> {
 
 impl<T: Real> Dense<T> {
     /// No data yet. The map has the features of one output after those of another.
-    pub(super) fn new(map: Arc<dyn FeatureMap<T>>, n_outputs: usize, residual: Option<Blocks<T>>) -> Self {
+    pub(super) fn new(map: Arc<dyn FeatureMap<T>>, pace: Pace, n_outputs: usize, residual: Option<Blocks<T>>) -> Self {
         let width = map.n_features() / n_outputs.max(1);
-        Self { map, n_outputs, curvature: Array2::zeros((width, width)), residual, factor: Kept::default() }
+        Self { map, pace, n_outputs, curvature: Array2::zeros((width, width)), residual, factor: Kept::default() }
     }
 
     /// Bytes of a sample's features while they are worked on: as they are, and in `f64`.
@@ -57,7 +59,7 @@ impl<T: Real> Dense<T> {
 
     fn features(&self, batch: &Batch<'_, T>) -> Result<Vec<T>> {
         let mut features = mercer_linalg::memory::zeros(batch.samples * self.map.n_features());
-        self.map.features(batch.inputs, batch.samples, &mut features)?;
+        self.pace.features(&*self.map, (batch.inputs, batch.samples), &mut features, batch.context)?;
         Ok(features)
     }
 
@@ -70,7 +72,7 @@ impl<T: Real> Dense<T> {
     ) -> Result<()> {
         let features = self.features(batch)?;
         if let Some(projection) = projection {
-            projection.add(wide(&features, self.curvature.nrows()).view(), batch.inputs, batch.samples)?;
+            projection.add(wide(&features, self.curvature.nrows()).view(), batch)?;
         }
         add_gram(&mut self.curvature, weighted(&features, roots).view());
         Ok(())
@@ -117,6 +119,7 @@ impl<T: Real> Dense<T> {
         for (at, (mut own, mut missing)) in
             covariance.axis_iter_mut(Axis(0)).zip(missing.axis_iter_mut(Axis(0))).enumerate()
         {
+            batch.context.check()?;
             let features = rows.slice(s![at * n_outputs..(at + 1) * n_outputs, ..]);
             missing -= &matmul(features, features.t());
             // The difference of two symmetric matrices, which rounding made different on both sides.

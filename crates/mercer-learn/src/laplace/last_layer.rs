@@ -12,7 +12,7 @@
 
 use super::kept::Kept;
 use super::source::{Batch, Head};
-use crate::error::Result;
+use crate::error::{LearnError, Result};
 use crate::repair::{self, Repair};
 use mercer_kernel::Real;
 use mercer_linalg::simd::dispatch;
@@ -69,12 +69,14 @@ impl<T: Real> LastFull<T> {
     }
 
     /// Adds some samples; `curvature` is `Λ`.
-    pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, curvature: &Array3<f64>) {
+    pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, curvature: &Array3<f64>) -> Result<()> {
         let (features, samples) = (self.features(batch), batch.samples);
         let (width, n_outputs) = (features.ncols(), self.head.n_outputs);
         let side = self.curvature.ncols();
         let slots = self.curvature.as_slice_mut().expect("made row-major");
-        slots.par_chunks_mut((width * side).max(1)).enumerate().for_each(|(c, slots)| {
+        debug_assert_eq!(side, width * n_outputs);
+        slots.par_chunks_mut((width * side).max(1)).enumerate().try_for_each(|(c, slots)| {
+            batch.context.check()?;
             let mut strip = ArrayViewMut2::from_shape((width, side), slots).expect("a strip of rows");
             // All blocks of a strip at once: Φᵀ·(Λ_c0 Φ, …, Λ_cc Φ).
             let across = (c + 1) * width;
@@ -89,8 +91,8 @@ impl<T: Real> LastFull<T> {
             }
             let weighted = ArrayView2::from_shape((samples, across), &weighted).expect("whole rows");
             matmul_into(1.0, features.t(), weighted, true, strip.slice_mut(s![.., ..across]));
-        });
-        debug_assert_eq!(side, width * n_outputs);
+            Ok(())
+        })
     }
 
     pub(super) fn finish(&mut self) {
@@ -139,11 +141,15 @@ impl<T: Real> LastFull<T> {
         let factor = self.factor(precision)?;
         let (features, samples) = (self.features(batch), batch.samples);
         let (n_outputs, width) = (self.head.n_outputs, features.ncols());
-        let images: Vec<Array2<f64>> =
-            factor.columns.par_iter().map(|column| matmul(features.view(), column.t())).collect();
+        let image = |column: &Array2<f64>| -> Result<Array2<f64>> {
+            batch.context.check()?;
+            Ok(matmul(features.view(), column.t()))
+        };
+        let images = factor.columns.par_iter().map(image).collect::<Result<Vec<_>>>()?;
         let mut covariance = Array3::zeros((samples, n_outputs, n_outputs));
         let slots = covariance.as_slice_mut().expect("fresh");
-        slots.par_chunks_mut((n_outputs * n_outputs).max(1)).enumerate().for_each(|(at, out)| {
+        slots.par_chunks_mut((n_outputs * n_outputs).max(1)).enumerate().try_for_each(|(at, out)| {
+            batch.context.check()?;
             for d in 0..n_outputs {
                 let right = images[d].row(at);
                 let right = right.as_slice().expect("row-major");
@@ -156,7 +162,8 @@ impl<T: Real> LastFull<T> {
                     out[d * n_outputs + c] = sum;
                 }
             }
-        });
+            Ok::<(), LearnError>(())
+        })?;
         Ok(covariance)
     }
 }

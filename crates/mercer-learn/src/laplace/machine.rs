@@ -6,6 +6,7 @@ use super::jacobian::Jacobian;
 use super::last_layer::LastFull;
 use super::likelihood::check_labels;
 use super::needs::Needs;
+use super::pace::Pace;
 use super::predictive::Functional;
 use super::settings::{Settings, Structure};
 use super::source::{Batch, Head, Source};
@@ -37,6 +38,8 @@ pub struct Laplace<T> {
     pub(super) settings: Settings,
     pub(super) samples: Vec<Vec<usize>>,
     outputs: Activations<T>,
+    /// Of the outputs.
+    pace: Pace,
     n_outputs: usize,
     pub(super) fingerprint: String,
     pub(super) curvature: Curvature<T>,
@@ -131,7 +134,8 @@ impl<T: Real> Laplace<T> {
             Structure::Full => {
                 let source = gradients()?;
                 let chosen = source.chosen().to_vec();
-                (Curvature::Dense(Dense::new(Arc::new(Jacobian::new(source)), n_outputs, None)), chosen)
+                let pace = Pace { shard: source.grain(), flops: source.flops(&vec![false; chosen.len()]) };
+                (Curvature::Dense(Dense::new(Arc::new(Jacobian::new(source)), pace, n_outputs, None)), chosen)
             }
             Structure::LastLayerKronecker | Structure::LastLayerFull => {
                 let head = head()?;
@@ -148,7 +152,9 @@ impl<T: Real> Laplace<T> {
             Structure::Sketch { method, k, seed, residual } => {
                 let spec = Spec { method, k, total: false, seed, kind: Kind::Trace, selection: selection.clone() };
                 let sketch = Arc::new(Sketch::<T>::from_spec(network, samples, &spec)?);
-                (Curvature::Dense(Dense::new(sketch, n_outputs, kernel(residual)?)), gradients()?.chosen().to_vec())
+                let source = gradients()?;
+                let pace = Pace { shard: source.grain(), flops: sketch.effort().flops };
+                (Curvature::Dense(Dense::new(sketch, pace, n_outputs, kernel(residual)?)), source.chosen().to_vec())
             }
             Structure::Features { residual } => {
                 let Some(map) = map else {
@@ -158,7 +164,10 @@ impl<T: Real> Laplace<T> {
                     let reason = "every output must have the same number of them";
                     return Err(setting("the number of features", map.n_features(), reason));
                 }
-                (Curvature::Dense(Dense::new(map, n_outputs, kernel(residual)?)), gradients()?.chosen().to_vec())
+                let source = gradients()?;
+                let passes = source.flops(&vec![false; source.chosen().len()]);
+                let pace = Pace { shard: source.grain(), flops: passes + map.effort().flops };
+                (Curvature::Dense(Dense::new(map, pace, n_outputs, kernel(residual)?)), source.chosen().to_vec())
             }
         };
         let squares = |array: &Vec<T>| array.iter().map(|x| x.wide() * x.wide()).sum::<f64>();
@@ -182,6 +191,7 @@ impl<T: Real> Laplace<T> {
             settings: Settings { likelihood, output: output_name, ..settings.clone() },
             samples: samples.to_vec(),
             outputs: Activations::of_values(network, Arc::clone(&graph), vec![output])?,
+            pace: Pace::forward(&graph),
             n_outputs,
             fingerprint,
             curvature,
@@ -201,7 +211,7 @@ impl<T: Real> Laplace<T> {
         for rows in self.blocks(total) {
             let inputs = read::<T>(data, rows.clone(), context)?;
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
-            let forward = self.forward(&slices, rows.len()).map_err(|error| shifted(error, rows.start))?;
+            let forward = self.forward(&slices, rows.len(), context).map_err(|error| shifted(error, rows.start))?;
             let (batch, outputs) = forward;
             let likelihood = self.settings.likelihood;
             self.log_likelihood += likelihood.log_likelihood(outputs.view(), labels, rows.start)?;
@@ -210,10 +220,7 @@ impl<T: Real> Laplace<T> {
                 Curvature::Dense(dense) => {
                     dense.accumulate(&batch, &likelihood.roots(outputs.view()), self.projection.as_mut())
                 }
-                Curvature::Last(last) => {
-                    last.accumulate(&batch, &likelihood.curvature(outputs.view()));
-                    Ok(())
-                }
+                Curvature::Last(last) => last.accumulate(&batch, &likelihood.curvature(outputs.view())),
             };
             added.map_err(|error| shifted(error, rows.start))?;
             self.n_samples += rows.len();
@@ -221,7 +228,7 @@ impl<T: Real> Laplace<T> {
             context.report(rows.end, total, "samples");
         }
         match &mut self.curvature {
-            Curvature::Blocks(blocks) => blocks.finish()?,
+            Curvature::Blocks(blocks) => blocks.finish(context)?,
             Curvature::Dense(dense) => dense.finish(),
             Curvature::Last(last) => last.finish(),
         }
@@ -349,7 +356,7 @@ impl<T: Real> Laplace<T> {
             let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
             let block = || -> Result<_> {
                 let precision = self.prior_precision();
-                let (batch, outputs) = self.forward(&slices, rows.len())?;
+                let (batch, outputs) = self.forward(&slices, rows.len(), context)?;
                 let covariance = match &self.curvature {
                     Curvature::Blocks(blocks) => (blocks.covariance(&batch, precision)?, 0),
                     Curvature::Dense(dense) => dense.covariance(&batch, precision)?,
@@ -367,21 +374,26 @@ impl<T: Real> Laplace<T> {
     }
 
     /// The outputs of some samples, and what a posterior of the last layer wants of the same pass.
-    fn forward<'a>(&self, inputs: &'a [&'a [T]], samples: usize) -> Result<(Batch<'a, T>, Array2<f64>)> {
+    fn forward<'a>(
+        &self,
+        inputs: &'a [&'a [T]],
+        samples: usize,
+        context: &'a Context,
+    ) -> Result<(Batch<'a, T>, Array2<f64>)> {
         let head = match &self.curvature {
             Curvature::Blocks(blocks) => blocks.head(),
             Curvature::Last(last) => Some(last.head()),
             Curvature::Dense(_) => None,
         };
         let (features, outputs) = match head {
-            Some(head) => head.forward(inputs, samples)?,
+            Some(head) => head.forward(inputs, samples, context)?,
             None => {
                 let mut outputs = vec![T::zero(); samples * self.n_outputs];
-                self.outputs.features(inputs, samples, &mut outputs)?;
+                self.pace.features(&self.outputs, (inputs, samples), &mut outputs, context)?;
                 (Vec::new(), outputs)
             }
         };
-        Ok((Batch { inputs, samples, features }, super::algebra::wide(&outputs, self.n_outputs)))
+        Ok((Batch { inputs, samples, features, context }, super::algebra::wide(&outputs, self.n_outputs)))
     }
 
     /// Blocks of samples: of a size that depends on the network and the structure alone.

@@ -48,6 +48,7 @@ mod likelihood;
 mod machine;
 mod needs;
 mod noise;
+mod pace;
 mod posterior;
 mod predictive;
 mod prior;

@@ -1,15 +1,17 @@
 //! Where the gradients of a posterior come from: all chosen parameters through reverse passes, or the last layer's from a
 //! forward pass alone.
 
+use super::pace::{Pace, rows};
 use crate::error::Result;
 use mercer_kernel::activation::{Activations, LastLayer};
 use mercer_kernel::empirical::Gradients;
-use mercer_kernel::{FeatureMap, KernelError, Real};
+use mercer_kernel::{KernelError, Real};
 use mercer_linalg::memory;
 use mercer_net::graph::{Graph, ValueId};
 use mercer_net::op::OuterShape;
 use mercer_net::run::{Factor, Factors};
 use mercer_net::{NetError, Network};
+use mercer_run::Context;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ pub(super) struct Batch<'a, T> {
     pub(super) samples: usize,
     /// What enters the last layer, for posteriors of that layer.
     pub(super) features: Vec<T>,
+    /// Whom to ask whether to go on.
+    pub(super) context: &'a Context,
 }
 
 /// A source of per-sample gradients, in factors.
@@ -88,7 +92,7 @@ impl<T: Real> Source<T> {
         }
     }
 
-    /// As [`Gradients::sweep`].
+    /// As [`Gradients::sweep`], piece by piece.
     pub(super) fn sweep<P: Send>(
         &self,
         batch: &Batch<'_, T>,
@@ -97,8 +101,20 @@ impl<T: Real> Source<T> {
         each: impl Fn(P, &Factors<T>) -> Result<(), KernelError> + Sync,
     ) -> Result<()> {
         match self {
-            Self::All(gradients) => Ok(gradients.sweep(batch.inputs, batch.samples, outer, places, each)?),
+            Self::All(gradients) => {
+                let pace = Pace { shard: gradients.grain(), flops: gradients.flops(outer) };
+                let mut places = places.into_iter();
+                for piece in pace.pieces(batch.samples) {
+                    batch.context.check()?;
+                    let own = rows(batch.inputs, batch.samples, &piece);
+                    let places = places.by_ref().take(piece.len().div_ceil(pace.shard)).collect();
+                    let swept = gradients.sweep(&own, piece.len(), outer, places, &each);
+                    swept.map_err(|error| error.shifted(piece.start))?;
+                }
+                Ok(())
+            }
             Self::Last(head) => {
+                batch.context.check()?;
                 let shards = batch.features.par_chunks((LAST_GRAIN * head.width).max(1)).zip(places);
                 Ok(shards.try_for_each(|(shard, place)| each(place, &head.factors(shard)))?)
             }
@@ -112,6 +128,7 @@ const LAST_GRAIN: usize = 128;
 #[derive(Debug)]
 pub(super) struct Head<T> {
     activations: Activations<T>,
+    pace: Pace,
     pub(super) layer: Layer,
     weight: String,
     biases: Vec<String>,
@@ -160,7 +177,8 @@ impl<T: Real> Head<T> {
         let activations = Activations::of_values(network, Arc::clone(graph), vec![layer.features, output])?;
         let names = biases.iter().map(|&(bias, _)| name(bias)).collect();
         let layer = Layer { weight, scale: layer.scale, biases };
-        Ok(Self { activations, weight: name(weight), biases: names, layer, width, n_outputs })
+        let pace = Pace::forward(graph);
+        Ok(Self { activations, pace, weight: name(weight), biases: names, layer, width, n_outputs })
     }
 
     /// The parameters of the layer, by their place in the graph.
@@ -180,10 +198,10 @@ impl<T: Real> Head<T> {
     }
 
     /// `z` and the outputs of every sample, from one forward pass.
-    pub(super) fn forward(&self, inputs: &[&[T]], samples: usize) -> Result<(Vec<T>, Vec<T>)> {
+    pub(super) fn forward(&self, inputs: &[&[T]], samples: usize, context: &Context) -> Result<(Vec<T>, Vec<T>)> {
         let (width, n_outputs) = (self.width, self.n_outputs);
         let mut both = memory::zeros(samples * (width + n_outputs));
-        self.activations.features(inputs, samples, &mut both)?;
+        self.pace.features(&self.activations, (inputs, samples), &mut both, context)?;
         let (mut features, mut outputs) = (memory::zeros(samples * width), memory::zeros(samples * n_outputs));
         for (at, row) in both.chunks_exact(width + n_outputs).enumerate() {
             features[at * width..(at + 1) * width].copy_from_slice(&row[..width]);

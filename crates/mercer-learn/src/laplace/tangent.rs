@@ -1,6 +1,7 @@
 //! The derivative of the outputs along the parameters themselves, `J(x) θ*`, and the weights of features that have it.
 
 use super::algebra::add_gram;
+use super::source::Batch;
 use crate::error::{LearnError, Result, check_size};
 use mercer_kernel::Real;
 use mercer_kernel::empirical::Gradients;
@@ -11,7 +12,8 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// `J(x) θ*` of some samples, output by output: the chosen parameters move, the others do not.
-pub(super) fn along_parameters<T: Real>(gradients: &Gradients<T>, inputs: &[&[T]], samples: usize) -> Result<Vec<f64>> {
+pub(super) fn along_parameters<T: Real>(gradients: &Gradients<T>, batch: &Batch<'_, T>) -> Result<Vec<f64>> {
+    let Batch { inputs, samples, context, .. } = *batch;
     let (graph, weights) = (gradients.graph(), gradients.weights());
     let chosen = weights.parameters.iter().zip(gradients.chosen());
     let direction: Vec<&[T]> = chosen.map(|(own, &chosen)| if chosen { own.as_slice() } else { &[] }).collect();
@@ -24,6 +26,7 @@ pub(super) fn along_parameters<T: Real>(gradients: &Gradients<T>, inputs: &[&[T]
     // Shards of fixed size: the same bits on any number of threads.
     let shards = rows.par_chunks_mut((grain * width).max(1)).enumerate();
     shards.try_for_each_init(memory, |(workspace, tangent), (at, to)| -> Result<()> {
+        context.check()?;
         let shard = at * grain..(at * grain + grain).min(samples);
         let own: Vec<&[T]> =
             inputs.iter().zip(&sizes).map(|(data, size)| &data[shard.start * size..shard.end * size]).collect();
@@ -51,8 +54,8 @@ impl<T: Real> Projection<T> {
     }
 
     /// Adds some samples; `features` has a row for every output of every sample.
-    pub(super) fn add(&mut self, features: ArrayView2<'_, f64>, inputs: &[&[T]], samples: usize) -> Result<()> {
-        let tangents = along_parameters(&self.gradients, inputs, samples)?;
+    pub(super) fn add(&mut self, features: ArrayView2<'_, f64>, batch: &Batch<'_, T>) -> Result<()> {
+        let tangents = along_parameters(&self.gradients, batch)?;
         check_size("the number of outputs", tangents.len(), features.nrows())?;
         add_gram(&mut self.square, features);
         self.right += &features.t().dot(&ArrayView1::from(&tangents));

@@ -16,6 +16,7 @@ mod outcome;
 pub mod predict;
 mod record;
 mod rows;
+pub mod train;
 pub mod uncertainty;
 
 pub use destination::Destination;
@@ -24,6 +25,7 @@ pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
 pub use predict::PredictJob;
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
+pub use train::TrainJob;
 pub use uncertainty::UncertaintyJob;
 
 use crate::Error;
