@@ -9,9 +9,10 @@
 
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
+use crate::memory::Needs;
+use crate::samples;
 use crate::sections::Sections;
 use crate::spectrum::Spectrum;
-use crate::{memory, samples};
 use mercer_data::Dataset;
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Kernel, Real};
@@ -55,11 +56,15 @@ impl Solver {
         }
     }
 
-    fn top<T: Scalar>(self, operator: &impl LinearOperator<T>, k: usize) -> Result<TopEigen<T>> {
-        Ok(match self {
-            Self::Randomised { seed } => Randomised::new(k).seed(seed).run(operator)?,
-            _ => Lanczos::new(k).run(operator)?,
-        })
+    fn top<T: Scalar>(self, operator: &impl LinearOperator<T>, k: usize, context: &Context) -> Result<TopEigen<T>> {
+        let watched = Watched::new(operator, context);
+        let top = match self {
+            Self::Randomised { seed } => Randomised::new(k).seed(seed).run(&watched),
+            _ => Lanczos::new(k).run(&watched),
+        };
+        // A watched operator that is called off gives no numbers, which its user complains about.
+        context.check()?;
+        Ok(top?)
     }
 }
 
@@ -73,10 +78,15 @@ const FEW: usize = 8;
 
 impl Solver {
     /// The largest eigenpairs of `FᵀF`.
-    fn top_of_square(self, factor: ArrayView2<'_, f64>, k: usize) -> Result<(Array1<f64>, Array2<f64>)> {
+    fn top_of_square(
+        self,
+        factor: ArrayView2<'_, f64>,
+        k: usize,
+        context: &Context,
+    ) -> Result<(Array1<f64>, Array2<f64>)> {
         let side = factor.ncols();
         if side > FORMED {
-            let top = self.top(&Square { factor }, k)?;
+            let top = self.top(&Square { factor }, k, context)?;
             return Ok((top.values, top.vectors));
         }
         let square = syrk(factor.t());
@@ -84,7 +94,7 @@ impl Solver {
             let eigen = symmetric_eigen(square.view())?;
             return Ok((eigen.values.slice(s![..k]).to_owned(), eigen.vectors.slice(s![.., ..k]).to_owned()));
         }
-        let top = self.top(&square.view(), k)?;
+        let top = self.top(&square.view(), k, context)?;
         Ok((top.values, top.vectors))
     }
 }
@@ -106,7 +116,7 @@ impl<T: Real> Spectrum<T> {
         check_wanted(k, gram.nrows())?;
         let precision = T::epsilon().wide();
         if solver == Solver::Full {
-            memory::check_whole("all eigenvectors", gram.nrows(), gram.nrows(), context)?;
+            Needs::whole("all eigenvectors", gram.nrows(), gram.nrows()).check(context)?;
             // Decompositions are made in double precision; rounding of the entries stays what it was.
             let eigen = symmetric_eigen(gram.mapv(Scalar::wide).view())?;
             let kept = k.min(gram.nrows());
@@ -123,10 +133,7 @@ impl<T: Real> Spectrum<T> {
     pub fn of_operator(operator: &impl LinearOperator<T>, k: usize, solver: Solver, context: &Context) -> Result<Self> {
         let rows = operator.dim();
         check_wanted(k, rows)?;
-        let top = solver.top(&Watched::new(operator, context), k.min(rows));
-        // A watched operator that is called off gives no numbers, which its user complains about.
-        context.check()?;
-        let top = top?;
+        let top = solver.top(operator, k.min(rows), context)?;
         // What was met on the way tells about the other end of the spectrum.
         let values = concatenate![Axis(0), top.values, top.others];
         Self::from_eigenpairs(values.view(), top.vectors, k, values.len() == rows, T::epsilon().wide())
@@ -135,7 +142,12 @@ impl<T: Real> Spectrum<T> {
     /// Of the kernel `Φ Φᵀ` of features, with the weights that give the functions from them: `ψ(x) = φ(x)·W`.
     ///
     /// With the singular value decomposition `Φ = U S Vᵀ` these are `W = √N · V S⁻¹`.
-    pub fn of_features(features: ArrayView2<'_, T>, k: usize, solver: Solver) -> Result<(Self, Array2<T>)> {
+    pub fn of_features(
+        features: ArrayView2<'_, T>,
+        k: usize,
+        solver: Solver,
+        context: &Context,
+    ) -> Result<(Self, Array2<T>)> {
         let (rows, width) = features.dim();
         check_wanted(k, rows.min(width))?;
         let kept = k.min(rows.min(width));
@@ -146,11 +158,11 @@ impl<T: Real> Spectrum<T> {
                 (svd.values.slice(s![..kept]).to_owned(), svd.right.slice(s![.., ..kept]).to_owned())
             }
             _ if width <= rows => {
-                let (values, vectors) = solver.top_of_square(wide.view(), kept)?;
+                let (values, vectors) = solver.top_of_square(wide.view(), kept, context)?;
                 (values.mapv(|v| v.max(0.0).sqrt()), vectors)
             }
             _ => {
-                let (values, vectors) = solver.top_of_square(wide.t(), kept)?;
+                let (values, vectors) = solver.top_of_square(wide.t(), kept, context)?;
                 let singular = values.mapv(|v| v.max(0.0).sqrt());
                 let mut right = matmul(wide.t(), vectors.view());
                 scale_columns(&mut right, singular.mapv(|s| if s > 0.0 { 1.0 / s } else { 0.0 }));
@@ -215,9 +227,10 @@ pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &
 }
 
 /// `κ(x_n, x_n)`, for every output of a matrix-valued kernel.
-pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<Array1<f64>> {
+pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<Array1<f64>> {
     let mut all = Vec::new();
     for rows in samples::pieces(samples::count(data), 512) {
+        context.check()?;
         let block = samples::prepare(kernel, data, rows)?;
         all.extend(kernel.diagonal(&block).iter().map(|v| v.wide()));
     }
@@ -225,8 +238,8 @@ pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Res
 }
 
 /// `Σ_n κ(x_n, x_n)`, over all outputs of a matrix-valued kernel.
-pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<f64> {
-    Ok(diagonal(kernel, data)?.sum())
+pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<f64> {
+    Ok(diagonal(kernel, data, context)?.sum())
 }
 
 /// The leading eigenfunctions of a kernel on all of the data: the decomposition of their Gram matrix, extended to new data by
@@ -240,7 +253,7 @@ pub fn exact<T: Real>(
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * kernel.per_sample();
     if solver == Solver::Full {
-        memory::check_whole("all eigenvectors", rows, rows, context)?;
+        Needs::whole("all eigenvectors", rows, rows).check(context)?;
     }
     let gram = gram_matrix(&*kernel, data, context)?;
     let spectrum = Spectrum::of_matrix(gram.view(), k, solver, context)?;

@@ -5,8 +5,9 @@ use crate::error::Result;
 use crate::exact::Solver;
 use crate::folder::other_kernel;
 use crate::functions::Eigenfunctions;
+use crate::memory::Needs;
+use crate::samples;
 use crate::spectrum::Spectrum;
-use crate::{memory, samples};
 use mercer_data::Dataset;
 use mercer_data::folder::{Part, PartWriter};
 use mercer_kernel::{FeatureMap, Real, same_kernel};
@@ -73,8 +74,8 @@ pub fn of_features<T: Real>(
     context: &Context,
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * basis.per_sample();
-    memory::check_features("features", rows, basis.n_functions(), context)?;
+    Needs::features("features", rows, basis.n_functions()).check(context)?;
     let values = basis::on_data(&*basis, data, context)?;
-    let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver)?;
+    let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver, context)?;
     Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, spectrum))
 }

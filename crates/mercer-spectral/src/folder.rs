@@ -14,17 +14,23 @@ use crate::spectrum::Repairs;
 use mercer_data::Existing;
 use mercer_data::folder::{Folder, FolderWriter, Kind, Part, PartWriter};
 use mercer_kernel::{Kernel, Real, SavedKernel};
-use ndarray::{Ix1, Ix2};
+use ndarray::{Array1, Ix1, Ix2};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Folders of eigenfunctions.
 pub const KIND: Kind = Kind { name: "eigenfunctions", version: 1 };
 
+/// The part of a folder with the functions before their finish.
+pub const BEFORE: &str = "before";
+
+/// The type of functions that are known on some samples alone.
+const ON_SAMPLES: &str = "samples";
+
 /// The eigenvalues, as a file for people.
-pub(crate) const VALUES_FILE: &str = "values.npy";
+const VALUES_FILE: &str = "values.npy";
 
 const VALUES: &str = "values";
 const WEIGHTS: &str = "weights";
@@ -51,6 +57,9 @@ pub struct Description {
     pub repairs: Repairs,
     /// What is good to know, such as the method.
     pub notes: Map<String, Value>,
+    /// The same functions before their finish, if they had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
 }
 
 impl Description {
@@ -65,6 +74,31 @@ impl Description {
     /// For a folder that is none of eigenfunctions, or a damaged one.
     pub fn read(folder: &Path) -> Result<Self> {
         Ok(Folder::open(folder, Some(KIND))?.content()?)
+    }
+
+    /// Of functions that are known on some samples alone, such as the eigenvectors of a matrix; the eigenvalues become an object.
+    ///
+    /// # Errors
+    /// For what cannot be written.
+    pub fn on_samples<T: Real>(
+        part: &PartWriter<'_>,
+        (values, per_sample): (&Array1<f64>, usize),
+        repairs: Repairs,
+        notes: Map<String, Value>,
+    ) -> Result<Self> {
+        part.array(VALUES, values)?;
+        Ok(Self {
+            precision: T::NAME.to_owned(),
+            components: values.len(),
+            functions: 0,
+            per_sample,
+            inputs: Vec::new(),
+            basis: json!({ "type": ON_SAMPLES }),
+            kernel: None,
+            repairs,
+            notes,
+            before: None,
+        })
     }
 }
 
@@ -97,8 +131,21 @@ impl<T: Real> Eigenfunctions<T> {
             kernel: self.saved_kernel().map(|kernel| kernel.write(&part.part("kernel"))).transpose()?,
             repairs: *self.repairs(),
             notes: self.notes().clone(),
+            before: None,
         };
         Ok(part.content(&description)?)
+    }
+
+    /// The same for functions that had a finish, with what they were before it.
+    ///
+    /// # Errors
+    /// For what cannot be written.
+    pub fn write_finished(&self, before: Option<&Self>, part: &PartWriter<'_>) -> Result<Value> {
+        let mut content = self.write(part)?;
+        if let (Some(before), Value::Object(fields)) = (before, &mut content) {
+            fields.insert(BEFORE.to_owned(), before.write(&part.part(BEFORE))?);
+        }
+        Ok(content)
     }
 
     /// Reads functions that were saved. Sections of a kernel that was not saved with them need the kernel, which must be the same.
@@ -109,6 +156,18 @@ impl<T: Real> Eigenfunctions<T> {
     pub fn load(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
         let folder = Folder::open(folder, Some(KIND))?;
         Self::read(&folder.objects(), &folder.content()?, kernel)
+    }
+
+    /// Reads what functions were before their finish.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`SpectralError::Setting`] if they had none.
+    pub fn load_before(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
+        let place = folder;
+        let folder = Folder::open(folder, Some(KIND))?;
+        let description: Description = folder.content()?;
+        let missing = || SpectralError::Setting(format!("{}: these functions had no finish", place.display()));
+        Self::read(&folder.objects().part(BEFORE), &description.before.ok_or_else(missing)?, kernel)
     }
 
     /// Reads functions that are part of a folder.
@@ -156,6 +215,10 @@ fn read_basis<T: Real>(
         Some(fourier::TYPE) => Arc::new(Fourier::read(part, basis, inputs)?),
         Some(features::TYPE) => Arc::new(Mapped::read(part, basis, inputs, rebuilt()?.and_then(|built| built.map))?),
         Some(networks::TYPE) => Arc::new(networks::read(part, basis)?),
+        Some(ON_SAMPLES) => {
+            let reason = "these functions are known on their own samples alone, and cannot be evaluated on others";
+            return Err(SpectralError::Setting(format!("{}: {reason}", part.place())));
+        }
         other => return Err(part.malformed(format!("there is no basis of type {other:?}")).into()),
     })
 }

@@ -3,6 +3,7 @@
 use crate::error::{Result, SpectralError};
 use crate::exact::FORMED;
 use mercer_run::Context;
+use serde::Serialize;
 
 /// So many times the bytes of the matrix, in double precision, are held at the highest: the matrix, its scaled copy, what the
 /// decomposition works on, vectors, and their ordered copy. Measured: 6.8 for 4000 rows.
@@ -12,29 +13,50 @@ const WHOLE: usize = 7;
 /// the smaller side. Measured: 2.3 to 2.7 for 20,000 × 2000; 2.9 for Nyström's features.
 const FEATURES: usize = 3;
 
-/// An error if the whole decomposition of a matrix, or of features, does not fit.
-pub(crate) fn check_whole(what: &'static str, rows: usize, columns: usize, context: &Context) -> Result<()> {
-    check(what, rows, columns, whole(rows, columns), context)
+/// What something that is taken apart needs of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Needs {
+    /// What it is.
+    pub what: &'static str,
+    /// Its rows.
+    pub rows: usize,
+    /// Its columns.
+    pub columns: usize,
+    /// Bytes at the highest.
+    pub bytes: usize,
 }
 
-/// Bytes of the whole decomposition of a matrix, or of features.
-pub(crate) fn whole(rows: usize, columns: usize) -> usize {
-    [columns, WHOLE, size_of::<f64>()].into_iter().fold(rows, usize::saturating_mul)
-}
+impl Needs {
+    /// Of a matrix that is only multiplied with, in so many copies.
+    pub fn matrix<T>(what: &'static str, rows: usize, copies: usize) -> Self {
+        let bytes = rows.saturating_mul(rows).saturating_mul(copies.max(1)).saturating_mul(size_of::<T>());
+        Self { what, rows, columns: rows, bytes }
+    }
 
-/// An error if a few functions of features do not fit.
-pub(crate) fn check_features(what: &'static str, rows: usize, columns: usize, context: &Context) -> Result<()> {
-    check(what, rows, columns, features(rows, columns), context)
-}
+    /// Of the whole decomposition of a matrix, or of features.
+    pub fn whole(what: &'static str, rows: usize, columns: usize) -> Self {
+        let numbers = rows.saturating_mul(columns).saturating_mul(WHOLE);
+        Self { what, rows, columns, bytes: numbers.saturating_mul(size_of::<f64>()) }
+    }
 
-/// Bytes of a few functions of features.
-pub(crate) fn features(rows: usize, columns: usize) -> usize {
-    let side = rows.min(columns).min(FORMED);
-    let numbers = rows.saturating_mul(columns).saturating_mul(FEATURES);
-    numbers.saturating_add(WHOLE * side * side).saturating_mul(size_of::<f64>())
-}
+    /// Of a few functions of features.
+    pub fn features(what: &'static str, rows: usize, columns: usize) -> Self {
+        let side = rows.min(columns).min(FORMED);
+        let numbers = rows.saturating_mul(columns).saturating_mul(FEATURES).saturating_add(WHOLE * side * side);
+        Self { what, rows, columns, bytes: numbers.saturating_mul(size_of::<f64>()) }
+    }
 
-fn check(what: &'static str, rows: usize, columns: usize, needed: usize, context: &Context) -> Result<()> {
-    let allowed = context.memory();
-    if needed <= allowed { Ok(()) } else { Err(SpectralError::Memory { what, rows, columns, needed, allowed }) }
+    /// The larger of both.
+    pub fn or(self, other: Self) -> Self {
+        if other.bytes > self.bytes { other } else { self }
+    }
+
+    /// An error if it does not fit.
+    ///
+    /// # Errors
+    /// [`SpectralError::Memory`].
+    pub fn check(&self, context: &Context) -> Result<()> {
+        let (Self { what, rows, columns, bytes: needed }, allowed) = (*self, context.memory());
+        if needed <= allowed { Ok(()) } else { Err(SpectralError::Memory { what, rows, columns, needed, allowed }) }
+    }
 }

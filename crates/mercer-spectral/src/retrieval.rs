@@ -7,6 +7,7 @@
 
 use crate::error::{Result, SpectralError};
 use mercer_linalg::gemm;
+use mercer_run::Context;
 use ndarray::ArrayView2;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -38,7 +39,13 @@ const BLOCK: usize = 64;
 ///
 /// # Errors
 /// [`SpectralError::Setting`] if sizes do not fit, or there is nothing to look up.
-pub fn retrieval(items: Codes<'_>, queries: Codes<'_>, lengths: &[usize], first: usize) -> Result<Vec<Retrieval>> {
+pub fn retrieval(
+    items: Codes<'_>,
+    queries: Codes<'_>,
+    lengths: &[usize],
+    first: usize,
+    context: &Context,
+) -> Result<Vec<Retrieval>> {
     let width = items.codes.ncols();
     let fits = |codes: &Codes<'_>| codes.codes.nrows() == codes.classes.len() && !codes.classes.is_empty();
     let longest = lengths.iter().copied().max().unwrap_or(0);
@@ -58,15 +65,16 @@ pub fn retrieval(items: Codes<'_>, queries: Codes<'_>, lengths: &[usize], first:
             .par_chunks(BLOCK)
             .enumerate()
             .map(|(block, classes)| {
+                context.check()?;
                 let codes = &asked[block * BLOCK * width..];
-                rank((all, items.classes), (codes, classes), width, length, first)
+                Ok(rank((all, items.classes), (codes, classes), width, length, first))
             })
-            .collect();
+            .collect::<Result<_>>()?;
         let count = queries.classes.len() as f64;
         let sum = |part: fn(&(f64, f64)) -> f64| blocks.iter().map(part).sum::<f64>() / count;
-        Retrieval { length, precision: sum(|s| s.0), mean_average_precision: sum(|s| s.1) }
+        Ok(Retrieval { length, precision: sum(|s| s.0), mean_average_precision: sum(|s| s.1) })
     };
-    Ok(lengths.iter().map(one).collect())
+    lengths.iter().map(one).collect()
 }
 
 /// The sums of both measures over some queries.
@@ -116,12 +124,12 @@ mod tests {
         let (items, queries) = (array![[0.0], [1.0], [2.0], [3.0f32]], array![[0.4], [3.1f32]]);
         let items = Codes { codes: items.view(), classes: &[0, 1, 0, 1] };
         let queries = Codes { codes: queries.view(), classes: &[0, 1] };
-        let found = retrieval(items, queries, &[1], 2).unwrap()[0];
+        let found = retrieval(items, queries, &[1], 2, &Context::new()).unwrap()[0];
         assert_eq!(found.precision, 0.5);
         // Both: relevant at places 1 and 3.
         assert!((found.mean_average_precision - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12);
-        assert!(retrieval(items, queries, &[2], 2).is_err());
-        assert!(retrieval(items, Codes { classes: &[0], ..queries }, &[1], 2).is_err());
+        assert!(retrieval(items, queries, &[2], 2, &Context::new()).is_err());
+        assert!(retrieval(items, Codes { classes: &[0], ..queries }, &[1], 2, &Context::new()).is_err());
     }
 
     /// The second number alone tells the classes apart.
@@ -129,7 +137,7 @@ mod tests {
     fn longer_codes_know_more() {
         let codes = array![[0.0, 0.0], [0.1, 5.0], [0.2, 0.0], [0.3, 5.0], [0.4, 0.0], [0.5f32, 5.0]];
         let items = Codes { codes: codes.view(), classes: &[0, 1, 0, 1, 0, 1] };
-        let found = retrieval(items, items, &[1, 2], 3).unwrap();
+        let found = retrieval(items, items, &[1, 2], 3, &Context::new()).unwrap();
         assert_eq!(found[1], Retrieval { length: 2, precision: 1.0, mean_average_precision: 1.0 });
         assert!(found[0].mean_average_precision < 0.8);
     }

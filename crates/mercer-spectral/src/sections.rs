@@ -79,7 +79,11 @@ impl<T: Real> Sections<T> {
         if self.kernel.cost().sample_bytes.saturating_mul(self.n_landmarks) > context.memory() / 4 {
             return Ok(None);
         }
-        let blocks = self.starts().map(|start| self.prepare(start)).collect::<Result<Vec<_>>>()?;
+        let prepared = self.starts().map(|start| {
+            context.check()?;
+            self.prepare(start)
+        });
+        let blocks = prepared.collect::<Result<Vec<_>>>()?;
         Ok(Some(self.prepared.get_or_init(|| blocks)))
     }
 
@@ -118,6 +122,7 @@ impl<T: Real> Basis<T> for Sections<T> {
             self.starts().zip(&tiles).for_each(|(start, tile)| place(start, tile));
         } else {
             for start in self.starts() {
+                context.check()?;
                 place(start, &self.tile(&block, &self.prepare(start)?));
             }
         }

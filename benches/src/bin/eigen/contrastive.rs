@@ -58,6 +58,7 @@ pub(crate) fn curves(options: &Options) -> Outcome {
                 Codes { codes: queries.view(), classes: &test.classes },
                 &lengths,
                 FIRST,
+                &Context::new(),
             )?;
             let probes = lengths
                 .iter()

@@ -114,7 +114,7 @@ fn random_networks(prior: &Prior, train: &Images, test: &Images, options: &Optio
         Ok(features)
     };
     let features = of(train)?;
-    let (truth, combinations) = Spectrum::of_features(features.view(), FUNCTIONS, Solver::Lanczos)?;
+    let (truth, combinations) = Spectrum::of_features(features.view(), FUNCTIONS, Solver::Lanczos, &Context::new())?;
     let known = of(test)?.dot(&combinations);
     let name = format!("{}, exact, through all random networks", prior.name);
     row(&name, (&truth.functions, train), (&known, test), "")?;

@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod eigen;
 mod fit;
 mod info;
 mod kernel;
@@ -17,6 +18,7 @@ use mercer::Error;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArguments),
+    Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
     Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
@@ -32,6 +34,7 @@ impl Command {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
             Self::Demo(arguments) => arguments.run(console),
+            Self::Eigen(arguments) => arguments.run(console),
             Self::Fit(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),

@@ -16,11 +16,11 @@ use serde::Deserialize;
 #[derive(Debug)]
 pub struct KeptGram {
     place: String,
-    parts: Parts,
+    pub(super) parts: Parts,
 }
 
 #[derive(Debug)]
-enum Parts {
+pub(super) enum Parts {
     /// The arrays of a store that are summed.
     Store(Box<Store>, Vec<String>),
     /// Files that are summed.
@@ -65,6 +65,30 @@ impl KeptGram {
         }
     }
 
+    /// The rows of the matrix, and how many of them a sample has.
+    ///
+    /// # Errors
+    /// [`KernelError::Setting`] if it is not the matrix of samples with themselves.
+    pub fn square(&self) -> Result<(usize, usize)> {
+        let shape = self.shape();
+        match shape[..] {
+            [n, m] if n == m && n > 0 => Ok((n, 1)),
+            [n, c, m, d] if n == m && c == d && n * c > 0 => Ok((n * c, c)),
+            _ => Err(KernelError::Setting(format!("{}: an array of shape {shape:?} is no Gram matrix", self.place))),
+        }
+    }
+
+    /// The file or store.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The bytes that [`read`](Self::read) takes at the highest: the sum, and a part that is added to it.
+    pub fn bytes<T>(&self) -> usize {
+        let numbers = self.shape().into_iter().fold(self.n_parts().min(2), usize::saturating_mul);
+        numbers.saturating_mul(size_of::<T>())
+    }
+
     /// The number of summands.
     pub fn n_parts(&self) -> usize {
         match &self.parts {
@@ -83,10 +107,7 @@ impl KeptGram {
 
     /// The matrix, the sum of its parts. An error if there is not enough memory.
     pub fn read<T: Real>(&self, context: &Context) -> Result<ArrayD<T>> {
-        // The sum, and a part that is added to it.
-        let copies = self.n_parts().min(2);
-        let numbers = self.shape().into_iter().fold(copies, usize::saturating_mul);
-        let (needed, allowed) = (numbers.saturating_mul(size_of::<T>()), context.memory());
+        let (needed, allowed) = (self.bytes::<T>(), context.memory());
         if needed > allowed {
             let text = format!("{}: the matrix needs {needed} bytes of memory, but {allowed} are free", self.place);
             return Err(KernelError::Setting(text));
@@ -98,6 +119,7 @@ impl KeptGram {
         let mut sum: Option<ArrayD<T>> = None;
         for part in parts {
             let part = part?;
+            context.check()?;
             match &mut sum {
                 Some(sum) => *sum += &part,
                 None => sum = Some(part),

@@ -7,6 +7,7 @@
 mod disk;
 mod features;
 mod kept;
+mod kept_operator;
 mod listing;
 mod operator;
 mod panels;
@@ -17,6 +18,7 @@ mod sizes;
 pub use disk::{check_disk, free_disk};
 pub use features::FeatureRun;
 pub use kept::KeptGram;
+pub use kept_operator::KeptOperator;
 pub use listing::Listing;
 pub use operator::GramOperator;
 pub use plan::{Estimate, Plan};

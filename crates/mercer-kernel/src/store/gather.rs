@@ -78,7 +78,7 @@ impl Store {
         shape
     }
 
-    fn check_complete(&self) -> Result<()> {
+    pub(crate) fn check_complete(&self) -> Result<()> {
         let (n_tiles, missing) = (self.n_tiles(), self.missing()?.len());
         match missing {
             0 => Ok(()),

@@ -25,7 +25,11 @@ impl Augmentation {
         Self { crop: 0.6, flip: false, noise: 0.1 }
     }
 
-    pub(super) fn check(&self, shape: &[usize]) -> Result<()> {
+    /// Refuses numbers that make no sense, and samples of a shape that is not an image's where one is needed.
+    ///
+    /// # Errors
+    /// [`SpectralError::Setting`].
+    pub fn check(&self, shape: &[usize]) -> Result<()> {
         let refuse = |text: String| Err(SpectralError::Setting(text));
         if !(self.crop > 0.0 && self.crop <= 1.0) {
             return refuse(format!("crop = {}; accepted: above 0, up to 1", self.crop));

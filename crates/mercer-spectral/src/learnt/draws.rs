@@ -133,6 +133,7 @@ pub struct Batches<'a, T: Real> {
     epoch: Option<usize>,
     batch: Vec<usize>,
     finish: usize,
+    context: Context,
 }
 
 /// Samples that the finish looks at by default, so that its cost stays below that of training.
@@ -171,6 +172,7 @@ impl<'a, T: Real> Batches<'a, T> {
             epoch: None,
             batch: Vec::new(),
             finish: FINISH,
+            context: context.clone(),
         })
     }
 
@@ -246,6 +248,7 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
                 let mut out = Vec::new();
                 for (left, mut sum) in samples.chunks(BLOCK).zip(image.axis_chunks_iter_mut(Axis(0), BLOCK * each)) {
                     out.resize(sum.len(), 0.0);
+                    self.context.check()?;
                     for (right, v) in samples.chunks(BLOCK).zip(all.axis_chunks_iter(Axis(0), BLOCK * each)) {
                         let between = self.coupling.between(kernel, left, right)?;
                         between.product_wide(v.as_slice().unwrap_or(&[]), k, &mut out);

@@ -297,6 +297,7 @@ impl<T: Real> Run<T> {
         }
         // The span is that of the networks themselves: what a map does to it does not matter.
         let mut eval = |inputs: &[&[T]], samples: usize| {
+            context.check()?;
             let each = bases.iter().map(|basis| {
                 let mut values = Array2::zeros((samples * basis.per_sample(), basis.n_functions()));
                 let place = values.as_slice_mut().expect("a fresh array is contiguous");

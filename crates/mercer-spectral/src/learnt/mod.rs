@@ -40,7 +40,7 @@ pub use nested::Nesting;
 pub use networks::Networks;
 pub use pairs::Pairs;
 pub use settings::{Method, Settings};
-pub(crate) use state::STATE;
+pub use state::{STATE, clear_state, has_state};
 pub use tangent::tangents;
 
 #[cfg(test)]

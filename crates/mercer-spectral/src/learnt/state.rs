@@ -9,7 +9,7 @@ use super::objective::{Average, Objective, Sizes};
 use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_net::NetError;
-use mercer_net::export::{EIGENFUNCTIONS, TensorFile, Tensors};
+use mercer_net::export::{EIGENFUNCTIONS, TensorFile, Tensors, kind};
 use mercer_net::graph::Graph;
 use mercer_net::run::Weights;
 use mercer_net::train::{OptimiserState, push_state, read_state};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// The name of the state file in a run's folder.
-pub(crate) const STATE: &str = "state.safetensors";
+pub const STATE: &str = "state.safetensors";
 
 /// Rises when the file changes its meaning. Files of version 1 were not sealed, and held another average of SpIN.
 const VERSION: u32 = 2;
@@ -37,6 +37,26 @@ pub(super) struct Changing<'a, T> {
     pub(super) optimiser: &'a mut OptimiserState<T>,
     pub(super) objectives: &'a mut [Box<dyn Objective<T>>],
     pub(super) sizes: Sizes,
+}
+
+/// Whether a folder holds the state of a run that learns eigenfunctions.
+pub fn has_state(folder: &Path) -> bool {
+    kind(&folder.join(STATE)).as_deref() == Some(EIGENFUNCTIONS)
+}
+
+/// Removes the state of a run from a folder, if there is one.
+///
+/// # Errors
+/// [`Foreign`](mercer_data::Error::Foreign) for a file of the same name that is something else.
+pub fn clear_state(folder: &Path) -> Result<()> {
+    let path = folder.join(STATE);
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    if !has_state(folder) {
+        return Err(mercer_data::Error::Foreign { place: path.display().to_string() }.into());
+    }
+    std::fs::remove_file(&path).map_err(|source| NetError::Io { path, source }.into())
 }
 
 fn name_of(kernel: usize, average: &str) -> String {

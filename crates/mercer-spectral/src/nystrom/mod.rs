@@ -22,9 +22,10 @@ use crate::error::Result;
 use crate::exact::{Solver, extend};
 use crate::functions::Eigenfunctions;
 use crate::landmarks::Landmarks;
+use crate::memory::Needs;
 use crate::sections::Sections;
 use crate::spectrum::Spectrum;
-use crate::{basis, basis::Basis, exact, memory, samples};
+use crate::{basis, basis::Basis, exact, samples};
 use core::Core;
 use mercer_data::Dataset;
 use mercer_kernel::{Kernel, Real};
@@ -88,7 +89,7 @@ impl Nystrom {
     ) -> Result<NystromFit<T>> {
         let samples = samples::count(data);
         let wanted = self.landmarks.count(samples);
-        self.check_memory(samples * kernel.per_sample(), wanted * kernel.per_sample(), k, context)?;
+        self.needs((samples, kernel.per_sample(), k)).check(context)?;
         let rows = self.landmarks.choose(&*kernel, data, self.seed, context)?;
         let chosen = data.iter().map(|set| Ok(Dataset::from_array(set.name(), set.select::<T>(&rows)?.view())?));
         let chosen = chosen.collect::<Result<Vec<_>>>()?;
@@ -117,25 +118,15 @@ impl Nystrom {
         Ok(NystromFit { functions, landmarks: rows, trace_residual })
     }
 
-    /// Bytes that a fit of `k` functions on so many samples holds at the highest, for a kernel with so many rows per sample.
-    pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> usize {
+    /// What `k` functions of a kernel on so many samples, with so many rows each, take.
+    pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> Needs {
         let rows = samples.saturating_mul(per_sample);
         let columns = self.landmarks.count(samples).saturating_mul(per_sample);
-        let features = match (self.measure, solver(k, columns)) {
-            (Measure::Landmarks, _) => 0,
-            (Measure::Data, Solver::Full) => memory::whole(rows, columns),
-            (Measure::Data, _) => memory::features(rows, columns),
-        };
-        features.max(memory::whole(columns, columns))
-    }
-
-    /// For a matrix of `rows` of the data and `columns` of the landmarks.
-    fn check_memory(&self, rows: usize, columns: usize, k: usize, context: &Context) -> Result<()> {
-        memory::check_whole("landmarks' eigenvectors", columns, columns, context)?;
+        let own = Needs::whole("landmarks' eigenvectors", columns, columns);
         match (self.measure, solver(k, columns)) {
-            (Measure::Landmarks, _) => Ok(()),
-            (Measure::Data, Solver::Full) => memory::check_whole("landmarks' features", rows, columns, context),
-            (Measure::Data, _) => memory::check_features("landmarks' features", rows, columns, context),
+            (Measure::Landmarks, _) => own,
+            (Measure::Data, Solver::Full) => own.or(Needs::whole("landmarks' features", rows, columns)),
+            (Measure::Data, _) => own.or(Needs::features("landmarks' features", rows, columns)),
         }
     }
 }
@@ -155,10 +146,10 @@ fn on_data<T: Real>(
     let basis: Arc<dyn Basis<T>> = Arc::new(Sections::new(Arc::clone(&kernel), landmarks)?);
     let features = basis::eval_data(&*basis, Some(core.whitening.view()), data, context)?;
     let (mut spectrum, rotation) = match core.is_positive() {
-        true => Spectrum::of_features(features.view(), k, solver(k, features.ncols()))?,
+        true => Spectrum::of_features(features.view(), k, solver(k, features.ncols()), context)?,
         false => core.decompose(&features, k)?,
     };
-    let diagonal = exact::diagonal(&*kernel, data)?;
+    let diagonal = exact::diagonal(&*kernel, data, context)?;
     let left = &diagonal - &core.explained(&features);
     let repairs = &mut spectrum.repairs;
     if let Some(least) = core.least(&features, &left) {

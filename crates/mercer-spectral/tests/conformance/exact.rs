@@ -35,7 +35,8 @@ fn features_have_the_spectrum_of_their_products() {
         let truth =
             Spectrum::of_matrix(syrk(features.view()).view(), 5, Solver::Full, &Context::new()).expect("solves");
         for solver in SOLVERS {
-            let (spectrum, weights) = Spectrum::of_features(features.view(), 5, solver).expect("solves");
+            let (spectrum, weights) =
+                Spectrum::of_features(features.view(), 5, solver, &Context::new()).expect("solves");
             let compared =
                 Comparison::new(spectrum.values.view(), spectrum.functions.view(), &truth).expect("same rows");
             // Subspace iteration is not run to convergence, and these eigenvalues fall slowly.

@@ -124,7 +124,10 @@ impl From<SpectralError> for Error {
                     bytes(allowed)
                 ),
             )
-            .hint("‹method› lanczos, nystrom with fewer ‹n-landmarks›, or rff with fewer ‹n-features›"),
+            .hint(format!(
+                "‹memory› {} would do; so may ‹method› lanczos, nystrom with fewer ‹n-landmarks›, or rff with fewer ‹n-features›",
+                rounded_up(needed)
+            )),
             SpectralError::Indefinite { .. } => Self::with_code(code, error.to_string())
                 .hint("‹landmarks› uniform, k-means++ or all; ‹method› exact counts them"),
             SpectralError::OtherKernel { .. } => {

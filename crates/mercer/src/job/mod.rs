@@ -9,6 +9,7 @@
 //! of a job, because results do not depend on it.
 
 mod destination;
+pub mod eigen;
 pub mod fit;
 mod folder;
 pub mod kernel;
@@ -20,6 +21,7 @@ pub mod train;
 pub mod uncertainty;
 
 pub use destination::Destination;
+pub use eigen::{EigenJob, EvaluateJob};
 pub use fit::FitJob;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};

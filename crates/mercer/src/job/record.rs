@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
+use super::{Destination, EigenJob, EvaluateJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -53,6 +53,10 @@ macro_rules! jobs {
 }
 
 jobs! {
+    /// Eigenfunctions of a kernel.
+    Eigen(EigenJob),
+    /// Eigenfunctions that were saved, on new samples.
+    Evaluate(EvaluateJob),
     /// A machine that learns.
     Fit(FitJob),
     /// A kernel on data.

@@ -1,28 +1,20 @@
 //! `mercer eigen`: the eigenvalues and eigenfunctions of a kernel.
 
-mod codes;
-mod contrastive;
-mod figure;
 mod flags;
-mod folder;
-mod gram;
 mod learn;
-mod load;
+mod pairs;
 mod report;
-mod results;
-mod solve;
 
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::options::{
-    ClassOptions, DataOptions, KernelOptions, ParameterOptions, Precision, PreprocessOptions, Samples,
+    ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, parse_precision, references,
 };
-use contrastive::PairOptions;
-use folder::Folder;
-use learn::{Course, LearnOptions, Task};
-use mercer::data::Dataset;
-use mercer::run::Context;
-use mercer::spectral::{Description, Way};
+use learn::LearnOptions;
+use mercer::Error;
+use mercer::job::eigen::{EigenMethod, EigenSource, LandmarkChoice, MatrixFree};
+use mercer::job::{Destination, EigenJob, EvaluateJob, Job, Opened};
+use mercer::spec::Precision;
+use pairs::PairOptions;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -46,12 +38,12 @@ landmarks, with an estimate of the error), rff (random Fourier features of rbf, 
 kernels with features, such as --kind ck, --sketch and nngp-mc, these), and networks that learn the functions: neuralef and
 spin (one network per function), shared (one network with k outputs), contrastive (the same, from pairs of views instead of
 a kernel: random changes of images, or --pairs). Learnt functions are finished by Rayleigh–Ritz; the folder holds them
-as they were in before/ too. Functions are ordered, so that their first numbers are a shorter code; with --labels and
+as they were, too (--load DIR/before). Functions are ordered, so that their first numbers are a shorter code; with --labels and
 --eval-labels, codes of several lengths are scored: samples of --eval look up and are classified by those of --data.
 
 The folder: values.npy (μ), psi_data.npy and psi.npy (ψ of --data and of --eval, a row per sample, or per sample and output),
-functions.svg, result.json, and eigenfunctions.json with its files: the functions, which --load evaluates on new data, after
-the preprocessing they were found with. Learnt functions are one network too, psi.onnx.";
+functions.svg, result.json, run.json, and folder.json with its objects: the functions, which --load evaluates on new data,
+after the preprocessing they were found with. Learnt functions are one network too, psi.onnx.";
 
 /// Take a kernel apart into its eigenvalues and eigenfunctions, which can be evaluated on new data
 #[derive(Debug, clap::Args)]
@@ -85,7 +77,7 @@ pub(crate) struct EigenArguments {
     /// Whether products with a tangent kernel do without its matrix (lanczos and randomised): auto takes what needs fewer
     /// operations, or fits [default: auto]
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
-    matrix_free: Option<MatrixFree>,
+    matrix_free: Option<MatrixFreeName>,
 
     /// Landmarks: all, uniform, k-means++ or rpcholesky (nystrom) [default: uniform]
     #[arg(long, value_name = "CHOICE")]
@@ -104,7 +96,7 @@ pub(crate) struct EigenArguments {
     orthogonal: bool,
 
     /// Compute in single or double precision [default: f64; f32 for networks that learn, spin excepted; as stored for --load]
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = parse_precision())]
     precision: Option<Precision>,
 
     #[command(flatten)]
@@ -120,7 +112,7 @@ pub(crate) struct EigenArguments {
     data: EigenData,
 
     #[command(flatten)]
-    folder: Folder,
+    target: TargetOptions,
 
     #[command(flatten)]
     parameters: ParameterOptions,
@@ -149,31 +141,29 @@ struct EigenData {
     preprocess: PreprocessOptions,
 }
 
+/// Where the results go.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+struct TargetOptions {
+    /// Write the results to this folder
+    #[arg(short = 'o', long = "out", value_name = "DIR")]
+    path: PathBuf,
+
+    /// Replace the results that are in the folder
+    #[arg(long)]
+    force: bool,
+}
+
 impl EigenData {
     /// As the options of other commands.
     fn options(&self) -> DataOptions {
-        DataOptions { labels: self.labels.clone(), ..self.unlabelled() }
-    }
-
-    /// For `--eval`.
-    fn eval_options(&self) -> DataOptions {
-        DataOptions { labels: self.eval_labels.clone(), ..self.unlabelled() }
-    }
-
-    /// For samples without labels.
-    fn unlabelled(&self) -> DataOptions {
-        let (data, classes, preprocess) = (self.data.clone(), self.classes.clone(), self.preprocess.clone());
-        DataOptions { data, classes, preprocess, ..DataOptions::default() }
-    }
-}
-
-/// Samples to evaluate must be such as the functions are found from.
-fn check_eval(eval: Option<&Samples>, samples: &Samples) -> Result<(), Failure> {
-    match eval.map(Samples::shapes) {
-        Some(found) if found != samples.shapes() => {
-            Err(Failure::new(format!("--eval has samples of shape {found:?}, --data of {:?}", samples.shapes())))
+        let Self { data, labels, classes, preprocess, .. } = self;
+        DataOptions {
+            data: data.clone(),
+            labels: labels.clone(),
+            classes: classes.clone(),
+            preprocess: preprocess.clone(),
         }
-        _ => Ok(()),
     }
 }
 
@@ -201,99 +191,81 @@ enum LandmarksName {
 
 /// When a matrix is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum MatrixFree {
+enum MatrixFreeName {
     Auto,
     Always,
     Never,
 }
 
-impl MatrixFree {
-    /// The way that is taken whatever it costs.
-    fn way(self) -> Option<Way> {
-        match self {
-            Self::Auto => None,
-            Self::Always => Some(Way::Products),
-            Self::Never => Some(Way::Matrix),
-        }
-    }
-}
-
-impl MethodName {
-    fn is_learnt(self) -> bool {
-        self == Self::Spin || self == Self::Neuralef || self.shares()
-    }
-
-    /// Whether one network gives all functions.
-    fn shares(self) -> bool {
-        matches!(self, Self::Shared | Self::Contrastive)
-    }
-
-    /// As the user writes it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Lanczos => "lanczos",
-            Self::Randomised => "randomised",
-            Self::Nystrom => "nystrom",
-            Self::Rff => "rff",
-            Self::Spin => "spin",
-            Self::Neuralef => "neuralef",
-            Self::Shared => "shared",
-            Self::Contrastive => "contrastive",
-        }
-    }
-
-    /// SpIN decorrelates its functions by a Cholesky factor, which amplifies rounding.
-    fn precision(self) -> Precision {
-        if self.is_learnt() && self != Self::Spin { Precision::F32 } else { Precision::F64 }
-    }
-}
-
 impl EigenArguments {
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         self.check_flags()?;
-        self.folder.check(self.learn.resume())?;
-        let mut report = match self.precision()? {
-            Precision::F32 => self.solve::<f32>(console)?,
-            Precision::F64 => self.solve::<f64>(console)?,
+        let TargetOptions { path, force } = &self.target;
+        let destination = Destination { force: *force, resume: self.learn.resume(), ..Destination::new(path.clone()) };
+        let outcome = match &self.load {
+            Some(folder) => self.evaluation(folder).open(&destination, console.opening())?.run(console.context())?,
+            None => self.job().open(&destination, console.opening())?.run(console.context())?,
         };
-        self.folder.write_report(&mut report)?;
-        for repair in report.repairs() {
-            console.note(&format!("note: {repair}"));
-        }
-        console.result(&report, || report.text())
+        console.result(&outcome, || report::outcome(&outcome, path))
     }
 
-    fn method(&self) -> MethodName {
-        self.method.unwrap_or(MethodName::Exact)
-    }
-
-    /// What the user wants, or what suits the method, or that of the folder.
-    fn precision(&self) -> Result<Precision, Failure> {
-        match (self.precision, &self.load) {
-            (Some(given), _) => Ok(given),
-            (None, Some(folder)) => {
-                let description = Description::read(folder).map_err(solve::failure)?;
-                Ok(if description.precision == "f32" { Precision::F32 } else { Precision::F64 })
-            }
-            (None, None) => Ok(self.method().precision()),
-        }
-    }
-
-    /// What is learnt from these samples.
-    fn task<'a>(&self, data: &'a [Dataset], per_sample: usize) -> Task<'a> {
-        Task { method: self.method(), k: self.k, per_sample, data, seed: self.kernel.seed() }
-    }
-
-    /// How it is learnt.
-    fn course<'a>(&'a self, bar: &'a Context) -> Course<'a> {
-        let method = self.method();
-        Course {
+    /// What is to be found.
+    fn job(&self) -> EigenJob {
+        let kernel = self.kernel.spec(&self.parameters);
+        let (method, seed) = (self.settings(), kernel.seed);
+        let of = match &self.gram {
+            Some(path) => Some(EigenSource::Gram(path.clone())),
+            None if kernel.source.is_given() => Some(EigenSource::Kernel(Box::new(kernel))),
+            None => None,
+        };
+        EigenJob {
+            of,
+            data: self.data.options().spec(),
+            eval: references(&self.eval),
+            eval_labels: self.data.eval_labels.clone().map(Into::into),
+            precision: self.precision.unwrap_or(method.precision()),
+            method,
             k: self.k,
-            method: self.learn.objective(method),
-            decays: method == MethodName::Contrastive,
-            folder: self.folder.path(),
-            context: bar,
+            truth: self.truth,
+            seed,
+        }
+    }
+
+    /// What is to be evaluated.
+    fn evaluation(&self, folder: &std::path::Path) -> EvaluateJob {
+        let data = self.data.options().spec();
+        let labels = self.data.eval_labels.clone().map(Into::into);
+        let eval = data.reading(&references(&self.eval), labels.as_ref());
+        EvaluateJob { functions: folder.to_owned(), eval, data, precision: self.precision }
+    }
+
+    /// The method with its settings; those of others were refused.
+    fn settings(&self) -> EigenMethod {
+        let matrix_free = self.matrix_free.map(|name| match name {
+            MatrixFreeName::Auto => MatrixFree::Auto,
+            MatrixFreeName::Always => MatrixFree::Always,
+            MatrixFreeName::Never => MatrixFree::Never,
+        });
+        match self.method.unwrap_or(MethodName::Exact) {
+            MethodName::Exact => EigenMethod::Exact {},
+            MethodName::Lanczos => EigenMethod::Lanczos { matrix_free },
+            MethodName::Randomised => EigenMethod::Randomised { matrix_free },
+            MethodName::Nystrom => EigenMethod::Nystrom {
+                landmarks: match self.landmarks.unwrap_or(LandmarksName::Uniform) {
+                    LandmarksName::All => LandmarkChoice::All,
+                    LandmarksName::Uniform => LandmarkChoice::Uniform,
+                    LandmarksName::KMeansPlusPlus => LandmarkChoice::KMeansPlusPlus,
+                    LandmarksName::Rpcholesky => LandmarkChoice::Rpcholesky,
+                },
+                n: self.n_landmarks.unwrap_or(EigenMethod::LANDMARKS),
+            },
+            MethodName::Rff => {
+                EigenMethod::Rff { n: self.n_features.unwrap_or(EigenMethod::FEATURES), orthogonal: self.orthogonal }
+            }
+            MethodName::Spin => self.learn.spin(),
+            MethodName::Neuralef => self.learn.neuralef(),
+            MethodName::Shared => self.learn.shared(),
+            MethodName::Contrastive => self.learn.contrastive(self.pairs.views()),
         }
     }
 }

@@ -80,6 +80,12 @@ pub(crate) struct SourceOptions {
 }
 
 impl KernelOptions {
+    /// Whether there is a kernel.
+    pub(crate) fn is_given(&self) -> bool {
+        let SourceOptions { net, arch, kernel } = &self.source;
+        net.is_some() || arch.is_some() || kernel.is_some()
+    }
+
     /// As data.
     pub(crate) fn spec(&self, parameters: &ParameterOptions) -> KernelSpec {
         let SourceOptions { net, arch, kernel } = self.source.clone();

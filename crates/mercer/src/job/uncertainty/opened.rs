@@ -207,7 +207,7 @@ impl UncertaintyJob {
                 let sizes = (parts.train.n_samples, n_outputs, components);
                 let sample: usize = shapes.iter().map(|shape| product(shape)).sum();
                 let kept = product(&[count, sample + n_outputs * components, size_of::<T>()]);
-                (Some(product(&[components, n_outputs])), eigenfunctions(count, self.seed).needs(sizes), kept)
+                (Some(product(&[components, n_outputs])), eigenfunctions(count, self.seed).needs(sizes).bytes, kept)
             }
             _ => (None, 0, 0),
         };

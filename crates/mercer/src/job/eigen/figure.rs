@@ -1,8 +1,8 @@
 //! `functions.svg`: the first functions over one-dimensional data, or the data seen through them.
 
-use mercer::data::Labels;
-use mercer::report::{Axis, Figure, Panel, Series};
-use mercer::spectral::orient;
+use mercer_data::Labels;
+use mercer_report::{Axis, Figure, Panel, Series};
+use mercer_spectral::orient;
 use ndarray::{Array2, ArrayView1, Axis as Along};
 
 /// Functions that are drawn over a line.

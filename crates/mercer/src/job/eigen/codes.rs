@@ -1,14 +1,14 @@
 //! Functions as codes of samples: what their first numbers are worth, if classes are known.
 
-use super::report::{Codes, Score};
-use super::solve::failure;
-use crate::failure::Failure;
-use mercer::data::{Classes, Labels};
-use mercer::kernel::Real;
-use mercer::learn::classification::Glm;
-use mercer::learn::metrics::accuracy;
-use mercer::learn::{Classify, Fit, Samples};
-use mercer::spectral::retrieval::{self, retrieval};
+use super::{Codes, Score};
+use crate::Error;
+use mercer_data::{Classes, Labels};
+use mercer_kernel::Real;
+use mercer_learn::classification::Glm;
+use mercer_learn::metrics::accuracy;
+use mercer_learn::{Classify, Fit, Samples};
+use mercer_run::Context;
+use mercer_spectral::retrieval::{self, retrieval};
 use ndarray::{Array2, s};
 
 /// The nearest items that precision looks at.
@@ -24,22 +24,23 @@ fn lengths(whole: usize) -> Vec<usize> {
     lengths
 }
 
-/// Samples of `--eval` look up those of `--data`, and are classified by them, for several lengths of codes; nothing unless both
+/// Samples that are evaluated look up those of the data, and are classified by them, for several lengths of codes; nothing unless both
 /// have labels.
 pub(super) fn scores<T: Real>(
     items: (&Array2<T>, Option<&Labels>),
     queries: (&Array2<T>, Option<&Labels>),
-) -> Result<Option<Codes>, Failure> {
+    context: &Context,
+) -> Result<Option<Codes>, Error> {
     let (Some(known), Some(asked)) = (items.1, queries.1) else { return Ok(None) };
     let (Labels::Classes(known), Labels::Classes(asked)) = (known, asked) else {
-        return Err(Failure::new("--eval-labels: codes are scored by classes, these labels are numbers")
+        return Err(Error::new("‹eval-labels›: codes are scored by classes, these labels are numbers")
             .hint("labels are whole numbers or, in a CSV file, texts"));
     };
     if items.0.nrows() != known.indices().len() {
-        return Err(Failure::new("--eval-labels: a kernel with several outputs has no code per sample")
-            .hint("--kind trace or pseudo"));
+        return Err(Error::new("‹eval-labels›: a kernel with several outputs has no code per sample")
+            .hint("‹kind› trace or pseudo"));
     }
-    let asked = asked.with_names(known.names()).map_err(|error| Failure::new(format!("--eval-labels: {error}")))?;
+    let asked = asked.with_names(known.names()).map_err(|error| Error::new(format!("‹eval-labels›: {error}")))?;
     let narrow = |codes: &Array2<T>| codes.mapv(|x| x.wide() as f32);
     let wide = |codes: &Array2<T>| codes.mapv(|x| x.wide());
     let lengths = lengths(items.0.ncols());
@@ -49,20 +50,21 @@ pub(super) fn scores<T: Real>(
         retrieval::Codes { codes: new.view(), classes: asked.indices() },
         &lengths,
         NEAREST,
-    )
-    .map_err(failure)?;
+        context,
+    )?;
     let (all, new) = (wide(items.0), wide(queries.0));
     let score = |found: retrieval::Retrieval| {
+        context.check()?;
         let cut = s![.., ..found.length];
         let accuracy = classified((&all.slice(cut).to_owned(), known), (&new.slice(cut).to_owned(), &asked))?;
         Ok(Score { found, accuracy })
     };
-    let lengths = found.into_iter().map(score).collect::<Result<_, Failure>>()?;
+    let lengths = found.into_iter().map(score).collect::<Result<_, Error>>()?;
     Ok(Some(Codes { nearest: NEAREST.min(all.nrows()), lengths }))
 }
 
 /// The accuracy of multinomial logistic regression.
-fn classified(items: (&Array2<f64>, &Classes), queries: (&Array2<f64>, &Classes)) -> Result<f64, Failure> {
+fn classified(items: (&Array2<f64>, &Classes), queries: (&Array2<f64>, &Classes)) -> Result<f64, Error> {
     let machine = Glm::new(PENALTY)?.fit(&Samples::Features(items.0.view()), items.1)?;
     Ok(accuracy(&machine.decide(&Samples::Features(queries.0.view()))?, queries.1.indices())?)
 }

@@ -1,0 +1,73 @@
+//! The folder of the results, and the state of a run that learns in it.
+
+use crate::Error;
+use crate::job::Destination;
+use crate::job::folder::ResultFolder;
+use mercer_data as data;
+use mercer_spectral::KIND;
+use mercer_spectral::learnt::{STATE, clear_state, has_state};
+use std::path::Path;
+
+/// The files with names, beside findings and record.
+pub(super) const VALUES: &str = "values.npy";
+pub(super) const VALUES_BEFORE: &str = "values_before.npy";
+pub(super) const ON_DATA: &str = "psi_data.npy";
+pub(super) const ON_EVAL: &str = "psi.npy";
+pub(super) const NETWORK: &str = "psi.onnx";
+pub(super) const FIGURE: &str = "functions.svg";
+
+/// A folder that may be written to.
+pub(super) struct Place {
+    pub(super) folder: ResultFolder,
+    resume: bool,
+}
+
+impl Place {
+    /// Refuses a folder that holds results, or cannot be written to, before the work begins; nothing for a plan.
+    pub(super) fn begin(destination: &Destination) -> Result<Option<Self>, Error> {
+        if destination.dry_run {
+            return Ok(None);
+        }
+        let path = destination.folder()?;
+        let names = [VALUES, VALUES_BEFORE, ON_DATA, ON_EVAL, NETWORK, FIGURE];
+        let folder = ResultFolder::create(destination, KIND, &names).map_err(|error| match error.code() {
+            "exists" => {
+                let text = format!("‹out› {}: there are results in it already", path.display());
+                error.with_message(text).hint("‹force› replaces them")
+            }
+            _ => error,
+        })?;
+        let state = path.join(STATE);
+        if !destination.resume && state.symlink_metadata().is_ok() {
+            let place = state.display().to_string();
+            match (destination.force, has_state(path)) {
+                (true, true) => {}
+                (true, false) => return Err(data::Error::Foreign { place }.into()),
+                (false, _) => {
+                    return Err(Error::from(data::Error::Exists { place })
+                        .with_message(format!(
+                            "‹out› {}: there is the state of a run that was interrupted",
+                            path.display()
+                        ))
+                        .hint("‹resume› goes on with it; ‹force› begins again"));
+                }
+            }
+        }
+        Ok(Some(Self { folder, resume: destination.resume }))
+    }
+
+    /// The folder.
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether to go on with a state.
+    pub(super) fn resumes(&self) -> bool {
+        self.resume
+    }
+
+    /// Removes the state of an earlier run, unless that is to go on.
+    pub(super) fn clear(&self) -> Result<(), Error> {
+        if self.resume { Ok(()) } else { Ok(clear_state(self.path())?) }
+    }
+}
