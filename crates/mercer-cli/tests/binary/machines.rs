@@ -91,6 +91,19 @@ fn a_machine_knows_its_kernel() {
         folder.succeed("predict --from moved-process --data new.npy --probabilities -o p.npy --force");
         assert!(std::fs::read(folder.path("p.npy")).unwrap() == probabilities, "{network:?}");
     }
+    // A flipped bit in any of its files is found and named, and a missing file is, too.
+    for entry in std::fs::read_dir(folder.path("moved-own/objects")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 3] ^= 8;
+        std::fs::write(&path, flipped).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        folder.refuse("predict --from moved-own --data new.npy -o no.npy", &[name, "is damaged"]);
+        std::fs::remove_file(&path).unwrap();
+        folder.refuse("predict --from moved-own --data new.npy -o no.npy", &[name, "is missing"]);
+        std::fs::write(&path, bytes).unwrap();
+    }
 }
 
 /// A checkpoint, a description and parameters that were chosen are saved with the machine.
@@ -182,7 +195,7 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("predict --from m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
     folder.refuse("predict --from m --at logits --data gram.npy -o out.npy", &["--at is for networks"]);
     folder.write("m/folder.json", b"{}");
-    folder.refuse("predict --from m --data gram.npy -o out.npy", &["m/folder.json"]);
+    folder.refuse("predict --from m --data gram.npy -o out.npy", &["folder.json", "not a valid mercer folder"]);
 }
 
 /// Parameters found by marginal likelihood are kept with the machine, which predicts from samples.

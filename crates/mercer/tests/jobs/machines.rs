@@ -10,6 +10,7 @@ use mercer::run::{Context, Listener};
 use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec, SourceSpec};
 use ndarray::{Array1, Array2, ArrayD};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const N: usize = 24;
@@ -156,7 +157,7 @@ fn jobs_are_written_down_and_done_again() {
 
 /// Calls the work off when it has been asked so often.
 struct Impatient {
-    asked: AtomicUsize,
+    asked: Arc<AtomicUsize>,
     patience: usize,
 }
 
@@ -166,24 +167,61 @@ impl Listener for Impatient {
     }
 }
 
-/// Every machine ends soon after it is called off, and leaves nothing; what takes more than may be used is refused before.
+/// Every machine ends when it is called off, and leaves nothing; iterative ones ask on the way.
 #[test]
-fn machines_stop_and_keep_within_memory() {
+fn machines_can_be_called_off() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let place = folder.path().join("machine");
+    let rows = samples();
+    let gram = rows.dot(&rows.t()) + Array2::<f32>::eye(N);
     let labels = Dataset::from_array("y", classes(2).into_dyn().view()).unwrap();
+    let inputs = given("gram", gram.into_dyn()).with("y", labels);
+    let mut jobs: Vec<(MachineSpec, bool)> = MachineName::ALL
+        .map(|(name, ..)| {
+            use MachineName::{Glm, Logistic, ProcessClassifier, Sgd, Svm};
+            (MachineSpec::from(name), matches!(name, Glm | Logistic | ProcessClassifier | Sgd | Svm))
+        })
+        .to_vec();
+    jobs.push((MachineSpec::Ridge { alpha: vec![0.1], rank: Some(3), centred: false }, true));
+    for (machine, iterates) in jobs {
+        let name = machine.name();
+        let job = FitJob { machine, ..fit(name, Training::Gram(DataRef::given("gram")), DataRef::given("y")) };
+        let job = if name == MachineName::Flow { fit(name, job.training, job.labels) } else { job };
+        let ask = |patience: usize| {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let context = Context::listening(Impatient { asked: Arc::clone(&asked), patience });
+            (run(&job, &place, &inputs, &context), asked.load(Ordering::Relaxed))
+        };
+        // After the fit and after its evaluation every machine is asked for.
+        let (done, asked) = ask(usize::MAX);
+        done.unwrap();
+        assert_eq!(asked > 4, iterates, "{name}: {asked}");
+        std::fs::remove_dir_all(&place).unwrap();
+        for patience in 0..asked.min(8) {
+            let error = ask(patience).0.unwrap_err();
+            assert!(error.is_interrupted(), "{name}, {patience} of {asked}: {error}");
+            assert!(!place.exists(), "{name}");
+        }
+    }
+}
+
+/// What takes more than may be used is refused before the work begins, with what would do.
+#[test]
+fn memory_is_asked_for_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("machine");
+    let labels = Dataset::from_array("y", classes(3).into_dyn().view()).unwrap();
     let inputs = given("x", samples().into_dyn()).with("y", labels);
-    for (machine, ..) in MachineName::ALL {
-        let job = fit(machine, kernel(formula("rbf(lengthscale=0.5)"), &[DataRef::given("x")]), DataRef::given("y"));
-        let context = Context::listening(Impatient { asked: AtomicUsize::new(0), patience: 3 });
-        let error = run(&job, path("machine"), &inputs, &context).unwrap_err();
-        assert!(error.is_interrupted(), "{machine}: {error}");
-        assert!(!path("machine").exists(), "{machine}");
-        let little = Context::new().with_memory(1 << 20);
-        let error = run(&job, path("machine"), &inputs, &little).unwrap_err();
-        assert_eq!((error.code(), error.hints()[0].setting.as_deref()), ("memory", Some("memory")), "{error}");
-        assert!(!path("machine").exists(), "{machine}");
-        run(&job, path("machine"), &inputs, &Context::new()).unwrap();
-        std::fs::remove_dir_all(path("machine")).unwrap();
+    for (machine, ..) in MachineName::ALL.into_iter().filter(|(name, ..)| *name != MachineName::Logistic) {
+        for training in
+            [kernel(formula("rbf(lengthscale=0.5)"), &[DataRef::given("x")]), Training::Features(DataRef::given("x"))]
+        {
+            let job = fit(machine, training, DataRef::given("y"));
+            let error = run(&job, &place, &inputs, &Context::new().with_memory(1 << 20)).unwrap_err();
+            assert_eq!((error.code(), error.hints()[0].setting.as_deref()), ("memory", Some("memory")), "{error}");
+            assert!(!place.exists(), "{machine}");
+            run(&job, &place, &inputs, &Context::new()).unwrap();
+            std::fs::remove_dir_all(&place).unwrap();
+        }
     }
 }

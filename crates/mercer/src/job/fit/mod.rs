@@ -14,15 +14,12 @@ pub use machine::{Link, MachineName, MachineSpec};
 use mercer_data::ClassOrder;
 use mercer_data::parse_classes;
 use mercer_learn::metrics::{accuracy, r_squared};
-use mercer_learn::{Basis, KernelMachine, Machine, Predict, Samples};
+use mercer_learn::{Basis, KernelMachine, Predict, Samples};
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use solve::{Fitted, Lesson};
 use training::Opened;
 pub use training::Training;
-
-/// What is written beside the machine: the numbers of one that is linear in rows.
-const FILES: [&str; 2] = ["weights.npy", "bias.npy"];
 
 /// A machine that learns from samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,7 +98,7 @@ impl Job for FitJob {
         self.machine.check()?;
         let folder = match destination.dry_run {
             true => None,
-            false => Some(ResultFolder::create(destination, KernelMachine::KIND, &FILES)?),
+            false => Some(ResultFolder::create(destination, KernelMachine::KIND, &[])?),
         };
         let training = self.training.open(&self.machine, &self.labels, opening)?;
         let (n_samples, width) = training.dim();
@@ -172,25 +169,12 @@ impl OpenedFit {
         context.check()?;
         let _phase = context.phase("writing");
         drop(made.matrix);
-        if let Some(scores) = scores(&fitted.machine) {
-            folder.array(FILES[0], scores.weights())?;
-            folder.array(FILES[1], scores.bias())?;
-        }
         let saved = KernelMachine { machine: fitted.machine, kernel: made.kernel, samples: made.samples };
         let content = saved.write(folder.writer())?;
         let place = Artefact::file("machine", folder.path().display().to_string());
         let mut outcome = folder.finish(job, made.inputs, findings, &content, (watch, context))?;
         outcome.artefacts.insert(0, place);
         Ok(outcome)
-    }
-}
-
-/// The part of a machine that is linear in rows.
-fn scores(machine: &Machine) -> Option<&mercer_learn::Linear> {
-    match machine {
-        Machine::Linear(machine) => Some(machine),
-        Machine::LinearClassifier(machine) => Some(machine.scores()),
-        _ => None,
     }
 }
 

@@ -13,10 +13,8 @@ use mercer_data::{Columns, Preprocess};
 use mercer_learn::KernelMachine;
 use mercer_net::Network;
 use mercer_net::network::Import;
+use mercer_net::train::files::{MODEL, SAVED};
 use std::path::Path;
-
-/// The network of a folder that `mercer train` wrote.
-const MODEL: &str = "model.onnx";
 
 /// Opens what a folder holds, with the samples it is to predict.
 pub(super) fn open(
@@ -29,7 +27,7 @@ pub(super) fn open(
         Error::from(error).hint("‹from› names a folder that `mercer fit`, eigen, uncertainty or train wrote")
     })?;
     let kind = folder.kind().to_owned();
-    let is_network = folder.file_names().any(|name| name == MODEL);
+    let is_network = kind == SAVED.name;
     if !is_network {
         let settings = [("‹at›", job.at.is_some()), ("‹batch›", job.batch.is_some())];
         if let Some((setting, _)) = settings.iter().find(|(_, given)| *given) {
@@ -54,6 +52,7 @@ pub(super) fn open(
             PosteriorRun::open(job, place, (&folder, destination), opening).map(PosteriorRun::planned)
         }
         _ if is_network => {
+            let folder = known(SAVED)?;
             let import = Import { limit: job.parameters.import_limit, ..Import::default() };
             let network = Network::import_bytes(&folder.file(MODEL)?, &import);
             let network = network.map_err(|error| Error::of_network(&place.join(MODEL), error))?;
