@@ -58,7 +58,7 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
 /// when the fingerprint of a network told the two apart.
 pub(crate) fn with_precision<T: Real>(mut identity: serde_json::Value) -> serde_json::Value {
     if size_of::<T>() == size_of::<f32>() {
-        identity["precision"] = <T as mercer_data::Element>::NAME.into();
+        identity["precision"] = T::NAME.into();
     }
     identity
 }

@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
 mod completions;
+mod demo;
 mod eigen;
 mod fit;
+mod info;
 mod kernel;
 mod predict;
 mod replay;
@@ -15,13 +17,15 @@ use mercer::Error;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::DemoArguments),
     Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
+    Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
     Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
-    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Train(Box<train::TrainArguments>),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -29,13 +33,15 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Demo(arguments) => arguments.run(console),
             Self::Eigen(arguments) => arguments.run(console),
             Self::Fit(arguments) => arguments.run(console),
+            Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
-            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

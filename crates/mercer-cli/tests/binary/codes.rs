@@ -122,8 +122,8 @@ fn images_are_augmented_and_preprocessing_is_remembered() {
 fn machines_remember_preprocessing() {
     let folder = images();
     folder.succeed("fit svm --kernel rbf() --data images.npy --labels classes.npy --scale 1/255 -o machine");
-    folder.succeed("predict --machine machine --data new.npy -o plain.npy");
-    folder.succeed("predict --machine machine --data new.npy --scale 1/255 -o scaled.npy");
+    folder.succeed("predict --from machine --data new.npy -o plain.npy");
+    folder.succeed("predict --from machine --data new.npy --scale 1/255 -o scaled.npy");
     assert_eq!(folder.read("plain.npy"), folder.read("scaled.npy"));
     assert!(folder.succeed("info machine").contains("scale"));
 }

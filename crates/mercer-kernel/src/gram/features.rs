@@ -3,12 +3,12 @@
 use super::plan::{Plan, feature_side};
 use super::sink::Sink;
 use super::sizes::{Held, Sizes};
-use super::{Outcome, precision, read, source};
+use super::{Outcome, precision, source};
 use crate::error::Result;
 use crate::feature::{Effort, FeatureMap};
 use crate::kernel::{Cost, Real};
 use crate::store::{Columns, Layout, Tiles};
-use mercer_data::Dataset;
+use mercer_data::{Dataset, RowBlock};
 use mercer_run::Context;
 use std::time::Instant;
 
@@ -83,11 +83,10 @@ impl<'a, T: Real> FeatureRun<'a, T> {
             context.check()?;
             let Some(place) = layout.tile(block) else { continue };
             let start = Instant::now();
-            let inputs = read::<T>(self.data, place.rows.clone())?;
-            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            let inputs = RowBlock::<T>::read(self.data, place.rows.clone())?;
             let read = start.elapsed().as_secs_f64();
             features.resize(place.rows.len() * self.map.n_features(), T::zero());
-            let computed = self.map.features(&slices, place.rows.len(), &mut features);
+            let computed = self.map.features(&inputs.slices(), place.rows.len(), &mut features);
             computed.map_err(|error| error.shifted(place.rows.start))?;
             let worked = start.elapsed().as_secs_f64();
             sink.write(block, &place, &[&features])?;

@@ -28,7 +28,7 @@ use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::all_finite;
 use crate::store::{Columns, Layout, TilePlace, Tiles};
-use mercer_data::{DType, Dataset};
+use mercer_data::{DType, Dataset, RowBlock};
 use mercer_run::Context;
 use ndarray::ArrayD;
 use panels::{Panel, panels};
@@ -235,10 +235,10 @@ impl<T: Real> Run<'_, T> {
     fn prepare(&self, data: &[Dataset], rows: Range<usize>) -> Result<Block> {
         self.check_cancelled()?;
         let start = Instant::now();
-        let inputs = read::<T>(data, rows.clone())?;
+        let inputs = RowBlock::<T>::read(data, rows.clone())?;
         self.reading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
-        let block = self.gram.kernel.prepare(&slices, rows.len()).map_err(|error| error.shifted(rows.start))?;
+        let block =
+            self.gram.kernel.prepare(&inputs.slices(), rows.len()).map_err(|error| error.shifted(rows.start))?;
         self.advance(self.gram.cost.prepare_flops * rows.len() as f64 / 1e9);
         Ok(block)
     }
@@ -299,18 +299,4 @@ impl<T: Real> Run<'_, T> {
         let done = (gflop * 1e3) as u64 + self.done.fetch_add((gflop * 1e3) as u64, Ordering::Relaxed);
         self.context.report((done as usize).min(self.total), self.total, "MFLOP");
     }
-}
-
-/// Some samples, per input.
-pub(crate) fn read<T: Real>(data: &[Dataset], rows: Range<usize>) -> Result<Vec<Vec<T>>> {
-    data.iter()
-        .map(|dataset| {
-            let array = dataset.rows::<T>(rows.clone())?;
-            Ok(if array.is_standard_layout() {
-                array.into_raw_vec_and_offset().0
-            } else {
-                array.iter().copied().collect()
-            })
-        })
-        .collect()
 }

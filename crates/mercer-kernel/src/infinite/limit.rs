@@ -238,7 +238,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
         let layer = |node: &super::Node| format!("{:?} {:?} {:?}", node.layer, node.inputs, node.space);
         let layers: Vec<String> = self.net.nodes().iter().map(layer).collect();
         serde_json::json!({
-            "kernel": "limit", "of": of, "precision": <T as mercer_data::Element>::NAME, "features": self.features.identity(), "layers": layers, "output": self.net.output(),
+            "kernel": "limit", "of": of, "precision": T::NAME, "features": self.features.identity(), "layers": layers, "output": self.net.output(),
         })
     }
 

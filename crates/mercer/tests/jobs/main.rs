@@ -2,3 +2,4 @@
 
 mod eigen;
 mod kernel;
+mod machines;

@@ -6,13 +6,13 @@ use crate::error::AboutNetwork;
 use crate::job::Destination;
 use crate::spec::{Opening, Precision, Samples, blocks, open_network};
 use crate::text::count;
-use mercer_data::NpyWriter;
+use mercer_data::{NpyWriter, RowBlock};
 use mercer_kernel::Real;
 use mercer_net::graph::Graph;
 use mercer_net::network::Prediction;
 use mercer_net::{NetError, Network};
 use mercer_run::Context;
-use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
+use ndarray::{ArrayViewD, IxDyn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -115,9 +115,8 @@ impl NetworkRun {
                 return Err(Error::interrupted(format!("interrupted after {done}; nothing was written")));
             }
             let first = rows.start;
-            let read = self.samples.inputs.iter().map(|dataset| dataset.rows(rows.clone()));
-            let inputs: Vec<ArrayD<T>> = read.collect::<Result<_, _>>()?;
-            let prediction = self.block(&inputs).map_err(|error| self.at_row(error, first))?;
+            let inputs = RowBlock::<T>::read(&self.samples.inputs, rows.clone())?;
+            let prediction = self.block(&inputs, rows.len()).map_err(|error| self.at_row(error, first))?;
             let values = view(&prediction, rows.len())?;
             if let Some(score) = &mut score {
                 score.add(values.view(), first)?;
@@ -163,14 +162,9 @@ impl NetworkRun {
         wide.unwrap_or_else(|| self.network.weights::<T>(&self.graph).fingerprint(&self.graph))
     }
 
-    fn block<T: Real>(&self, inputs: &[ArrayD<T>]) -> Result<Prediction<T>, NetError> {
-        let n_rows = inputs.first().map_or(0, |array| array.len_of(Axis(0)));
-        let contiguous: Vec<_> = inputs.iter().map(|array| array.as_standard_layout()).collect();
-        let slices: Vec<(&[T], &[usize])> = contiguous
-            .iter()
-            .zip(&self.samples.inputs)
-            .map(|(array, dataset)| (array.as_slice().unwrap_or_default(), dataset.sample_shape()))
-            .collect();
+    fn block<T: Real>(&self, inputs: &RowBlock<T>, n_rows: usize) -> Result<Prediction<T>, NetError> {
+        let shapes = self.samples.inputs.iter().map(|dataset| dataset.sample_shape());
+        let slices: Vec<(&[T], &[usize])> = inputs.slices().into_iter().zip(shapes).collect();
         self.network.predict(&slices, n_rows, self.at.as_deref(), None)
     }
 

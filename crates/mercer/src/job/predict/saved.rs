@@ -8,7 +8,7 @@ use super::{PredictJob, PredictPlan, Work};
 use crate::Error;
 use crate::job::Destination;
 use crate::spec::{DataSpec, Opening, Samples};
-use mercer_data::folder::Folder;
+use mercer_data::folder::{Folder, Kind};
 use mercer_data::{Columns, Preprocess};
 use mercer_learn::KernelMachine;
 use mercer_net::Network;
@@ -40,14 +40,17 @@ pub(super) fn open(
     if job.probabilities && !may_ask {
         return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
     }
-    match () {
-        _ if kind == KernelMachine::KIND.name => {
-            SavedMachine::open(job, place, &folder, opening).map(SavedMachine::planned)
+    // Of a kind that is known, the version is checked, too.
+    let known = |kind: Kind| Folder::open(place, Some(kind));
+    match &kind[..] {
+        name if name == KernelMachine::KIND.name => {
+            SavedMachine::open(job, place, &known(KernelMachine::KIND)?, opening).map(SavedMachine::planned)
         }
-        _ if kind == mercer_spectral::KIND.name => {
-            SavedFunctions::open(job, place, &folder, opening).map(SavedFunctions::planned)
+        name if name == mercer_spectral::KIND.name => {
+            SavedFunctions::open(job, place, &known(mercer_spectral::KIND)?, opening).map(SavedFunctions::planned)
         }
-        _ if kind == mercer_learn::laplace::KIND.name => {
+        name if name == mercer_learn::laplace::KIND.name => {
+            let folder = known(mercer_learn::laplace::KIND)?;
             PosteriorRun::open(job, place, (&folder, destination), opening).map(PosteriorRun::planned)
         }
         _ if is_network => {
