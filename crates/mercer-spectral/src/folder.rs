@@ -158,18 +158,6 @@ impl<T: Real> Eigenfunctions<T> {
         Self::read(&folder.objects(), &folder.content()?, kernel)
     }
 
-    /// Reads what functions were before their finish.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load); [`SpectralError::Setting`] if they had none.
-    pub fn load_before(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
-        let place = folder;
-        let folder = Folder::open(folder, Some(KIND))?;
-        let description: Description = folder.content()?;
-        let missing = || SpectralError::Setting(format!("{}: these functions had no finish", place.display()));
-        Self::read(&folder.objects().part(BEFORE), &description.before.ok_or_else(missing)?, kernel)
-    }
-
     /// Reads functions that are part of a folder.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ fn pairs_give_ordered_codes() {
     assert_eq!(lengths[2]["length"].as_u64().unwrap(), 4);
     assert!(at(last, "accuracy") == 1.0 && at(2, "mean_average_precision") > 0.95, "{lengths:?}");
     assert!(at(0, "precision") <= at(last, "precision"));
-    for file in ["values.npy", "psi.npy", "psi_data.npy", "functions.svg", "psi.onnx", "before/folder.json"] {
+    for file in ["values.npy", "psi.npy", "psi_data.npy", "functions.svg", "psi.onnx", "values_before.npy"] {
         assert!(folder.path("codes").join(file).is_file(), "{file}");
     }
     let text = folder.succeed(

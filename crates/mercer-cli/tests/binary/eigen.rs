@@ -4,6 +4,8 @@ use crate::folder::{Folder, difference};
 use mercer::data::random::stream;
 use ndarray::{Array2, ArrayD};
 use rand::RngExt;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Points on a line and in the plane.
 fn points() -> Folder {
@@ -47,7 +49,7 @@ fn methods_agree_and_folders_are_complete() {
         assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4 * b), "{method}: {found:?} {expected:?}");
         assert!(same_columns(&folder.read("other/psi.npy"), &folder.read("exact/psi.npy"), 1e-4), "{method}");
     }
-    for file in ["values.npy", "psi.npy", "psi_data.npy", "result.json", "functions.svg", "folder.json"] {
+    for file in ["values.npy", "psi.npy", "psi_data.npy", "result.json", "run.json", "functions.svg", "folder.json"] {
         assert!(folder.path("exact").join(file).is_file(), "{file}");
     }
     let psi = folder.read("exact/psi_data.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
@@ -132,22 +134,36 @@ fn spin_is_resumed_from_its_own_state_alone() {
     folder.succeed(&format!("{line} -o usual"));
     folder.succeed(&format!("{line} --keep 0.01 -o same"));
     folder.succeed(&format!("{line} --keep 0.99 -o other"));
-    assert_eq!(folder.read("usual/before/values.npy"), folder.read("same/before/values.npy"));
-    assert_ne!(folder.read("usual/before/values.npy"), folder.read("other/before/values.npy"));
+    assert_eq!(folder.read("usual/values_before.npy"), folder.read("same/values_before.npy"));
+    assert_ne!(folder.read("usual/values_before.npy"), folder.read("other/values_before.npy"));
     folder.refuse(&format!("{line} --keep 1 -o no"), &["--keep 1"]);
     folder.refuse("eigen --kernel rbf() --data line.npy --method exact --keep 0.5 -o no", &["--keep"]);
-    let state = folder.path("usual/state.safetensors");
+    // A run that is complete needs no state any more.
+    assert!(!folder.path("usual/state.safetensors").exists());
+    folder.refuse(&format!("{line} -o usual --resume"), &["results in it already", "--force"]);
+    let line = line.replace("40", "4000000");
+    let arguments = format!("{line} -q -o killed");
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let state = folder.path("killed/state.safetensors");
+    while !state.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    folder.refuse(&format!("{line} -o killed"), &["interrupted", "--resume", "--force"]);
     let mut bytes = std::fs::read(&state).unwrap();
     let last = bytes.len() - 3;
     bytes[last] ^= 1;
     std::fs::write(&state, &bytes).unwrap();
-    folder.refuse(&format!("{line} -o usual --resume"), &["state.safetensors", "damaged", "--force"]);
+    folder.refuse(&format!("{line} -o killed --resume"), &["state.safetensors", "damaged", "--force"]);
     std::fs::write(&state, b"another's").unwrap();
-    folder.refuse(&format!("{line} -o usual --force"), &["state.safetensors", "left alone"]);
-    std::fs::remove_file(&state).unwrap();
-    folder.write("usual/mine.npy", b"a user's");
-    folder.succeed(&format!("{line} -o usual --force"));
-    assert!(folder.path("usual/mine.npy").is_file());
+    folder.refuse(&format!("{line} -o killed --force"), &["state.safetensors", "left alone"]);
+    std::fs::write(&state, &bytes).unwrap();
+    folder.write("killed/mine.npy", b"a user's");
+    let line = line.replace("4000000", "40");
+    folder.succeed(&format!("{line} -o killed --force"));
+    assert!(folder.path("killed/mine.npy").is_file() && !state.exists());
     std::fs::create_dir(folder.path("plain")).unwrap();
     folder.write("plain/psi.npy", b"a user's");
     folder.refuse(&format!("{line} -o plain --force"), &["psi.npy", "left alone"]);
@@ -182,7 +198,12 @@ fn learnt_functions_are_compared_with_the_truth() {
     let cosines = report["truth"]["cosines"].as_array().unwrap();
     assert!(cosines.iter().all(|c| c.as_f64().unwrap() > 0.99), "{cosines:?}");
     assert_eq!(report["before"]["values"].as_array().unwrap().len(), 3);
-    assert!(folder.path("learnt/before/folder.json").is_file());
+    assert_eq!(folder.read("learnt/values_before.npy").len(), 3);
+    folder.succeed("eigen --load learnt/before --eval line.npy -o before");
+    assert_eq!(folder.read("before/values.npy"), folder.read("learnt/values_before.npy"));
+    folder.refuse("eigen --load before --eval line.npy -o no", &["their own samples alone"]);
+    folder.succeed("eigen --kernel rbf() --data line.npy --method exact -k 2 -o exact");
+    folder.refuse("eigen --load exact/before --eval line.npy -o no", &["no finish"]);
     folder.succeed("eigen --load learnt --eval line.npy -o again");
     assert!(difference(&folder.read("again/psi.npy"), &folder.read("learnt/psi_data.npy")) < 1e-4);
 }

@@ -63,7 +63,7 @@ fn killed_twenty_times() {
 
 /// What a run of `mercer eigen` leaves behind, byte by byte.
 fn functions(folder: &Folder, name: &str) -> Vec<Vec<u8>> {
-    let files = ["values.npy", "psi_data.npy", "before/values.npy"];
+    let files = ["values.npy", "psi_data.npy", "values_before.npy"];
     let files = files.iter().map(|file| std::fs::read(folder.path(name).join(file)).unwrap());
     files.chain(["values", "weights", "functions"].map(|object| folder.object(name, object))).collect()
 }

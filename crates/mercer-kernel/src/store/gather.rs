@@ -10,10 +10,18 @@ use std::path::Path;
 impl Store {
     /// Reads an array as a whole, which must be complete.
     pub fn read_all<T: Element>(&self, array: &str) -> Result<ArrayD<T>> {
+        self.read_watched(array, &Context::new())
+    }
+
+    /// The same, unless the context calls it off.
+    pub(crate) fn read_watched<T: Element>(&self, array: &str, context: &Context) -> Result<ArrayD<T>> {
         self.check_complete()?;
         let shape = self.layout().shape();
         let mut values = self.reserve(shape.iter().product())?;
         for block in 0..self.layout().row_blocks() {
+            if context.cancelled() {
+                return Err(StoreError::Cancelled);
+            }
             values.extend(self.read_rows::<T>(array, block)?);
         }
         ArrayD::from_shape_vec(shape.clone(), values).map_err(|_| self.wrong_shape(&shape))

@@ -212,8 +212,10 @@ fn of_eigenfunctions(description: &Description) -> Vec<(String, String)> {
         ("method", note("method").unwrap_or_else(|| "unknown".to_owned())),
         ("functions", description.components.to_string()),
         ("precision", description.precision.clone()),
-        ("samples", inputs.join(", ")),
     ];
+    if !inputs.is_empty() {
+        facts.push(("samples", inputs.join(", ")));
+    }
     if description.per_sample > 1 {
         facts.push(("outputs per sample", description.per_sample.to_string()));
     }
@@ -227,7 +229,10 @@ fn of_eigenfunctions(description: &Description) -> Vec<(String, String)> {
         facts.extend(description.basis.get("kernel").map(|identity| (IDENTITY.to_owned(), plain(identity))));
     }
     let basis = description.basis["type"].as_str().unwrap_or("unknown");
-    facts.push(("combinations of".to_owned(), format!("{} {basis}", description.functions)));
+    match description.functions {
+        0 => facts.push(("known on".to_owned(), format!("their own {basis} alone"))),
+        count => facts.push(("combinations of".to_owned(), format!("{count} {basis}"))),
+    }
     facts.extend(description.repairs.sentences().into_iter().map(|sentence| ("repair".to_owned(), sentence)));
     facts
 }

@@ -1,5 +1,6 @@
 //! Jobs through the library, as every door runs them.
 
+mod eigen;
 mod kernel;
 mod machines;
 mod train;

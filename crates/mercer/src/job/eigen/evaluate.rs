@@ -6,15 +6,15 @@ use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::{Destination, Job, Opened, Outcome, Stopwatch};
 use crate::spec::{DataSpec, Opening, Precision, Samples};
-use mercer_data::folder::{MANIFEST, digest};
-use mercer_data::{Columns, read_regular};
+use mercer_data::Columns;
+use mercer_data::folder::Folder;
 use mercer_kernel::{Real, SavedKernel};
 use mercer_net::Network;
 use mercer_run::Context;
 use mercer_spectral::{BEFORE, Description, Eigenfunctions, KIND};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// The functions of a folder on new samples.
@@ -51,6 +51,7 @@ pub struct SavedFunctions<T: Real> {
     pub functions: Eigenfunctions<T>,
     network: Option<Network>,
     columns: Vec<Option<Columns>>,
+    fingerprint: String,
 }
 
 /// The folder that functions are in, and whether those before their finish are meant.
@@ -66,23 +67,41 @@ fn located(folder: &Path) -> (&Path, bool) {
 /// # Errors
 /// For a folder that holds none.
 pub fn saved_precision(folder: &Path) -> Result<Precision, Error> {
-    let description = Description::read(located(folder).0)?;
-    Ok(if description.precision == "f32" { Precision::F32 } else { Precision::F64 })
+    Ok(precision_of(&Description::read(located(folder).0)?))
+}
+
+/// The precision that a description tells.
+pub(crate) fn precision_of(description: &Description) -> Precision {
+    if description.precision == "f32" { Precision::F32 } else { Precision::F64 }
 }
 
 impl<T: Real> SavedFunctions<T> {
+    /// A digest of what was saved.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
     /// Opens the functions of a folder, or of its part `before`.
     ///
     /// # Errors
     /// For a folder that holds no eigenfunctions, or damaged ones.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let functions = match located(folder) {
-            (outer, true) => Eigenfunctions::<T>::load_before(outer, None)?,
-            (folder, false) => Eigenfunctions::<T>::load(folder, None)?,
+        let (path, before) = located(folder);
+        Self::read(&Folder::open(path, Some(KIND))?, before)
+    }
+
+    /// The functions of an opened folder, or what they were before their finish.
+    pub(crate) fn read(folder: &Folder, before: bool) -> Result<Self, Error> {
+        let (objects, content): (_, Value) = (folder.objects(), folder.content()?);
+        let functions = match (before, content.get(BEFORE)) {
+            (false, _) => Eigenfunctions::read(&objects, &content, None)?,
+            (true, Some(content)) => Eigenfunctions::read(&objects.part(BEFORE), content, None)?,
+            (true, None) => return Err(Error::new(format!("{}: these functions had no finish", folder.place()))),
         };
+        let fingerprint = folder.fingerprint();
         let network = functions.saved_kernel().map(SavedKernel::open).transpose()?.flatten();
         let columns = Samples::columns_of_note(functions.notes().get("columns"))?;
-        Ok(Self { functions, network, columns })
+        Ok(Self { functions, network, columns, fingerprint })
     }
 
     /// Opens samples, which go through the preprocessing of the folder unless another one is asked for.
@@ -213,7 +232,7 @@ impl<T: Real> Typed<T> {
             let items = known.as_ref().map(|known| saved.evaluate(known, context)).transpose()?;
             (saved.evaluate(&eval, context)?, items)
         };
-        let mut inputs = vec![input("load", job.functions.display().to_string(), manifest(&job.functions)?)];
+        let mut inputs = vec![input("load", job.functions.display().to_string(), saved.fingerprint.clone())];
         inputs.push(input("eval", eval.places(), eval.fingerprint()?));
         if let (Some(known), Some(items)) = (&known, &items) {
             inputs.push(input("data", known.places(), known.fingerprint()?));
@@ -239,11 +258,4 @@ impl<T: Real> Typed<T> {
         };
         folder.finish(job, inputs, findings, &content, (watch, context))
     }
-}
-
-/// The digest of a folder: its manifest has those of all its parts.
-fn manifest(folder: &Path) -> Result<String, Error> {
-    let path = located(folder).0.join(MANIFEST);
-    let bytes = read_regular(&path, u64::MAX).map_err(|error| crate::error::cannot_open(path.display(), &error))?;
-    Ok(digest(&bytes))
 }

@@ -13,6 +13,7 @@ mod pairs;
 mod place;
 mod results;
 
+pub(crate) use evaluate::precision_of;
 pub use evaluate::{EvaluateJob, EvaluatePlan, OpenedEvaluation, SavedFunctions, saved_precision};
 pub use findings::{Before, Codes, Compared, EigenFindings, Score};
 pub use method::{EigenMethod, LandmarkChoice, LearnSpec, MatrixFree, Objective, Views};

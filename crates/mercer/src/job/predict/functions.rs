@@ -1,16 +1,15 @@
 //! Eigenfunctions of a folder on new samples.
 
-use super::saved::Known;
 use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Work, inputs};
 use crate::Error;
 use crate::job::Destination;
+use crate::job::eigen::{self, precision_of};
 use crate::spec::{Opening, Precision, Samples};
 use mercer_data::folder::Folder;
 use mercer_data::write_npy;
-use mercer_kernel::{Real, SavedKernel};
+use mercer_kernel::Real;
 use mercer_run::Context;
-use mercer_spectral::{Description, Eigenfunctions};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::Path;
 
 /// What is known of functions on new samples.
@@ -34,15 +33,14 @@ pub struct FunctionFindings {
 #[derive(Debug)]
 pub(super) struct SavedFunctions {
     place: String,
-    fingerprint: String,
     functions: EitherFunctions,
     samples: Samples,
 }
 
 #[derive(Debug)]
 enum EitherFunctions {
-    F32(Eigenfunctions<f32>),
-    F64(Eigenfunctions<f64>),
+    F32(eigen::SavedFunctions<f32>),
+    F64(eigen::SavedFunctions<f64>),
 }
 
 impl SavedFunctions {
@@ -54,23 +52,15 @@ impl SavedFunctions {
             ))
             .hint("`mercer fit centres ‹features›` makes a machine of them"));
         }
-        let description: Description = folder.content()?;
-        let (objects, content) = (folder.objects(), folder.content()?);
-        let functions = match &description.precision[..] {
-            "f32" => EitherFunctions::F32(Eigenfunctions::read(&objects, &content, None)?),
-            _ => EitherFunctions::F64(Eigenfunctions::read(&objects, &content, None)?),
+        let functions = match precision_of(&folder.content()?) {
+            Precision::F32 => EitherFunctions::F32(eigen::SavedFunctions::read(folder, false)?),
+            Precision::F64 => EitherFunctions::F64(eigen::SavedFunctions::read(folder, false)?),
         };
-        let (kernel, notes) = match &functions {
-            EitherFunctions::F32(functions) => (functions.saved_kernel(), functions.notes()),
-            EitherFunctions::F64(functions) => (functions.saved_kernel(), functions.notes()),
+        let samples = match &functions {
+            EitherFunctions::F32(functions) => functions.samples("data", &job.data, opening)?,
+            EitherFunctions::F64(functions) => functions.samples("data", &job.data, opening)?,
         };
-        let network = kernel.map(SavedKernel::open).transpose()?.flatten();
-        let columns = Samples::columns_of_note(notes.get("columns"))?;
-        let broken = |error| Error::new(format!("the preprocessing of the folder cannot be read: {error}"));
-        let preprocess = notes.get("preprocess").map(Vec::deserialize).transpose().map_err(broken)?;
-        let samples = Known { columns: &columns, preprocess }.samples(&job.data, network.as_ref(), opening)?;
-        samples.hint(network.as_ref(), opening)?;
-        Ok(Self { place: place.display().to_string(), fingerprint: folder.fingerprint(), functions, samples })
+        Ok(Self { place: place.display().to_string(), functions, samples })
     }
 
     /// With what it would do.
@@ -79,8 +69,8 @@ impl SavedFunctions {
             kind: mercer_spectral::KIND.name.to_owned(),
             n_samples: self.samples.n_samples,
             numbers: Some(match &self.functions {
-                EitherFunctions::F32(functions) => functions.n_components() * functions.per_sample(),
-                EitherFunctions::F64(functions) => functions.n_components() * functions.per_sample(),
+                EitherFunctions::F32(saved) => saved.functions.n_components() * saved.functions.per_sample(),
+                EitherFunctions::F64(saved) => saved.functions.n_components() * saved.functions.per_sample(),
             }),
             gflop: None,
         };
@@ -96,14 +86,14 @@ impl SavedFunctions {
 
     fn evaluate<T: Real>(
         &self,
-        functions: &Eigenfunctions<T>,
+        saved: &eigen::SavedFunctions<T>,
         precision: Precision,
         destination: &Destination,
         context: &Context,
     ) -> Result<Predicted, Error> {
         let psi = {
             let _phase = context.phase("evaluating");
-            functions.eval_data(&self.samples.inputs, context)?
+            saved.evaluate(&self.samples, context)?
         };
         if let Some(path) = &destination.path {
             let _phase = context.phase("writing");
@@ -112,7 +102,7 @@ impl SavedFunctions {
         let findings = FunctionFindings {
             functions: self.place.clone(),
             n_samples: self.samples.n_samples,
-            components: functions.n_components(),
+            components: saved.functions.n_components(),
             precision,
             shape: psi.shape().to_vec(),
             output: destination.path.as_ref().map(|path| path.display().to_string()),
@@ -122,7 +112,7 @@ impl SavedFunctions {
             findings: PredictFindings::Functions(findings),
             shape: psi.shape().to_vec(),
             precision,
-            inputs: inputs("from", &self.place, self.fingerprint.clone(), &self.samples)?,
+            inputs: inputs("from", &self.place, saved.fingerprint().to_owned(), &self.samples)?,
         })
     }
 }
