@@ -215,9 +215,10 @@ pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &
 }
 
 /// `κ(x_n, x_n)`, for every output of a matrix-valued kernel.
-pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<Array1<f64>> {
+pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<Array1<f64>> {
     let mut all = Vec::new();
-    for rows in samples::pieces(samples::count(data), 512) {
+    for rows in samples::pieces(samples::count(data), 128) {
+        context.check()?;
         let block = samples::prepare(kernel, data, rows)?;
         all.extend(kernel.diagonal(&block).iter().map(|v| v.wide()));
     }
@@ -226,7 +227,7 @@ pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Res
 
 /// `Σ_n κ(x_n, x_n)`, over all outputs of a matrix-valued kernel.
 pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset]) -> Result<f64> {
-    Ok(diagonal(kernel, data)?.sum())
+    Ok(diagonal(kernel, data, &Context::new())?.sum())
 }
 
 /// The leading eigenfunctions of a kernel on all of the data: the decomposition of their Gram matrix, extended to new data by

@@ -158,7 +158,7 @@ fn on_data<T: Real>(
         true => Spectrum::of_features(features.view(), k, solver(k, features.ncols()))?,
         false => core.decompose(&features, k)?,
     };
-    let diagonal = exact::diagonal(&*kernel, data)?;
+    let diagonal = exact::diagonal(&*kernel, data, context)?;
     let left = &diagonal - &core.explained(&features);
     let repairs = &mut spectrum.repairs;
     if let Some(least) = core.least(&features, &left) {

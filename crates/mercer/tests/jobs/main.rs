@@ -1,3 +1,4 @@
 //! Jobs through the library, as every door runs them.
 
 mod kernel;
+mod uncertainty;
