@@ -7,6 +7,7 @@ mod eigen;
 mod exports;
 mod golden;
 mod machines;
+mod memory;
 mod onnx_suite;
 mod posteriors;
 mod python;
@@ -42,6 +43,8 @@ cargo xtask COMMAND
                              how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
   machines EXPERIMENT [OPTIONS]
                              machines on kernels: regression, logistic, widths, uci --data-dir DIR, iterative
+  memory [--only TEXT] [--binary PATH]
+                             peak memory of kernels against what was promised, near the smallest that is accepted
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table";
 
 fn main() -> ExitCode {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Some("cifar10") => cifar10::accuracy(&rest),
         Some("golden") => golden::run(&rest),
         Some("machines") => machines::run(&rest),
+        Some("memory") => memory::table(&rest),
         Some("onnx-suite") => onnx_suite::run(&rest),
         Some("posteriors") => posteriors::tables(&rest),
         Some("scale") => scale::run_all(&rest),

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 const BUG: u8 = 101;
 
 fn main() -> ExitCode {
-    mercer::linalg::memory::prefer_huge_pages();
     let arguments = Arguments::parse();
+    mercer::linalg::memory::arrange(arguments.common.memory);
     std::panic::set_hook(Box::new(apologise));
     let console = match Console::new(&arguments.common) {
         Ok(console) => console,

@@ -35,3 +35,10 @@ pub(crate) struct OutputFolder {
     #[arg(long)]
     pub(crate) force: bool,
 }
+
+impl OutputFolder {
+    /// As the library takes it.
+    pub(crate) fn destination(&self, resume: bool) -> Destination {
+        Destination { path: Some(self.path.clone()), force: self.force, resume, ..Destination::default() }
+    }
+}

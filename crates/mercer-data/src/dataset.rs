@@ -222,7 +222,7 @@ impl Dataset {
                     place: self.place.clone(),
                     row: nth_row(runs, index / sample_len),
                     position: unravel(index % sample_len, self.sample_shape()),
-                    value: value.to_wide(),
+                    value: value.wide(),
                     stage: " after preprocessing",
                 })
             }

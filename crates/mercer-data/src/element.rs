@@ -3,24 +3,15 @@
 use std::fmt;
 
 use half::f16;
-use ndarray::NdFloat;
+use mercer_linalg::Scalar;
 use serde::{Deserialize, Serialize};
 
 mod sealed {
     pub trait Sealed {}
 }
 
-/// The types that data are read into: `f32` and `f64`.
-pub trait Element: NdFloat + Storable {
-    /// The name of the type, for messages.
-    const NAME: &'static str;
-
-    /// The nearest value of this type.
-    fn from_wide(value: f64) -> Self;
-
-    /// The same value as an `f64`.
-    fn to_wide(self) -> f64;
-
+/// The scalars that data are read into: `f32` and `f64`.
+pub trait Element: Scalar + Storable {
     /// The integer in this type, if it can be held exactly.
     fn from_integer(value: i128) -> Option<Self>;
 }
@@ -28,16 +19,6 @@ pub trait Element: NdFloat + Storable {
 macro_rules! element {
     ($type:ty) => {
         impl Element for $type {
-            const NAME: &'static str = stringify!($type);
-
-            fn from_wide(value: f64) -> Self {
-                value as $type
-            }
-
-            fn to_wide(self) -> f64 {
-                f64::from(self)
-            }
-
             fn from_integer(value: i128) -> Option<Self> {
                 let converted = value as $type;
                 (converted as i128 == value).then_some(converted)
@@ -186,7 +167,7 @@ pub(crate) fn decode<T: Element>(
             }
         }};
     }
-    let small = |value: f32| T::from_wide(f64::from(value));
+    let small = |value: f32| T::of(f64::from(value));
     match dtype {
         DType::Bool => out.extend(bytes.iter().map(|&byte| if byte == 0 { T::zero() } else { T::one() })),
         DType::U8 => all!(u8, |value| small(f32::from(value))),
@@ -195,7 +176,7 @@ pub(crate) fn decode<T: Element>(
         DType::I16 => all!(i16, |value| small(f32::from(value))),
         DType::F16 => all!(f16, |value| small(f32::from(value))),
         DType::F32 => all!(f32, small),
-        DType::F64 => all!(f64, T::from_wide),
+        DType::F64 => all!(f64, T::of),
         DType::U32 => exact!(u32),
         DType::I32 => exact!(i32),
         DType::U64 => exact!(u64),

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::dataset::Dataset;
 use crate::error::Result;
 
-/// About so many numbers are in memory at a time.
-const BLOCK: usize = 1 << 18;
+/// About so many numbers are in memory at a time: half a megabyte, and twice that while they are prepared.
+const BLOCK: usize = 1 << 16;
 
 /// A fingerprint in the making.
 ///

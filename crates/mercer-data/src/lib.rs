@@ -10,6 +10,7 @@
 
 mod arrays;
 mod batches;
+mod block;
 mod bytes;
 mod classes;
 mod columns;
@@ -37,6 +38,7 @@ mod write;
 
 pub use arrays::{NpyGrid, NpyWriter, write_npy};
 pub use batches::{Batch, Batches, shuffled};
+pub use block::RowBlock;
 pub use classes::{ClassOrder, parse_classes};
 pub use columns::Columns;
 pub use dataset::Dataset;

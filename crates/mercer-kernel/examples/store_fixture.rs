@@ -18,7 +18,7 @@ fn tile<T: Element>(store: &Store, index: usize) -> Result<Vec<T>, Box<dyn std::
         true => (row as f64).sin() * (column as f64).sin(),
         false => ((31 * row + column) as f64).sin(),
     };
-    let row = |row: usize| (0..columns).map(move |column| T::from_wide(value(first_row + row, first_column + column)));
+    let row = |row: usize| (0..columns).map(move |column| T::of(value(first_row + row, first_column + column)));
     Ok((0..rows).flat_map(row).collect())
 }
 

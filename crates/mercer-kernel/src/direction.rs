@@ -232,7 +232,7 @@ impl<T: Real> FeatureMap<T> for Directions<T> {
         // The group is shared by all threads, and counted as if it were not.
         let elements = self.shards.grain() * (forward + tangents) + self.group() * self.elements();
         let passes = if self.step.is_some() { 1.0 } else { 2.0 } * self.n_directions as f64;
-        Effort { bytes: elements * size_of::<T>(), flops: graph.flops() as f64 * (1.0 + passes) }
+        Effort { bytes: elements * size_of::<T>(), flops: graph.flops() as f64 * (1.0 + passes), ..Effort::default() }
     }
 
     fn identity(&self) -> serde_json::Value {

@@ -25,8 +25,12 @@ pub trait FeatureMap<T: Real>: Debug + Send + Sync {
 /// What computing features needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort {
-    /// Bytes that every thread needs beside the features.
+    /// Bytes that every thread needs beside the features, and keeps.
     pub bytes: usize,
+    /// Bytes beside that which all threads share.
+    pub shared_bytes: usize,
+    /// The same, per sample of those whose features are computed at once.
+    pub shared_sample_bytes: usize,
     /// Operations per sample.
     pub flops: f64,
 }
@@ -41,6 +45,8 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
         Cost {
             sample_bytes: width * size_of::<T>(),
             prepare_bytes: effort.bytes,
+            shared_bytes: effort.shared_bytes,
+            shared_sample_bytes: effort.shared_sample_bytes,
             prepare_flops: effort.flops,
             pair_flops: 2.0 * width as f64,
             ..Cost::default()

@@ -58,7 +58,7 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
 /// when the fingerprint of a network told the two apart.
 pub(crate) fn with_precision<T: Real>(mut identity: serde_json::Value) -> serde_json::Value {
     if size_of::<T>() == size_of::<f32>() {
-        identity["precision"] = <T as mercer_data::Element>::NAME.into();
+        identity["precision"] = T::NAME.into();
     }
     identity
 }
@@ -95,8 +95,12 @@ impl Block {
 pub struct Cost {
     /// Bytes of a prepared sample.
     pub sample_bytes: usize,
-    /// Bytes that every thread needs while it prepares, whatever the size of the block.
+    /// Bytes that every thread needs to prepare and keeps, whatever the size of the block.
     pub prepare_bytes: usize,
+    /// Bytes beside that which all threads share while they prepare, whatever the size of the block.
+    pub shared_bytes: usize,
+    /// The same, per sample of the block.
+    pub shared_sample_bytes: usize,
     /// Bytes beside the tile that a thread needs per sample of the second block while it contracts.
     pub contract_bytes: usize,
     /// Tiles of the same size (all parts) that a thread needs beside the tile while it contracts.
@@ -114,7 +118,9 @@ impl Cost {
     pub fn and(self, other: Self) -> Self {
         Self {
             sample_bytes: self.sample_bytes + other.sample_bytes,
-            prepare_bytes: self.prepare_bytes.max(other.prepare_bytes),
+            prepare_bytes: self.prepare_bytes + other.prepare_bytes,
+            shared_bytes: self.shared_bytes.max(other.shared_bytes),
+            shared_sample_bytes: self.shared_sample_bytes.max(other.shared_sample_bytes),
             contract_bytes: self.contract_bytes.max(other.contract_bytes),
             contract_tiles: self.contract_tiles.max(other.contract_tiles),
             contract_alone: self.contract_alone || other.contract_alone,

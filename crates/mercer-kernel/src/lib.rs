@@ -33,5 +33,5 @@ pub use kernel::{Block, Cost, Kernel, Real};
 pub use montecarlo::{MonteCarlo, RandomNetworks};
 pub use operator::NtkOperator;
 pub use recipe::{Built, Recipe};
-pub use saved::SavedKernel;
+pub use saved::{SavedKernel, same_kernel};
 pub use sketch::Sketch;

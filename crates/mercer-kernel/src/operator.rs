@@ -10,13 +10,13 @@ use crate::empirical::{Gradients, Kind, Selection};
 use crate::error::{KernelError, Result};
 use crate::kernel::Real;
 use crate::shards::Shards;
-use mercer_data::Dataset;
+use mercer_data::{Dataset, RowBlock};
 use mercer_linalg::simd::dispatch;
 use mercer_linalg::{Lanczos, LinearOperator, Solution, TopEigen, conjugate_gradient, gemm};
 use mercer_net::Network;
 use mercer_net::run::{Keep, Reverse, Tangent, Target, Workspace};
 use mercer_run::Context;
-use ndarray::{ArrayD, ArrayView1, ArrayViewMut1};
+use ndarray::{ArrayView1, ArrayViewMut1};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// [`solve`](Self::solve) return it.
 ///
 /// ```
-/// use mercer_data::Dataset;
+/// use mercer_data::{Dataset, RowBlock};
 /// use mercer_kernel::{Kind, NtkOperator, Selection};
 /// use mercer_linalg::Lanczos;
 ///
@@ -181,9 +181,8 @@ impl<T: Real> NtkOperator<T> {
         work: impl Fn(&mut Passes<T>, usize, Q) -> R + Sync,
     ) -> Result<Vec<R>> {
         self.context.check()?;
-        let read = |set: &Dataset| Ok(set.rows::<T>(rows.clone())?.as_standard_layout().into_owned());
-        let arrays: Vec<ArrayD<T>> = self.data.iter().map(read).collect::<Result<_>>()?;
-        let inputs: Vec<&[T]> = arrays.iter().map(|array| array.as_slice().unwrap_or(&[])).collect();
+        let block = RowBlock::<T>::read(&self.data, rows.clone())?;
+        let inputs = block.slices();
         let swept = self.shards.sweep(
             (self.gradients.graph(), &inputs, rows.len()),
             places,

@@ -7,7 +7,7 @@ use mercer_data::folder::{Part, PartWriter};
 use mercer_net::Network;
 use mercer_net::network::SavedNetwork;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How to build a kernel again, anywhere: nothing outside of it is needed.
 #[derive(Clone, Debug)]
@@ -18,6 +18,23 @@ pub struct SavedKernel {
     pub network: Option<SavedNetwork>,
     /// What the kernel said it was ([`Kernel::identity`](crate::Kernel::identity)); it is compared when it is built again.
     pub identity: Option<Value>,
+}
+
+/// Whether two [identities](crate::Kernel::identity) are of one kernel. The forms in which its parts are computed are no part of what
+/// it is: a later version may choose others, and must open what was saved before.
+pub fn same_kernel(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names = |object: &Map<String, Value>| -> Vec<String> {
+                object.keys().filter(|name| *name != "forms").cloned().collect()
+            };
+            names(one) == names(other) && names(one).iter().all(|name| same_kernel(&one[name], &other[name]))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_kernel(one, other))
+        }
+        (one, other) => one == other,
+    }
 }
 
 /// What a manifest says of it.
@@ -58,7 +75,7 @@ impl SavedKernel {
     pub fn build_with<T: Real>(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<T>> {
         let built = self.recipe.build::<T>(network, shapes)?;
         match &self.identity {
-            Some(identity) if *identity != built.kernel.identity() => Err(KernelError::Setting(
+            Some(identity) if !same_kernel(identity, &built.kernel.identity()) => Err(KernelError::Setting(
                 "this is not the kernel that was saved: its network is another one".to_owned(),
             )),
             _ => Ok(built),
@@ -85,5 +102,26 @@ impl SavedKernel {
             return Err(part.malformed("the kernel is of a network, which is missing"));
         }
         Ok(Self { recipe, network, identity })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn forms_are_no_part_of_a_kernel() {
+        let own = json!({ "kernel": "sum", "of": [{ "network": "a", "forms": ["factored"] }] });
+        for (other, same) in [
+            (json!({ "kernel": "sum", "of": [{ "network": "a", "forms": ["explicit"] }] }), true),
+            (json!({ "kernel": "sum", "of": [{ "network": "a" }] }), true),
+            (json!({ "kernel": "sum", "of": [{ "network": "b", "forms": ["factored"] }] }), false),
+            (json!({ "kernel": "sum", "of": [] }), false),
+            (json!({ "kernel": "sum", "of": [{ "network": "a" }], "more": 1 }), false),
+            (json!("sum"), false),
+        ] {
+            assert_eq!(same_kernel(&own, &other), same, "{other}");
+        }
     }
 }

@@ -6,9 +6,10 @@ use mercer_data::{Classes, Existing, write_npy};
 use mercer_kernel::classic::Expression;
 use mercer_learn::classification::{BinaryLogistic, Glm, NearestCentre, NearestNeighbours, Svm};
 use mercer_learn::metrics::{area_under_precision_recall, area_under_roc, kendall_tau, r_squared};
-use mercer_learn::process::{ProcessClassification, ProcessRegression, tune};
+use mercer_learn::process::{ProcessClassification, ProcessRegression, Tune};
 use mercer_learn::regression::{IterativeRidge, Ridge};
 use mercer_learn::{Classify, Fit, Predict, Samples};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayBase, Data, Dimension};
 use rand::RngExt;
 use std::path::PathBuf;
@@ -65,7 +66,12 @@ fn main() -> Fallible<()> {
     let noisy = Array2::from_shape_fn((120, 1), |(i, _)| targets[(i, 0)] + 0.3 * (random.random::<f64>() - 0.5));
     folder.write("tuned_targets", &noisy)?;
     let start: Expression = "1*rbf(lengthscale=1)".parse()?;
-    let tuned = tune(&start, 0.1, x.view(), noisy.view(), false, 2, 0)?;
+    let tuned = Tune { noise: 0.1, centred: false, restarts: 2, seed: 0 }.run(
+        &start,
+        x.view(),
+        noisy.view(),
+        &Context::new(),
+    )?;
     folder.write("tuned_likelihood", &Array1::from_elem(1, tuned.log_likelihood))?;
     let classifier = ProcessClassification.fit(&training, &two)?;
     folder.write("process_classes", &classifier.posterior_probabilities(&new, Array1::ones(40).view())?)?;

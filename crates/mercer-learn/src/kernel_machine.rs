@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::samples::{Basis, Samples};
 use crate::traits::Predict;
 use mercer_data::folder::{Folder, FolderWriter, Kind, SavedSamples};
-use mercer_data::{Dataset, Existing};
+use mercer_data::{Dataset, Existing, RowBlock};
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Kernel, SavedKernel};
 use mercer_net::Network;
@@ -170,10 +170,8 @@ fn diagonal(kernel: &dyn Kernel<f64>, inputs: &[Dataset], context: &Context) -> 
     for start in (0..n_samples).step_by(BLOCK) {
         context.check()?;
         let rows = start..(start + BLOCK).min(n_samples);
-        let read = |input: &Dataset| Ok(input.rows::<f64>(rows.clone())?.into_iter().collect());
-        let block: Vec<Vec<f64>> = inputs.iter().map(read).collect::<Result<_>>()?;
-        let slices: Vec<&[f64]> = block.iter().map(Vec::as_slice).collect();
-        let block = kernel.prepare(&slices, rows.len()).map_err(|error| error.shifted(start))?;
+        let block = RowBlock::<f64>::read(inputs, rows.clone())?;
+        let block = kernel.prepare(&block.slices(), rows.len()).map_err(|error| error.shifted(start))?;
         diagonal.extend(kernel.diagonal(&block));
     }
     Ok(diagonal.into())

@@ -8,6 +8,7 @@ use crate::error::{LearnError, Result};
 use crate::repair::Repair;
 use crate::samples::Samples;
 use crate::softmax::softmax;
+use mercer_run::Context;
 use ndarray::{Array2, ArrayViewD};
 
 /// Checked settings that become a machine. `Targets` are numbers (`Array2<f64>`, a row per sample) or
@@ -16,12 +17,17 @@ pub trait Fit<Targets: ?Sized> {
     /// What comes out.
     type Machine: Predict;
 
-    /// What [`fit`](Self::fit) does before it looks at what came out.
-    fn learn(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine>;
+    /// What [`fit`](Self::fit) does before it looks at what came out. Long loops ask the context whether to go on.
+    fn learn(&self, samples: &Samples<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine>;
 
     /// Learns from samples and what is known of them. What comes out has finite numbers alone.
     fn fit(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine> {
-        finite(self.learn(samples, targets)?)
+        self.fit_within(samples, targets, &Context::new())
+    }
+
+    /// As [`fit`](Self::fit), until the context calls it off.
+    fn fit_within(&self, samples: &Samples<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine> {
+        finite(self.learn(samples, targets, context)?)
     }
 }
 

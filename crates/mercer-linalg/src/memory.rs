@@ -26,39 +26,110 @@ pub fn advise_spare<T: Scalar>(buffer: &mut Vec<T>) {
     advise(spare.as_mut_ptr().cast::<T>(), spare.len());
 }
 
-/// Tells the allocator of a whole program to hand out memory on huge pages; the first call of a program's `main`.
+/// Chooses how the allocator of a whole program hands out memory; the first call of a program's `main`, with the memory that it
+/// was promised, if it was.
 ///
 /// A kernel of a thousand samples takes a tenth of a second, and ten thousand small pages touched for the first time a tenth
-/// of that. One heap for all threads grows in large steps; its first 256 MiB are on huge pages, and only what is
-/// touched counts. Does nothing where the C library is not GNU's.
-pub fn prefer_huge_pages() {
+/// of that. One heap for all threads therefore grows in large steps; its first 256 MiB are on huge pages, and only what is
+/// touched counts. Where less than half a gigabyte is promised, [`keep_nothing_back`] holds from the beginning. Does nothing where the C
+/// library is not GNU's.
+pub fn arrange(promised: Option<usize>) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    prefer();
+    match promised {
+        Some(bytes) if bytes < SMALL => gnu::keep_nothing_back(),
+        _ => gnu::prefer_huge_pages(),
+    }
+    let _ = promised;
 }
 
-/// How much of the heap is on huge pages: enough for the buffers of a small job; a long one does not notice.
+/// Below this promise the heap has no huge pages: what they keep back would be most of it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const HEAP: usize = 256 << 20;
+const SMALL: usize = 512 << 20;
 
+/// From now on, memory that is freed goes back to the system, and pages are small: slower, and exact. Only for programs that
+/// called [`arrange`], whose memory it is.
+pub fn keep_nothing_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if kept_back() > gnu::EXACT {
+        gnu::keep_nothing_back();
+    }
+}
+
+/// Bytes that the allocator may hold beside those that are in use: freed ones that it keeps, and what is touched with the rest of a
+/// huge page.
+pub fn kept_back() -> usize {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    return gnu::KEPT_BACK.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    0
+}
+
+/// The allocator of the GNU C library.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn prefer() {
-    // Blocks from this size on are mapped one by one, as the library does by itself once such blocks were freed.
-    const MAPPED: libc::c_int = 32 << 20;
-    // SAFETY: the settings only choose where blocks come from. The block forces the heap to grow and is freed; the advice
-    // is for pages of the heap, and changes neither their content nor who may access them.
-    unsafe {
-        let before = libc::sbrk(0) as usize;
-        libc::mallopt(libc::M_ARENA_MAX, 1);
-        libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * MAPPED);
-        libc::mallopt(libc::M_TOP_PAD, HEAP as libc::c_int);
-        // Hidden from the compiler, which leaves out a block that nobody uses.
-        libc::free(std::hint::black_box(libc::malloc(MAPPED as usize / 2)));
-        libc::mallopt(libc::M_TOP_PAD, 2 * MAPPED);
-        let (from, to) = (before.next_multiple_of(PAGE), libc::sbrk(0) as usize / PAGE * PAGE);
-        if to > from {
-            libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_HUGEPAGE);
+mod gnu {
+    use super::PAGE;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// How much of the heap is on huge pages: enough for the buffers of a small job; a long one does not notice.
+    const HEAP: usize = 256 << 20;
+
+    /// Blocks from this size on are mapped one by one, as the library does by itself once such blocks were freed.
+    const MAPPED: usize = 32 << 20;
+
+    /// The same where nothing is kept back. Smaller blocks, such as tiles, are used again and again.
+    const MAPPED_EXACTLY: usize = 1 << 20;
+
+    /// What is kept back at most when nothing should be: free memory at the end of the heap, and gaps in it.
+    pub(super) const EXACT: usize = MAPPED_EXACTLY;
+
+    /// See [`super::kept_back`].
+    pub(super) static KEPT_BACK: AtomicUsize = AtomicUsize::new(EXACT);
+
+    fn set(parameter: libc::c_int, bytes: usize) {
+        // SAFETY: the settings only choose where blocks come from.
+        unsafe { libc::mallopt(parameter, bytes as libc::c_int) };
+    }
+
+    pub(super) fn prefer_huge_pages() {
+        // SAFETY: the block forces the heap to grow and is freed; the advice is for pages of the heap, and changes neither their
+        // content nor who may access them.
+        unsafe {
+            let before = libc::sbrk(0) as usize;
+            set(libc::M_ARENA_MAX, 1);
+            set(libc::M_MMAP_THRESHOLD, MAPPED);
+            set(libc::M_TRIM_THRESHOLD, 2 * MAPPED);
+            set(libc::M_TOP_PAD, HEAP);
+            // Hidden from the compiler, which leaves out a block that nobody uses.
+            libc::free(std::hint::black_box(libc::malloc(MAPPED / 2)));
+            set(libc::M_TOP_PAD, 2 * MAPPED);
+            let (from, to) = (before.next_multiple_of(PAGE), libc::sbrk(0) as usize / PAGE * PAGE);
+            if to > from {
+                libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_HUGEPAGE);
+                HEAP_START.store(from, Ordering::Relaxed);
+            }
         }
+        // All of the heap on huge pages, and the free memory at its end.
+        KEPT_BACK.store(HEAP + 2 * MAPPED, Ordering::Relaxed);
+    }
+
+    /// Where the part of the heap on huge pages begins; zero if there is none.
+    static HEAP_START: AtomicUsize = AtomicUsize::new(0);
+
+    pub(super) fn keep_nothing_back() {
+        set(libc::M_ARENA_MAX, 1);
+        set(libc::M_MMAP_THRESHOLD, MAPPED_EXACTLY);
+        set(libc::M_TRIM_THRESHOLD, MAPPED_EXACTLY);
+        set(libc::M_TOP_PAD, 32 * PAGE);
+        let from = HEAP_START.load(Ordering::Relaxed);
+        // SAFETY: as above; trimming gives back pages that are free.
+        unsafe {
+            let to = libc::sbrk(0) as usize / PAGE * PAGE;
+            if from > 0 && to > from {
+                libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_NOHUGEPAGE);
+            }
+            libc::malloc_trim(0);
+        }
+        KEPT_BACK.store(EXACT, Ordering::Relaxed);
     }
 }
 

@@ -4,6 +4,7 @@
 //! have two contexts.
 
 mod context;
+mod groups;
 mod memory;
 mod phases;
 

@@ -2,8 +2,8 @@
 
 use crate::error::{Result, SpectralError};
 use crate::samples;
-use mercer_data::Dataset;
 use mercer_data::folder::PartWriter;
+use mercer_data::{Dataset, RowBlock};
 use mercer_kernel::Real;
 use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, s};
@@ -78,8 +78,8 @@ pub(crate) fn eval_data<T: Real>(
     let mut out = Array2::zeros((samples * rows, weights.map_or(basis.n_functions(), |weights| weights.ncols())));
     for piece in samples::pieces(samples, step(basis)) {
         context.check()?;
-        let arrays = samples::read::<T>(data, piece.clone())?;
-        let values = eval(basis, weights, &samples::slices(&arrays), piece.len(), context)?;
+        let block = RowBlock::<T>::read(data, piece.clone())?;
+        let values = eval(basis, weights, &block.slices(), piece.len(), context)?;
         out.slice_mut(s![piece.start * rows..piece.end * rows, ..]).assign(&values);
         context.report(piece.end, samples, "samples");
     }

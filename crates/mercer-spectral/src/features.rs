@@ -9,7 +9,7 @@ use crate::spectrum::Spectrum;
 use crate::{memory, samples};
 use mercer_data::Dataset;
 use mercer_data::folder::{Part, PartWriter};
-use mercer_kernel::{FeatureMap, Real};
+use mercer_kernel::{FeatureMap, Real, same_kernel};
 use mercer_run::Context;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl<T: Real> Mapped<T> {
     ) -> Result<Self> {
         let other = |reason: &str| other_kernel(part, reason);
         let map = built.ok_or_else(|| other("it was saved without what is needed to build its features again"))?;
-        if map.identity() != description["map"] {
+        if !same_kernel(&map.identity(), &description["map"]) {
             return Err(other("its features are not those that were saved"));
         }
         Ok(Self::new(map, inputs))

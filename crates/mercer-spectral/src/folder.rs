@@ -88,7 +88,7 @@ impl<T: Real> Eigenfunctions<T> {
         part.array(VALUES, self.values())?;
         part.array(WEIGHTS, self.weights())?;
         let description = Description {
-            precision: <T as mercer_data::Element>::NAME.to_owned(),
+            precision: T::NAME.to_owned(),
             components: self.n_components(),
             functions: self.basis().n_functions(),
             per_sample: self.per_sample(),

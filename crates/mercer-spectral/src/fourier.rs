@@ -265,7 +265,11 @@ impl<T: Real> FeatureMap<T> for Fourier<T> {
 
     fn effort(&self) -> Effort {
         let (count, width) = self.frequencies.dim();
-        Effort { bytes: 2 * GRAIN * count * size_of::<T>(), flops: (2 * width + 40) as f64 * count as f64 }
+        Effort {
+            bytes: 2 * GRAIN * count * size_of::<T>(),
+            flops: (2 * width + 40) as f64 * count as f64,
+            ..Effort::default()
+        }
     }
 
     fn identity(&self) -> Value {

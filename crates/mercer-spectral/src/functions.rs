@@ -182,6 +182,7 @@ impl<T: Real> FeatureMap<T> for Eigenfunctions<T> {
         Effort {
             bytes: basis::step(&*self.basis) * functions * size_of::<T>(),
             flops: 2.0 * functions as f64 * self.n_components() as f64,
+            ..Effort::default()
         }
     }
 

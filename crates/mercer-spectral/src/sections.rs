@@ -5,7 +5,7 @@ use crate::error::{Result, SpectralError};
 use crate::folder::other_kernel;
 use crate::samples;
 use mercer_data::folder::{Part, PartWriter};
-use mercer_kernel::{Block, Kernel, Real};
+use mercer_kernel::{Block, Kernel, Real, same_kernel};
 use mercer_run::Context;
 use ndarray::ArrayD;
 use rayon::prelude::*;
@@ -167,7 +167,7 @@ pub(crate) fn read<T: Real>(
     let other = |reason: String| other_kernel(part, reason);
     let kernel = kernel.ok_or_else(|| other("the kernel of these functions has to be given".to_owned()))?;
     let (saved, given) = (&description["kernel"], kernel.identity());
-    if *saved != given {
+    if !same_kernel(saved, &given) {
         return Err(other(format!("the functions belong to the kernel {saved}, not to {given}")));
     }
     let read = |(input, shape): (usize, &Vec<usize>)| {

@@ -25,7 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod demo;
 mod error;
+pub mod info;
 pub mod job;
 mod json;
 pub mod spec;

@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
     for (name, rank, most) in [("randomly pivoted Cholesky", rank, 1000), ("none", 0, plain)] {
         let start = Instant::now();
         let method = IterativeRidge::new(alpha, tolerance)?.centred().precondition(rank, 0).max_iterations(most);
-        let (products, residual) = match method.fit_columns(&gram, targets.view()) {
+        let (products, residual) = match method.fit_columns(&gram, targets.view(), &Context::new()) {
             Ok(found) => (found.iterations, format!("{:.1e}", found.residual)),
             Err(error) => (most, error.to_string()),
         };

@@ -11,9 +11,10 @@ use mercer_kernel::Kernel;
 use mercer_kernel::classic::{Classic, Expression};
 use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
 use mercer_learn::metrics::{gaussian_log_likelihood, root_mean_square_error};
-use mercer_learn::process::{Covariance, tune};
+use mercer_learn::process::{Covariance, Tune};
 use mercer_learn::regression::Ridge;
 use mercer_learn::{Fit, Result as Learnt, Samples};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use std::collections::HashSet;
 use std::io::Read;
@@ -98,7 +99,12 @@ impl Table {
     fn rbf(&self) -> Fallible<(f64, f64)> {
         let start: Expression = format!("1*rbf(lengthscale={})", (self.x.ncols() as f64).sqrt()).parse()?;
         let (x, y) = self.part();
-        let tuned = tune(&start, 0.1, x.view(), y.view(), false, 3, 0)?;
+        let tuned = Tune { noise: 0.1, centred: false, restarts: 3, seed: 0 }.run(
+            &start,
+            x.view(),
+            y.view(),
+            &Context::new(),
+        )?;
         self.judge(&Classic::new(&tuned.kernel, self.x.ncols())?, 1.0, tuned.noise)
     }
 
@@ -108,7 +114,12 @@ impl Table {
         for layers in 1..=3 {
             let matrix = gram(&network(self.x.ncols(), layers, of)?, &x, None)?;
             let scale = matrix.nrows() as f64 / matrix.diag().sum();
-            let tuned = tune(&Fixed { matrix, amplitude: scale }, 0.1, x.view(), y.view(), false, 0, 0)?;
+            let tuned = Tune { noise: 0.1, centred: false, restarts: 0, seed: 0 }.run(
+                &Fixed { matrix, amplitude: scale },
+                x.view(),
+                y.view(),
+                &Context::new(),
+            )?;
             if best.is_none_or(|(value, ..)| tuned.log_likelihood > value) {
                 best = Some((tuned.log_likelihood, layers, tuned.kernel.amplitude, tuned.noise));
             }

@@ -1,12 +1,14 @@
 //! The commands, one file each.
 
 mod completions;
+mod demo;
+mod fit;
+mod info;
 mod kernel;
-<<<<<<< HEAD
-mod uncertainty;
-=======
+mod predict;
 mod replay;
->>>>>>> hall
+mod train;
+mod uncertainty;
 
 use crate::console::Console;
 use mercer::Error;
@@ -14,12 +16,14 @@ use mercer::Error;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::DemoArguments),
+    Fit(Box<fit::FitArguments>),
+    Info(info::InfoArguments),
     Kernel(Box<kernel::KernelArguments>),
-<<<<<<< HEAD
-    Uncertainty(Box<uncertainty::UncertaintyArguments>),
-=======
+    Predict(Box<predict::PredictArguments>),
     Replay(replay::ReplayArguments),
->>>>>>> hall
+    Train(Box<train::TrainArguments>),
+    Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Completions(completions::CompletionsArguments),
 }
 
@@ -27,12 +31,14 @@ impl Command {
     /// Does it.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Demo(arguments) => arguments.run(console),
+            Self::Fit(arguments) => arguments.run(console),
+            Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
-<<<<<<< HEAD
-            Self::Uncertainty(arguments) => arguments.run(console),
-=======
+            Self::Predict(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
->>>>>>> hall
+            Self::Train(arguments) => arguments.run(console),
+            Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
         }
     }

@@ -10,6 +10,6 @@ mod preprocess;
 pub(crate) use data::{ClassOptions, DataOptions, references};
 pub(crate) use kernel::KernelOptions;
 pub(crate) use memory::parse_bytes;
-pub(crate) use network::ParameterOptions;
+pub(crate) use network::{ImportOptions, ParameterOptions};
 pub(crate) use precision::parse_precision;
 pub(crate) use preprocess::PreprocessOptions;

@@ -50,7 +50,7 @@ fn pairs_give_ordered_codes() {
     assert_eq!(lengths[2]["length"].as_u64().unwrap(), 4);
     assert!(at(last, "accuracy") == 1.0 && at(2, "mean_average_precision") > 0.95, "{lengths:?}");
     assert!(at(0, "precision") <= at(last, "precision"));
-    for file in ["values.npy", "psi.npy", "psi_data.npy", "functions.svg", "psi.onnx", "before/eigenfunctions.json"] {
+    for file in ["values.npy", "psi.npy", "psi_data.npy", "functions.svg", "psi.onnx", "before/folder.json"] {
         assert!(folder.path("codes").join(file).is_file(), "{file}");
     }
     let text = folder.succeed(
@@ -113,7 +113,7 @@ fn images_are_augmented_and_preprocessing_is_remembered() {
         "eigen --method contrastive --data images.npy --scale 1/255 --layout nhwc -k 3 --iterations 5 --batch 16";
     folder.succeed(&format!("{line} --functions model.toml -o described"));
     // A model with as many outputs is a network to go on with.
-    std::fs::copy(folder.path("described/functions.onnx"), folder.path("model.onnx")).unwrap();
+    folder.write("model.onnx", &folder.object("described", "functions"));
     folder.succeed(&format!("{line} --functions model.onnx -o continued"));
 }
 
@@ -122,8 +122,8 @@ fn images_are_augmented_and_preprocessing_is_remembered() {
 fn machines_remember_preprocessing() {
     let folder = images();
     folder.succeed("fit svm --kernel rbf() --data images.npy --labels classes.npy --scale 1/255 -o machine");
-    folder.succeed("predict --machine machine --data new.npy -o plain.npy");
-    folder.succeed("predict --machine machine --data new.npy --scale 1/255 -o scaled.npy");
+    folder.succeed("predict --from machine --data new.npy -o plain.npy");
+    folder.succeed("predict --from machine --data new.npy --scale 1/255 -o scaled.npy");
     assert_eq!(folder.read("plain.npy"), folder.read("scaled.npy"));
     assert!(folder.succeed("info machine").contains("scale"));
 }

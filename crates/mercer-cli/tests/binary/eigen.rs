@@ -47,7 +47,7 @@ fn methods_agree_and_folders_are_complete() {
         assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4 * b), "{method}: {found:?} {expected:?}");
         assert!(same_columns(&folder.read("other/psi.npy"), &folder.read("exact/psi.npy"), 1e-4), "{method}");
     }
-    for file in ["values.npy", "psi.npy", "psi_data.npy", "result.json", "functions.svg", "eigenfunctions.json"] {
+    for file in ["values.npy", "psi.npy", "psi_data.npy", "result.json", "functions.svg", "folder.json"] {
         assert!(folder.path("exact").join(file).is_file(), "{file}");
     }
     let psi = folder.read("exact/psi_data.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
@@ -182,7 +182,7 @@ fn learnt_functions_are_compared_with_the_truth() {
     let cosines = report["truth"]["cosines"].as_array().unwrap();
     assert!(cosines.iter().all(|c| c.as_f64().unwrap() > 0.99), "{cosines:?}");
     assert_eq!(report["before"]["values"].as_array().unwrap().len(), 3);
-    assert!(folder.path("learnt/before/eigenfunctions.json").is_file());
+    assert!(folder.path("learnt/before/folder.json").is_file());
     folder.succeed("eigen --load learnt --eval line.npy -o again");
     assert!(difference(&folder.read("again/psi.npy"), &folder.read("learnt/psi_data.npy")) < 1e-4);
 }
@@ -303,7 +303,7 @@ fn what_makes_no_sense_is_refused() {
         ("--kernel rbf() --data plane.npy --method exact --extra 2 -o out", &["--extra", "learn"]),
         ("--kernel rbf() --data plane.npy --eval line.npy --method exact -o out", &["--eval", "shape"]),
         ("--kernel linear() --data plane.npy --method rff -o out", &["random Fourier features"]),
-        ("--load plane.npy --eval line.npy -o out", &["eigenfunctions.json"]),
+        ("--load plane.npy --eval line.npy -o out", &["folder.json"]),
         (
             "--kernel rbf() --data many.npy --method exact -o large",
             &["200000 × 200000", "may be used", "--method lanczos"],

@@ -1,5 +1,6 @@
 //! A fresh folder to run the binary in.
 
+use mercer::data::folder::Folder as Saved;
 use mercer::data::{Existing, Source, Storable, write_npy};
 use ndarray::{ArrayD, ArrayView, Dimension};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,16 @@ impl Folder {
 
     pub(crate) fn read(&self, name: &str) -> ArrayD<f64> {
         read(&self.path(name))
+    }
+
+    /// An object of something that was saved, by its name in the manifest.
+    pub(crate) fn object(&self, saved: &str, name: &str) -> Vec<u8> {
+        Saved::open(&self.path(saved), None).and_then(|saved| Ok(saved.object(name)?.to_vec())).expect(name)
+    }
+
+    /// An array of something that was saved, by its name in the manifest.
+    pub(crate) fn saved(&self, saved: &str, name: &str) -> ArrayD<f64> {
+        Saved::open(&self.path(saved), None).and_then(|saved| saved.array(name)?.read()).expect(name)
     }
 
     /// The names of the files in the folder, also of hidden ones.

@@ -103,7 +103,7 @@ fn folders_of_results() {
     let files = json["files"].as_array().unwrap();
     assert!(files.iter().any(|file| file["name"] == "psi_data.npy" && file["shape"][1] == 3));
     let text = folder.succeed("info functions");
-    for word in ["nystrom", "mlp.x.npy", "fingerprint", "tangent", "kernel identity", "kernel.onnx", "f64"] {
+    for word in ["nystrom", "mlp.x.npy", "fingerprint", "tangent", "kernel identity", "kernel.network", "f64"] {
         assert!(text.contains(word), "{word} in {text}");
     }
 
@@ -112,7 +112,7 @@ fn folders_of_results() {
     );
     assert_eq!(folder.json("info machine")["kind"], "machine");
     let text = folder.succeed("info machine");
-    for word in ["machine", "tangent", "mlp.onnx", "weights.npy"] {
+    for word in ["machine", "tangent", "kernel.network", "weights", "samples.input0"] {
         assert!(text.contains(word), "{word} in {text}");
     }
 
@@ -122,14 +122,19 @@ fn folders_of_results() {
     );
     assert_eq!(folder.json("info sure")["kind"], "uncertainty");
     assert!(folder.succeed("info sure").contains("last-layer-full"));
-    assert_eq!(folder.json("info sure/posterior")["kind"], "laplace posterior");
+    assert_eq!(folder.json("info sure/posterior")["kind"], "posterior");
 
     folder.succeed("kernel --kernel rbf() --data mlp.x.npy -o gram.npy");
     folder.succeed("eigen --gram gram.npy --method lanczos -k 2 -o spectrum");
     assert!(folder.succeed("info spectrum").contains("lanczos"));
 
     std::fs::create_dir(folder.path("empty")).unwrap();
-    folder.refuse("info empty", &["holds no results", "eigenfunctions.json"]);
-    std::fs::write(folder.path("functions/eigenfunctions.json"), b"{").unwrap();
-    folder.refuse("info functions", &["eigenfunctions.json"]);
+    folder.refuse("info empty", &["holds no results", "folder.json"]);
+    let psi = folder.path("functions/values.npy");
+    let mut bytes = std::fs::read(&psi).unwrap();
+    bytes[130] ^= 1;
+    std::fs::write(&psi, bytes).unwrap();
+    folder.refuse("info functions", &["functions/values.npy is damaged"]);
+    std::fs::write(folder.path("functions/folder.json"), b"{").unwrap();
+    folder.refuse("info functions", &["folder.json"]);
 }

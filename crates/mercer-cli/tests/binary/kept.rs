@@ -14,7 +14,7 @@ fn mlp() -> Folder {
 fn fitted(folder: &Folder, gram: &str) -> ndarray::ArrayD<f64> {
     let line = format!("fit ridge --gram {gram} --labels mlp.labels.npy --alpha 0.5 -o machine --force");
     folder.succeed(&line);
-    folder.read("machine/weights.npy")
+    folder.saved("machine", "weights")
 }
 
 /// A kernel by layers is the sum of its layers: for `fit`, for `eigen`, for `predict`, in a store and in files.
@@ -25,11 +25,11 @@ fn layers_are_summed() {
     folder.succeed(&format!("kernel {MLP} --kind trace --by-layer -o layers.zarr"));
     folder.succeed(&format!("kernel {MLP} --kind trace --by-layer -o files.npy"));
     folder.succeed("fit ridge --gram whole.npy --labels mlp.labels.npy --alpha 0.5 -o ridge");
-    folder.succeed("predict --machine ridge --data whole.npy -o whole.scores.npy");
+    folder.succeed("predict --from ridge --data whole.npy -o whole.scores.npy");
     folder.succeed("eigen --gram whole.npy --method exact --precision f64 -k 3 -o whole");
     for gram in ["layers.zarr", "files.npy", "files.json"] {
         assert!(difference(&fitted(&folder, gram), &expected) < 1e-9, "{gram}");
-        folder.succeed(&format!("predict --machine ridge --data {gram} -o scores.npy --force"));
+        folder.succeed(&format!("predict --from ridge --data {gram} -o scores.npy --force"));
         assert!(difference(&folder.read("scores.npy"), &folder.read("whole.scores.npy")) < 1e-12, "{gram}");
         folder.succeed(&format!("eigen --gram {gram} --method exact --precision f64 -k 3 -o eigen --force"));
         assert!(difference(&folder.read("eigen/values.npy"), &folder.read("whole/values.npy")) < 1e-12, "{gram}");
@@ -48,7 +48,7 @@ fn standard_errors_are_no_part_of_a_mean() {
     folder.succeed(&format!(
         "fit ridge --net mlp.onnx --data mlp.x.npy {mean} --labels mlp.labels.npy --alpha 0.5 -o own"
     ));
-    assert!(difference(&folder.read("own/weights.npy"), &expected) < 1e-12);
+    assert!(difference(&folder.saved("own", "weights"), &expected) < 1e-12);
 }
 
 /// The list of the layers replaces nothing but such a list, whatever is allowed.

@@ -63,8 +63,9 @@ fn killed_twenty_times() {
 
 /// What a run of `mercer eigen` leaves behind, byte by byte.
 fn functions(folder: &Folder, name: &str) -> Vec<Vec<u8>> {
-    let files = ["values.npy", "weights.npy", "functions.onnx", "psi_data.npy", "before/values.npy"];
-    files.iter().map(|file| std::fs::read(folder.path(name).join(file)).unwrap()).collect()
+    let files = ["values.npy", "psi_data.npy", "before/values.npy"];
+    let files = files.iter().map(|file| std::fs::read(folder.path(name).join(file)).unwrap());
+    files.chain(["values", "weights", "functions"].map(|object| folder.object(name, object))).collect()
 }
 
 /// Learning that is killed goes on from its last state, and ends with the same bits.

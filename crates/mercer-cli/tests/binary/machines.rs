@@ -1,4 +1,4 @@
-//! `mercer fit` and `mercer predict --machine`.
+//! `mercer fit` and `mercer predict --from`.
 
 use crate::folder::{Folder, difference};
 use ndarray::{Array1, Array2, array};
@@ -21,7 +21,7 @@ fn every_machine_is_fitted_and_predicts() {
     let (folder, _) = problem();
     for machine in ["ridge", "least-squares", "process"] {
         folder.succeed(&format!("fit {machine} --gram gram.npy --labels targets.npy -o {machine}"));
-        let report = folder.json(&format!("predict --machine {machine} --data gram.npy --labels targets.npy"));
+        let report = folder.json(&format!("predict --from {machine} --data gram.npy --labels targets.npy"));
         assert!(report["r_squared"].as_f64().unwrap() > 0.8, "{machine}: {report}");
     }
     folder.succeed("fit flow --time 100 --gram gram.npy --labels targets.npy -o flow");
@@ -32,14 +32,14 @@ fn every_machine_is_fitted_and_predicts() {
             let name = format!("{machine}-{basis}");
             let text = folder.succeed(&format!("fit {machine} --{basis} {file} --labels classes.npy -o {name}"));
             assert!(text.contains("accuracy on them") && text.contains("machine in"), "{text}");
-            let line = format!("predict --machine {name} --data {file} --labels classes.npy -o {name}.npy");
+            let line = format!("predict --from {name} --data {file} --labels classes.npy -o {name}.npy");
             let report = folder.json(&line);
             assert!(report["accuracy"].as_f64().unwrap() >= 0.75, "{machine}: {report}");
             assert_eq!(folder.read(&format!("{name}.npy")).shape(), [8, 2]);
             assert_eq!(report["negative_log_likelihood"].is_null(), machine == "svm", "{report}");
         }
     }
-    folder.succeed("predict --machine glm-gram --data gram.npy --probabilities -o p.npy");
+    folder.succeed("predict --from glm-gram --data gram.npy --probabilities -o p.npy");
     assert!(folder.read("p.npy").sum_axis(ndarray::Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
 }
 
@@ -48,7 +48,7 @@ fn every_machine_is_fitted_and_predicts() {
 fn ridge_is_ridge() {
     let (folder, gram) = problem();
     folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 -o exact");
-    let weights = folder.read("exact/weights.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    let weights = folder.saved("exact", "weights").into_dimensionality::<ndarray::Ix2>().unwrap();
     let left = gram.dot(&weights) + &weights * 0.5;
     let targets = folder.read("targets.npy");
     assert!(left.iter().zip(&targets).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -56,7 +56,7 @@ fn ridge_is_ridge() {
     assert!(text.contains("alpha 0.001 by leave-one-out"), "{text}");
     let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 --rank 2 -o iterated");
     assert!(text.contains("products, relative residual"), "{text}");
-    assert!(difference(&folder.read("iterated/weights.npy"), &folder.read("exact/weights.npy")) < 1e-8);
+    assert!(difference(&folder.saved("iterated", "weights"), &folder.saved("exact", "weights")) < 1e-8);
     let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0 -o singular");
     assert!(text.contains("repaired:") && text.contains("added to the diagonal"), "{text}");
 }
@@ -71,20 +71,90 @@ fn a_machine_knows_its_kernel() {
     folder.succeed(&format!("kernel {kernel} --precision f64 -o gram.npy"));
     folder.succeed(&format!("fit svm {kernel} --labels y.npy -o own"));
     folder.succeed("fit svm --gram gram.npy --labels y.npy -o given");
-    folder.succeed("predict --machine own --data mlp.x.npy -o own.npy");
-    folder.succeed("predict --machine given --data gram.npy -o given.npy");
+    folder.succeed("predict --from own --data mlp.x.npy -o own.npy");
+    folder.succeed("predict --from given --data gram.npy -o given.npy");
     assert!(difference(&folder.read("own.npy"), &folder.read("given.npy")) < 1e-9);
     folder.succeed(&format!("fit process-classifier {kernel} --labels y.npy -o process"));
-    folder.succeed("predict --machine process --data mlp.x.npy --probabilities --labels y.npy -o p.npy");
-    // Another network under the same name is refused.
-    std::fs::copy(crate::folder::fixture("cnn.onnx"), folder.path("mlp.onnx")).unwrap();
-    let run = folder.run("predict --machine own --data mlp.x.npy -o other.npy");
-    assert_eq!(run.code, Some(2), "{}", run.err);
+    folder.succeed("predict --from process --data mlp.x.npy --probabilities --labels y.npy -o p.npy");
+    // Moved, with another network under the same name or none, and without the data, it gives the same bits.
+    let (bits, probabilities) =
+        (std::fs::read(folder.path("own.npy")).unwrap(), std::fs::read(folder.path("p.npy")).unwrap());
+    std::fs::rename(folder.path("mlp.x.npy"), folder.path("new.npy")).unwrap();
+    for name in ["own", "process"] {
+        std::fs::rename(folder.path(name), folder.path(&format!("moved-{name}"))).unwrap();
+    }
+    for network in [Some("cnn.onnx"), None] {
+        std::fs::remove_file(folder.path("mlp.onnx")).unwrap();
+        network.map(|other| std::fs::copy(crate::folder::fixture(other), folder.path("mlp.onnx")).unwrap());
+        folder.succeed("predict --from moved-own --data new.npy -o own.npy --force");
+        assert!(std::fs::read(folder.path("own.npy")).unwrap() == bits, "{network:?}");
+        folder.succeed("predict --from moved-process --data new.npy --probabilities -o p.npy --force");
+        assert!(std::fs::read(folder.path("p.npy")).unwrap() == probabilities, "{network:?}");
+    }
+}
+
+/// A checkpoint, a description and parameters that were chosen are saved with the machine.
+#[test]
+fn whatever_made_the_kernel_is_saved() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
+    folder.write("mlp.toml", b"[mlp]\ninputs = 4\noutputs = 3\nwidths = [8, 8]\nactivation = \"tanh\"\n");
+    let n = folder.read("mlp.x.npy").shape()[0];
+    folder.write_array("y.npy", Array1::from_shape_fn(n, |i| (i % 2) as i64).view());
+    let kernels = [
+        "--net mlp.onnx --kind trace --exclude *bias*",
+        "--net mlp.onnx --kind trace --sketch sjlt:16 --seed 3",
+        "--arch mlp.toml --seed 5 --kind trace",
+        "--arch mlp.toml --kind ntk-limit",
+        "--net mlp.onnx --kind nngp-mc --samples 4",
+        "--kernel rbf(lengthscale=2)",
+    ];
+    for (at, kernel) in kernels.iter().enumerate() {
+        folder.succeed(&format!("kernel {kernel} --data mlp.x.npy --precision f64 -o gram{at}.npy"));
+        folder.succeed(&format!("fit ridge {kernel} --data mlp.x.npy --labels y.npy -o own{at}"));
+        folder.succeed(&format!("fit ridge --gram gram{at}.npy --labels y.npy -o given{at}"));
+    }
     std::fs::remove_file(folder.path("mlp.onnx")).unwrap();
-    folder.refuse(
-        "predict --machine own --data mlp.x.npy -o other.npy",
-        &["the network of the machine", "bring it back"],
-    );
+    std::fs::remove_file(folder.path("mlp.toml")).unwrap();
+    for (at, kernel) in kernels.iter().enumerate() {
+        folder.succeed(&format!("predict --from own{at} --data mlp.x.npy -o own{at}.npy"));
+        folder.succeed(&format!("predict --from given{at} --data gram{at}.npy -o given{at}.npy"));
+        let (own, given) = (folder.read(&format!("own{at}.npy")), folder.read(&format!("given{at}.npy")));
+        assert!(difference(&own, &given) < 1e-9, "{kernel}");
+    }
+}
+
+/// A run can be done again; what changed is named.
+#[test]
+fn runs_are_replayed() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
+    folder.succeed("fit glm --net mlp.onnx --kind trace --data mlp.x.npy --labels mlp.labels.npy -o machine");
+    folder.succeed("predict --from machine --data mlp.x.npy -o scores.npy");
+    folder.succeed("predict --net mlp.onnx --data mlp.x.npy -o logits.npy");
+    for result in ["machine", "scores.npy", "logits.npy"] {
+        let text = folder.succeed(&format!("replay {result}"));
+        assert!(text.contains("the same") && !text.contains("changed"), "{text}");
+    }
+    let scaled = folder.read("mlp.x.npy").mapv(|x| (1.5 * x) as f32);
+    std::fs::remove_file(folder.path("mlp.x.npy")).unwrap();
+    folder.write_array("mlp.x.npy", scaled.view());
+    for result in ["machine", "scores.npy", "logits.npy"] {
+        let run = folder.run(&format!("replay {result}"));
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.out.contains("changed since: --data mlp.x.npy") && run.out.contains("differs"), "{}", run.out);
+    }
+}
+
+/// What the rows and the solver take is compared with what may be used, before the work begins.
+#[test]
+fn memory_is_asked_for_before() {
+    let folder = Folder::with(&[]);
+    let n = 2000;
+    folder.write_array("x.npy", Array2::from_shape_fn((n, 2), |(i, j)| ((i * (j + 3)) % 17) as f64).view());
+    folder.write_array("y.npy", Array1::from_shape_fn(n, |i| i as f64).view());
+    for machine in ["ridge", "process", "least-squares"] {
+        let line = format!("fit {machine} --kernel rbf() --data x.npy --labels y.npy -o m --memory 40MiB");
+        folder.refuse(&line, &[machine, "may be used", "--memory", "MiB"]);
+    }
 }
 
 #[test]
@@ -106,12 +176,13 @@ fn what_makes_no_sense_is_refused() {
     folder.succeed(&format!("fit svm {gram}"));
     folder.refuse(&format!("fit svm {gram}"), &["--force"]);
     folder.succeed(&format!("fit centres {gram} --force"));
-    folder.refuse("predict --machine m --data x.npy -o out.npy", &["training samples", "should be 8, but is 2"]);
-    folder.refuse("predict --machine nowhere --data x.npy -o out.npy", &["nowhere", "mercer fit"]);
-    folder.refuse("predict --machine m --data gram.npy", &["nothing to do"]);
-    folder.refuse("predict --machine m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
-    folder.write("m/machine.json", b"{}");
-    folder.refuse("predict --machine m --data gram.npy -o out.npy", &["not a saved machine"]);
+    folder.refuse("predict --from m --data x.npy -o out.npy", &["training samples", "should be 8, but is 2"]);
+    folder.refuse("predict --from nowhere --data x.npy -o out.npy", &["nowhere", "mercer fit"]);
+    folder.refuse("predict --from m --data gram.npy", &["nothing to do"]);
+    folder.refuse("predict --from m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
+    folder.refuse("predict --from m --at logits --data gram.npy -o out.npy", &["--at is for networks"]);
+    folder.write("m/folder.json", b"{}");
+    folder.refuse("predict --from m --data gram.npy -o out.npy", &["m/folder.json"]);
 }
 
 /// Parameters found by marginal likelihood are kept with the machine, which predicts from samples.
@@ -123,7 +194,7 @@ fn a_process_is_tuned() {
     folder.write_array("y.npy", x.mapv(|x| (1.3 * x).sin() * 2.0).view());
     let text = folder.succeed("fit process --kernel 1*rbf(lengthscale=1) --tune --data x.npy --labels y.npy -o m");
     assert!(text.contains("tuned: ") && text.contains("noise"), "{text}");
-    let report = folder.json("predict --machine m --data x.npy --labels y.npy");
+    let report = folder.json("predict --from m --data x.npy --labels y.npy");
     assert!(
         report["r_squared"].as_f64().unwrap() > 0.999 && report["log_likelihood"].as_f64().unwrap() > 0.0,
         "{report}"
@@ -144,14 +215,14 @@ fn neighbours_and_links_are_named() {
         let text = folder
             .succeed(&format!("fit neighbours --neighbours 1 --by {by} --features x.npy --labels classes.npy -o {by}"));
         assert!(text.contains(&format!("neighbours by {what}")), "{text}");
-        folder.succeed(&format!("predict --machine {by} --data new.npy -o {by}.npy"));
+        folder.succeed(&format!("predict --from {by} --data new.npy -o {by}.npy"));
         let votes = folder.read(&format!("{by}.npy"));
         assert_eq!(votes.iter().position(|&vote| vote == 1.0), Some(class), "{votes}");
     }
     for link in ["sigmoids", "softmax"] {
         folder.succeed(&format!("fit sgd --link {link} --features x.npy --labels classes.npy -o {link}"));
-        folder.succeed(&format!("predict --machine {link} --data x.npy -o {link}-scores.npy"));
-        folder.succeed(&format!("predict --machine {link} --data x.npy --probabilities -o {link}.npy"));
+        folder.succeed(&format!("predict --from {link} --data x.npy -o {link}-scores.npy"));
+        folder.succeed(&format!("predict --from {link} --data x.npy --probabilities -o {link}.npy"));
     }
     let scores = folder.read("softmax-scores.npy");
     assert_eq!(scores, folder.read("sigmoids-scores.npy"));
@@ -175,5 +246,24 @@ fn huge_targets_are_refused() {
     for machine in ["flow --time 1e14", "process"] {
         folder.refuse(&format!("fit {machine} --gram gram.npy --labels huge.npy -o no"), &["not finite"]);
     }
-    assert!(!folder.path("no").join("machine.json").exists());
+    assert!(!folder.path("no").exists());
+}
+
+/// A flipped bit in any file of a machine is found and named, and a missing file is, too.
+#[test]
+fn damage_is_found_and_named() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
+    folder.succeed("fit svm --net mlp.onnx --kind trace --data mlp.x.npy --labels mlp.labels.npy -o machine");
+    for entry in std::fs::read_dir(folder.path("machine/objects")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 3] ^= 8;
+        std::fs::write(&path, flipped).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        folder.refuse("predict --from machine --data mlp.x.npy -o no.npy", &[name, "is damaged"]);
+        std::fs::remove_file(&path).unwrap();
+        folder.refuse("predict --from machine --data mlp.x.npy -o no.npy", &[name, "is missing"]);
+        std::fs::write(&path, bytes).unwrap();
+    }
 }

@@ -13,6 +13,7 @@ mod kernel;
 mod kill;
 mod limits;
 mod machines;
+mod memory;
 mod parameters;
 mod plans;
 mod predict;

@@ -73,7 +73,7 @@ fn merged_parameters_are_counted_apart_on_demand() {
         folder.succeed(&format!("eigen {flags} --method exact -k 2 -o functions"));
         folder.succeed("eigen --load functions --eval values.npz:x -o again");
         folder.succeed(&format!("fit ridge {flags} --labels y.npy -o machine"));
-        folder.succeed("predict --machine machine --data values.npz:x -o predicted.npy");
+        folder.succeed("predict --from machine --data values.npz:x -o predicted.npy");
     }
     let folder = folder("tied_untrained", "dynamo");
     let shown = folder.json("info net.onnx --unmerge --exclude other.*");

@@ -50,7 +50,8 @@ fn accuracy() {
     assert_eq!(json["accuracy"], 0.8);
     assert_eq!(json["n_correct"], 8);
     assert_eq!(json["n_samples"], 10);
-    assert!(json["seconds"].is_number() && json["samples_per_second"].is_number());
+    let measured = &json["measurements"];
+    assert!(measured["seconds"].is_number() && measured["samples_per_second"].is_number());
     assert_eq!(folder.files(), ["mlp.labels.npy", "mlp.onnx", "mlp.x.npy"]);
 }
 

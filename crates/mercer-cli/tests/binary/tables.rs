@@ -73,17 +73,17 @@ fn a_label_column_is_no_input() {
         let (_, err) = noted(&folder, &format!("fit ridge {rows} --labels ./r.csv:size --alpha 0.001 -o {name}"));
         assert!(err.contains(note), "{err}");
         // With and without the column, and in any order.
-        folder.succeed(&format!("predict --machine {name} --data test.csv -o {name}.npy"));
-        let line = format!("predict --machine {name} --data values.csv --labels values.csv:size -o {name}-2.npy");
+        folder.succeed(&format!("predict --from {name} --data test.csv -o {name}.npy"));
+        let line = format!("predict --from {name} --data values.csv --labels values.csv:size -o {name}-2.npy");
         let report = folder.json(&line);
         assert!(report["r_squared"].as_f64().unwrap() > 0.99, "{name}: {report}");
-        let (_, err) = noted(&folder, &format!("predict --machine {name} --data values.csv -o {name}-3.npy"));
+        let (_, err) = noted(&folder, &format!("predict --from {name} --data values.csv -o {name}-3.npy"));
         assert!(err.contains("`size` was a label, id or group before"), "{err}");
         for other in ["2", "3"] {
             let (own, other) = (folder.read(&format!("{name}.npy")), folder.read(&format!("{name}-{other}.npy")));
             assert!(difference(&own, &other) < 1e-12, "{name}");
         }
-        refused(&folder, &format!("predict --machine {name} --data other.csv -o o.npy"), &["it lacks `d`", "`a`, `b`"]);
+        refused(&folder, &format!("predict --from {name} --data other.csv -o o.npy"), &["it lacks `d`", "`a`, `b`"]);
     }
     // Never an exact fit of the label by itself.
     refused(
@@ -114,7 +114,7 @@ fn columns_are_matched_by_name() {
     );
     // A machine, the sets of one command, and functions that were saved.
     folder.succeed("fit glm --kernel rbf() --data t.csv --labels t.csv:class -o machine");
-    let report = folder.json("predict --machine machine --data permuted.csv --labels permuted.csv:class");
+    let report = folder.json("predict --from machine --data permuted.csv --labels permuted.csv:class");
     assert!(report["accuracy"].as_f64().unwrap() > 0.95, "{report}");
     for (file, out) in [("test.csv", "k1.npy"), ("permuted.csv:-class", "k2.npy")] {
         folder.succeed(&format!("kernel --kernel rbf() --data n.csv:-number --against {file} -o {out}"));
@@ -204,11 +204,11 @@ fn machines_keep_their_classes() {
     let names = NAMES.join(",");
     for (name, more) in [("sorted", String::new()), ("told", format!("--classes {names}"))] {
         folder.succeed(&format!("fit glm --kernel rbf() --data t.csv --labels t.csv:class {more} -o {name}"));
-        let json = folder.json(&format!("predict --machine {name} --data two.csv --labels two.csv:class"));
+        let json = folder.json(&format!("predict --from {name} --data two.csv --labels two.csv:class"));
         assert!(json["accuracy"].as_f64().unwrap() > 0.95, "{json}");
     }
     folder.succeed("fit glm --kernel rbf() --data n.csv --labels n.csv:number -o numbers");
-    let line = "predict --machine numbers --data two.csv:-class --labels two.csv:class";
+    let line = "predict --from numbers --data two.csv:-class --labels two.csv:class";
     refused(&folder, line, &["label 0 is", "`0`, `1`, `2`"]);
     let json = folder.json(&format!("{line} --classes {names}"));
     assert!(json["accuracy"].as_f64().unwrap() > 0.95, "{json}");

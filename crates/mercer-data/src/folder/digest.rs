@@ -1,9 +1,14 @@
 //! Digests: SHA-256, as 64 hexadecimal digits.
 
 use std::fmt::Write as _;
+use std::io::{self, Read};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::error::{Result, io_error};
+use crate::files::open_regular;
 
 /// The length of a digest as text.
 pub(super) const DIGITS: usize = 64;
@@ -44,6 +49,27 @@ pub fn digest(bytes: &[u8]) -> String {
     let mut digester = Digester::default();
     digester.update(bytes);
     digester.finish().digest
+}
+
+/// The digest of a file, which is read in blocks.
+///
+/// # Errors
+/// [`Error::Io`](crate::Error::Io).
+pub fn digest_file(path: &Path) -> Result<String> {
+    Ok(entry_of(path).map_err(io_error(path.display()))?.digest)
+}
+
+/// The digest and the length of a file.
+pub(super) fn entry_of(path: &Path) -> io::Result<Entry> {
+    let (mut file, _) = open_regular(path)?;
+    let mut digester = Digester::default();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(digester.finish()),
+            read => digester.update(&block[..read]),
+        }
+    }
 }
 
 pub(super) fn is_digest(text: &str) -> bool {

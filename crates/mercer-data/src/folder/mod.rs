@@ -31,10 +31,10 @@ mod stage;
 mod tests;
 mod writer;
 
-pub use digest::{Entry, digest};
-pub use reader::{Blob, Folder, Part};
+pub use digest::{Entry, digest, digest_file};
+pub use reader::{Blob, Folder, Part, check_listed};
 pub use samples::SavedSamples;
-pub use stage::{holds, remove, sweep};
+pub use stage::{holds, prepare, release, remove, sweep};
 pub use writer::{FolderWriter, PartWriter};
 
 pub(crate) use digest::Digester;

@@ -9,7 +9,7 @@ use ndarray::ArrayD;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::digest::{Digester, Entry};
+use super::digest::{Digester, Entry, digest};
 use super::manifest::{Manifest, check_version, malformed};
 use super::{Kind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
@@ -96,6 +96,15 @@ impl Folder {
         &self.manifest.mercer
     }
 
+    /// A digest of what was saved: of the content and of all objects. Files with names lie beside it, and do not count.
+    pub fn fingerprint(&self) -> String {
+        let mut text = self.manifest.content.to_string();
+        for (name, entry) in &self.manifest.objects {
+            text += &format!("\n{} {name}", entry.digest);
+        }
+        digest(text.as_bytes())
+    }
+
     /// The manifest, as errors show it.
     pub fn place(&self) -> &str {
         &self.place
@@ -109,6 +118,11 @@ impl Folder {
     /// The content of the manifest.
     pub fn content<C: DeserializeOwned>(&self) -> Result<C> {
         C::deserialize(&self.manifest.content).map_err(|error| self.malformed(error))
+    }
+
+    /// All objects with their digests and lengths, in the order of their names.
+    pub fn object_entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.manifest.objects.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
     /// The names of all objects, in order.
@@ -229,6 +243,26 @@ impl Folder {
             None => npy::inflate(&found.shown, &mut bytes.as_slice(), found.entry.bytes)?,
         };
         Ok(Dataset::from_stored(&found.shown, Format::Npy, stored))
+    }
+}
+
+/// Compares a file with the digest that the manifest of its folder has for it. A file that no manifest lists has none.
+///
+/// # Errors
+/// [`Error::Damaged`] names the file, or the manifest.
+pub fn check_listed(path: &Path) -> Result<()> {
+    let folder = crate::write::folder(path);
+    if folder.join(MANIFEST).symlink_metadata().is_err() && !stage::has_committed(folder) {
+        return Ok(());
+    }
+    let listing = match Folder::open(folder, None) {
+        // Another program's file of the same name.
+        Err(Error::Malformed { .. }) => return Ok(()),
+        opened => opened?,
+    };
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(name) if listing.manifest.files.contains_key(name) => listing.file(name).map(|_| ()),
+        _ => Ok(()),
     }
 }
 

@@ -71,10 +71,15 @@ impl Stage {
     }
 
     fn seal(&self, text: &str) -> io::Result<()> {
-        use std::io::Write;
         disk::sync_dir(&self.path.join(OBJECTS))?;
         disk::sync_dir(&self.path.join(FILES))?;
-        let mut file = DiskFile::create(&self.path.join(MANIFEST))?;
+        self.write(MANIFEST, text)
+    }
+
+    /// Writes a manifest into the stage, to stay.
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        use std::io::Write;
+        let mut file = DiskFile::create(&self.path.join(name))?;
         file.write_all(text.as_bytes())?;
         file.sync()?;
         disk::sync_dir(&self.path)?;
@@ -116,6 +121,18 @@ pub fn sweep(folder: &Path) -> Result<()> {
     sweep_in_turn(folder)
 }
 
+/// Makes sure, before long work, that a folder can be written to, and [sweeps](sweep) it. It need not be there yet.
+///
+/// # Errors
+/// [`Error::Io`] if nothing can be written.
+pub fn prepare(folder: &Path) -> Result<()> {
+    sweep(folder)?;
+    let exists = |path: &&Path| path.as_os_str().is_empty() || path.exists();
+    let nearest = folder.ancestors().find(exists).filter(|path| !path.as_os_str().is_empty());
+    let nearest = nearest.unwrap_or(Path::new("."));
+    DiskFile::temporary(nearest).map(|_| ()).map_err(io_error(folder.display()))
+}
+
 /// The same for those who have the [`turn`].
 pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
     for path in temporaries(folder)? {
@@ -148,6 +165,27 @@ pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
     // A user's files may be in it.
     let _ = disk::remove_dir(folder);
     Ok(())
+}
+
+/// Makes what was saved in a folder unfinished again: its manifest goes, and all that it lists except files of these names, which stay
+/// at their place to be written to. A folder where nothing was saved stays as it is.
+///
+/// # Errors
+/// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
+pub fn release(folder: &Path, kind: Kind, keep: &[String]) -> Result<()> {
+    sweep(folder)?;
+    let _turn = turn(folder);
+    let Some(mut old) = standing(folder, kind, Existing::Replace)? else { return Ok(()) };
+    old.files.retain(|name, _| !keep.contains(name));
+    let failed = || io_error(folder.display());
+    let text = old.sealed(&folder.join(MANIFEST).display().to_string())?;
+    let mut stage = Stage::begin(folder).map_err(failed())?;
+    // As long as the manifest is at its place, this list removes nothing.
+    stage.write(REMOVED, &text).map_err(failed())?;
+    disk::remove_file(&folder.join(MANIFEST)).map_err(failed())?;
+    stage.is_sealed = true;
+    disk::sync_dir(folder).and_then(|()| tidy(folder, &stage.path)).map_err(failed())?;
+    dismantle(&stage.path).map_err(failed())
 }
 
 /// Whether something of this kind is saved in a folder, be it damaged or not.

@@ -208,6 +208,62 @@ fn removing_may_end_anywhere() {
     assert!(matches!(error, Error::Foreign { .. }) && read(&folder) == Some(1));
 }
 
+/// What is released is whole, or unfinished with the files that stay; and it can be completed with them.
+#[test]
+fn releasing_may_end_anywhere() {
+    let keep = ["psi.npy".to_owned()];
+    for at in 0.. {
+        let (root, folder) = begin(Some(1));
+        let psi = std::fs::read(folder.join("psi.npy")).unwrap();
+        let faults = Faults::below(root.path(), Fault::Kill { at });
+        let released = release(&folder, KIND, &keep);
+        let is_over = faults.operations() <= at;
+        drop(faults);
+        assert!(matches!(read(&folder), None | Some(1)), "{at}");
+        release(&folder, KIND, &keep).unwrap();
+        let left = files(&folder);
+        assert_eq!(left.keys().collect::<Vec<_>>(), [Path::new("mine.txt"), Path::new("psi.npy")], "{at}");
+        assert_eq!(left[Path::new("psi.npy")], psi);
+        let writer = FolderWriter::create(&folder, KIND, Existing::Refuse).unwrap();
+        assert!(writer.file("psi.npy", |_| Ok(())).is_err(), "it is not listed");
+        writer.adopt("psi.npy").unwrap();
+        writer.commit(&()).unwrap();
+        assert_eq!(std::fs::read(folder.join("psi.npy")).unwrap(), psi);
+        if is_over {
+            released.unwrap();
+            break;
+        }
+    }
+    let (_root, folder) = begin(Some(1));
+    assert!(release(&folder, Kind { name: "posterior", version: 1 }, &keep).is_err() && read(&folder) == Some(1));
+}
+
+/// A file is checked where it is opened by its name, if the manifest beside it lists it.
+#[test]
+fn a_listed_file_is_checked() {
+    let (_root, folder) = begin(Some(1));
+    let psi = folder.join("psi.npy");
+    let damaged = |place: &Path| match check_listed(&psi) {
+        Err(Error::Damaged { place: named, .. }) => named.starts_with(&place.display().to_string()),
+        _ => false,
+    };
+    check_listed(&psi).unwrap();
+    check_listed(&folder.join("mine.txt")).unwrap();
+    std::fs::write(&psi, b"another").unwrap();
+    assert!(damaged(&psi));
+    std::fs::remove_file(&psi).unwrap();
+    assert!(damaged(&psi));
+    let manifest = folder.join(MANIFEST);
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("machine", "Machine")).unwrap();
+    assert!(damaged(&manifest));
+    // Another program's manifest says nothing about files of ours.
+    std::fs::write(&manifest, b"{}").unwrap();
+    check_listed(&psi).unwrap();
+    std::fs::remove_file(&manifest).unwrap();
+    check_listed(&psi).unwrap();
+}
+
 /// Every byte of every file is flipped once, in a bit that changes from byte to byte.
 #[test]
 fn flipped_bits_are_found_and_named() {
@@ -448,6 +504,9 @@ fn a_place_that_cannot_be_written_to_is_noticed_first() {
     if std::fs::write(root.path().join("probe"), b"").is_err() {
         assert!(FolderWriter::create(&root.path().join("saved"), KIND, Existing::Refuse).is_err());
         assert!(FolderWriter::create(root.path(), KIND, Existing::Refuse).is_err());
+        assert!(prepare(root.path()).is_err() && prepare(&root.path().join("deep/saved")).is_err());
     }
     std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    prepare(&root.path().join("deep/saved")).unwrap();
+    assert!(files(root.path()).keys().all(|path| path == Path::new("probe")));
 }

@@ -9,7 +9,7 @@ use ndarray::{ArrayBase, Data, Dimension};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::digest::Entry;
+use super::digest::{Entry, entry_of};
 use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
 use super::stage::{self, FILES, Stage};
 use super::{Kind, MANIFEST, OBJECTS};
@@ -57,6 +57,8 @@ struct Place {
 /// What was written so far.
 pub(super) struct Ledger {
     pub(super) manifest: Manifest,
+    /// Files that were at their place before.
+    adopted: Vec<String>,
     /// By their digests, if the folder is in memory.
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
     /// The pieces that were begun.
@@ -81,7 +83,7 @@ impl FolderWriter {
 
     /// Begins a folder in memory, for [`into_bytes`](Self::into_bytes): only for small things.
     pub fn in_memory(kind: Kind) -> Self {
-        let ledger = Ledger { manifest: Manifest::new(kind), blobs: BTreeMap::new(), begun: 0 };
+        let ledger = Ledger::new(kind);
         Self { kind, ledger: Arc::new(Mutex::new(ledger)), place: None }
     }
 
@@ -126,6 +128,26 @@ impl FolderWriter {
         NpyGrid::begin(self.named(name)?, shape, columns)
     }
 
+    /// Lists a file that is at its place already, where a long run has written it: it stays there, and its digest is from now on
+    /// the one that it has now.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read.
+    pub fn adopt(&self, name: &str) -> Result<()> {
+        check_name(name, true)?;
+        let Some(Place { folder, .. }) = &self.place else {
+            let reason = "a folder in memory has no files at their place".to_owned();
+            return Err(Error::Argument { name: "folder", reason });
+        };
+        let path = folder.join(name);
+        let entry = entry_of(&path).map_err(io_error(path.display()))?;
+        let mut ledger = ledger(&self.ledger);
+        ledger.check_fresh(name, true)?;
+        ledger.adopted.push(name.to_owned());
+        ledger.manifest.files.insert(name.to_owned(), entry);
+        Ok(())
+    }
+
     /// What was written so far, with its digests: objects as `objects/NAME`, and files.
     pub fn entries(&self) -> Vec<(String, Entry)> {
         let manifest = &ledger(&self.ledger).manifest;
@@ -149,14 +171,18 @@ impl FolderWriter {
         };
         let (folder, existing) = (&place.folder, place.existing);
         let path = folder.join(MANIFEST).display().to_string();
-        let mut manifest = ledger(&self.ledger).manifest.clone();
+        let (mut manifest, adopted) = {
+            let ledger = ledger(&self.ledger);
+            (ledger.manifest.clone(), ledger.adopted.clone())
+        };
         manifest.content = value(&path, content)?;
         let text = manifest.sealed(&path)?;
         check_length(&path, &text)?;
         let _turn = stage::turn(folder);
         stage::sweep_in_turn(folder)?;
         let old = standing(folder, self.kind, existing)?;
-        manifest.files.keys().try_for_each(|name| claim(folder, old.as_ref(), existing, name))?;
+        let fresh = manifest.files.keys().filter(|name| !adopted.contains(name));
+        fresh.into_iter().try_for_each(|name| claim(folder, old.as_ref(), existing, name))?;
         let Place { stage, _made, .. } = place;
         stage.commit(&manifest, &text)
     }
@@ -164,7 +190,7 @@ impl FolderWriter {
     pub(super) fn into_ledger(self, content: &impl Serialize) -> Result<Ledger> {
         let mut ledger = ledger(&self.ledger);
         ledger.manifest.content = value("a folder in memory", content)?;
-        let empty = Ledger { manifest: Manifest::new(self.kind), blobs: BTreeMap::new(), begun: 0 };
+        let empty = Ledger::new(self.kind);
         Ok(std::mem::replace(&mut ledger, empty))
     }
 
@@ -278,6 +304,10 @@ impl Staged {
 }
 
 impl Ledger {
+    fn new(kind: Kind) -> Self {
+        Self { manifest: Manifest::new(kind), adopted: Vec::new(), blobs: BTreeMap::new(), begun: 0 }
+    }
+
     fn check_fresh(&self, name: &str, is_file: bool) -> Result<()> {
         let entries = if is_file { &self.manifest.files } else { &self.manifest.objects };
         if entries.contains_key(name) {

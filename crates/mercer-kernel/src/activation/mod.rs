@@ -118,8 +118,8 @@ impl<T: Real> FeatureMap<T> for Activations<T> {
     }
 
     fn effort(&self) -> Effort {
-        let elements = self.shards.grain() * self.workspace().elements_per_sample();
-        Effort { bytes: elements * size_of::<T>(), flops: self.graph.flops() as f64 }
+        let bytes = self.workspace().bytes(self.shards.grain());
+        Effort { bytes, flops: self.graph.flops() as f64, ..Effort::default() }
     }
 
     fn identity(&self) -> serde_json::Value {

@@ -16,6 +16,14 @@ pub(super) enum Family {
     ArcCosine,
 }
 
+impl Family {
+    /// Whether the kernel is a function of squared distances.
+    pub(super) fn by_distance(self) -> bool {
+        use Family::{Matern12, Matern32, Matern52, Periodic, RationalQuadratic, Rbf};
+        matches!(self, Rbf | Matern12 | Matern32 | Matern52 | RationalQuadratic | Periodic)
+    }
+}
+
 /// Which numbers a parameter can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {

@@ -75,7 +75,7 @@ impl<T: Real> Kernel<T> for Classic<T> {
     }
 
     fn identity(&self) -> serde_json::Value {
-        serde_json::json!({ "kernel": "classic", "expression": self.expression.to_string(), "precision": <T as mercer_linalg::Scalar>::NAME })
+        serde_json::json!({ "kernel": "classic", "expression": self.expression.to_string(), "precision": T::NAME })
     }
 
     fn prepare(&self, inputs: &[&[T]], samples: usize) -> Result<Block> {

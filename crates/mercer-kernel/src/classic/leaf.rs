@@ -96,16 +96,10 @@ impl<T: Real> Leaf<T> {
                 }
             }
         });
-        if self.by_distance() {
+        if self.family().by_distance() {
             lengths = squares(&rows, samples);
         }
         Prepared { rows, width, lengths }
-    }
-
-    /// Whether the kernel sees squared distances.
-    fn by_distance(&self) -> bool {
-        use Family::{Matern12, Matern32, Matern52, Periodic, RationalQuadratic, Rbf};
-        matches!(self.family(), Rbf | Matern12 | Matern32 | Matern52 | RationalQuadratic | Periodic)
     }
 
     /// `(cos, sin)(2πx/period)/ℓ`, all cosines before all sines: squared distances of these points are
@@ -163,7 +157,8 @@ impl<T: Real> Kernel<T> for Leaf<T> {
         let per_number = if self.family() == Family::Laplacian { 3 } else { 2 };
         Cost {
             sample_bytes: (width + 1) * size_of::<T>(),
-            prepare_bytes: GRAIN * width * size_of::<T>(),
+            // Absolute distances are taken from a copy of the second block.
+            contract_bytes: if self.family() == Family::Laplacian { width * size_of::<T>() } else { 0 },
             prepare_flops: if self.family() == Family::Periodic { 40 * width } else { 2 * width } as f64,
             pair_flops: (per_number * width + 20) as f64,
             ..Cost::default()

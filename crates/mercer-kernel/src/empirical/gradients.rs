@@ -28,7 +28,7 @@ pub struct Gradients<T> {
     /// The fingerprint of the network's own numbers, where they are rounded here.
     fingerprint: Option<String>,
     /// The memory of passes that are not running now.
-    idle: Mutex<Vec<Passes<T>>>,
+    idle: Arc<Mutex<Vec<Passes<T>>>>,
     /// The outer form of every parameter's gradient, chosen or not.
     every_shape: OnceLock<Vec<Option<OuterShape>>>,
 }
@@ -60,14 +60,21 @@ impl<T: Real> Gradients<T> {
         // Seeds multiply the rows of every product, so fewer samples fill a shard.
         let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
         let selection = selection.clone();
-        let (fingerprint, idle, every_shape) = (None, Mutex::default(), OnceLock::new());
+        let (fingerprint, idle, every_shape) = (None, Arc::default(), OnceLock::new());
         Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, fingerprint, idle, every_shape })
     }
 
     /// Makes the gradients of these parameters and no others.
     pub(crate) fn choose(&mut self, chosen: &[bool]) {
         self.chosen = chosen.to_vec();
-        self.idle = Mutex::default();
+        self.idle = Arc::default();
+    }
+
+    /// Takes the memory of its passes from where another one takes it, which is of the same graph with other weights.
+    pub(crate) fn share(&mut self, other: &Self) {
+        if Arc::ptr_eq(&self.graph, &other.graph) && self.output == other.output && self.chosen == other.chosen {
+            self.idle = Arc::clone(&other.idle);
+        }
     }
 
     /// The graph.

@@ -94,6 +94,13 @@ impl<T: Real> Ntk<T> {
         self
     }
 
+    /// The same kernel in the memory of another one, which is of the same graph with other weights.
+    pub(crate) fn sharing(mut self, other: &Self) -> Self {
+        self.gradients.share(&other.gradients);
+        self.spare = Arc::clone(&other.spare);
+        self
+    }
+
     /// The weights that the kernel was made at.
     pub fn into_weights(self) -> Weights<T> {
         self.gradients.into_weights()
@@ -138,10 +145,9 @@ impl<T: Real> Kernel<T> for Ntk<T> {
             sample_bytes: self.plan.elements() * size_of::<T>(),
             prepare_bytes: self.gradients.bytes(&self.plan.outer_flags()),
             contract_bytes: contract::scratch_elements(&self.plan) * size_of::<T>(),
-            contract_tiles: 0,
-            contract_alone: false,
             prepare_flops: self.gradients.flops(&self.plan.outer_flags()),
             pair_flops: self.plan.pair_flops(),
+            ..Cost::default()
         }
     }
 

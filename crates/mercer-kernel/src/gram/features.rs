@@ -1,29 +1,31 @@
 //! Features of many samples, block by block.
 
-use super::plan::{Plan, Sizes, feature_side};
+use super::plan::{Plan, feature_side};
 use super::sink::Sink;
-use super::{Outcome, mapped_bytes, precision, read};
-use crate::error::{KernelError, Result};
+use super::sizes::{Held, Sizes};
+use super::{Outcome, precision, source};
+use crate::error::Result;
 use crate::feature::{Effort, FeatureMap};
 use crate::kernel::{Cost, Real};
 use crate::store::{Columns, Layout, Tiles};
-use mercer_data::Dataset;
-use mercer_run::{Context, resident_memory};
+use mercer_data::{Dataset, RowBlock};
+use mercer_run::Context;
 use std::time::Instant;
 
 /// The features of a data set, to be computed.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct FeatureRun<'a, T: Real> {
     map: &'a dyn FeatureMap<T>,
     data: &'a [Dataset],
     /// Asked for once: to know it, a map plans its passes.
     effort: Effort,
+    held: Held,
 }
 
 impl<'a, T: Real> FeatureRun<'a, T> {
     /// The features of a data set (one [`Dataset`] per input of the map).
     pub fn new(map: &'a dyn FeatureMap<T>, data: &'a [Dataset]) -> Self {
-        Self { map, data, effort: map.effort() }
+        Self { map, data, effort: map.effort(), held: Held::default() }
     }
 
     /// Shape and blocks of the result.
@@ -43,18 +45,18 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     pub fn plan(&self, blocks: &Tiles, context: &Context) -> Result<Plan> {
         let layout = self.layout();
         let effort = self.effort;
-        let row = self.map.n_features() * size_of::<T>();
-        let cost = Cost { sample_bytes: row, prepare_bytes: effort.bytes, ..Cost::default() };
-        let now = resident_memory();
-        let mapped: usize = self.data.iter().map(mapped_bytes).sum();
-        let input: usize = self.data.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
-        let sizes = Sizes::of(&layout, &cost, input * size_of::<T>(), rayon::current_num_threads(), now + mapped);
-        // The block itself, and the copy of it that is written.
-        let bytes = sizes.peak(1, true);
-        let memory = context.memory();
-        if bytes > memory {
-            return Err(KernelError::Memory { allowed: memory, needed: bytes });
-        }
+        let sample_bytes = self.map.n_features() * size_of::<T>();
+        let cost = Cost {
+            sample_bytes,
+            prepare_bytes: effort.bytes,
+            shared_bytes: effort.shared_bytes,
+            shared_sample_bytes: effort.shared_sample_bytes,
+            ..Cost::default()
+        };
+        let (source, memory) = (source::<T>(self.data, &[]), context.memory());
+        let sizes = Sizes::of_features(&layout, &cost, source, rayon::current_num_threads());
+        let sizes = self.held.with(sizes, 1, true, memory);
+        sizes.resident(1, true, memory)?;
         let samples = layout.samples(blocks, layout.rows);
         Ok(Plan {
             tile: layout.tile,
@@ -63,8 +65,8 @@ impl<'a, T: Real> FeatureRun<'a, T> {
             resident_blocks: 1,
             prepared_blocks: blocks.len(),
             block_bytes: sizes.block,
-            bytes,
-            least_bytes: bytes,
+            bytes: sizes.peak(1, false),
+            least_bytes: sizes.least(1, true),
             gflop: samples as f64 * effort.flops / 1e9,
         })
     }
@@ -81,11 +83,10 @@ impl<'a, T: Real> FeatureRun<'a, T> {
             context.check()?;
             let Some(place) = layout.tile(block) else { continue };
             let start = Instant::now();
-            let inputs = read::<T>(self.data, place.rows.clone())?;
-            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            let inputs = RowBlock::<T>::read(self.data, place.rows.clone())?;
             let read = start.elapsed().as_secs_f64();
             features.resize(place.rows.len() * self.map.n_features(), T::zero());
-            let computed = self.map.features(&slices, place.rows.len(), &mut features);
+            let computed = self.map.features(&inputs.slices(), place.rows.len(), &mut features);
             computed.map_err(|error| error.shifted(place.rows.start))?;
             let worked = start.elapsed().as_secs_f64();
             sink.write(block, &place, &[&features])?;

@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn read(path: &Path) -> ArrayD<f64> {
-        KeptGram::open(&Source::new(path, None)).unwrap().read().unwrap()
+        KeptGram::open(&Source::new(path, None)).unwrap().read(&Context::new()).unwrap()
     }
 
     #[test]

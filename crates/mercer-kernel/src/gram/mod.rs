@@ -12,6 +12,7 @@ mod operator;
 mod panels;
 mod plan;
 mod sink;
+mod sizes;
 
 pub use disk::{check_disk, free_disk};
 pub use features::FeatureRun;
@@ -25,25 +26,27 @@ use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::all_finite;
 use crate::store::{Columns, Layout, TilePlace, Tiles};
-use mercer_data::{DType, Dataset};
-use mercer_run::{Context, resident_memory};
+use mercer_data::{DType, Dataset, RowBlock};
+use mercer_run::Context;
 use ndarray::ArrayD;
 use panels::{Panel, panels};
-use plan::{Sizes, tile_side};
+use plan::tile_side;
 use rayon::prelude::*;
+use sizes::{Held, Sizes};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// A Gram matrix to be computed.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Gram<'a, T: Real> {
     kernel: &'a dyn Kernel<T>,
     rows: &'a [Dataset],
     columns: Option<&'a [Dataset]>,
     /// Asked for once: to know it, a kernel plans its passes.
     cost: Cost,
+    held: Held,
 }
 
 /// Tiles that are handed to the threads at once.
@@ -67,7 +70,7 @@ pub struct Outcome {
 impl<'a, T: Real> Gram<'a, T> {
     /// The matrix of a data set (one [`Dataset`] per input of the kernel) with itself.
     pub fn new(kernel: &'a dyn Kernel<T>, rows: &'a [Dataset]) -> Self {
-        Self { kernel, rows, columns: None, cost: kernel.cost() }
+        Self { kernel, rows, columns: None, cost: kernel.cost(), held: Held::default() }
     }
 
     /// Compares with these samples instead: they become the columns.
@@ -89,21 +92,20 @@ impl<'a, T: Real> Gram<'a, T> {
         Layout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
     }
 
-    fn sizes(&self, layout: &Layout) -> Sizes {
-        let now = resident_memory();
-        let mapped: usize = self.rows.iter().chain(self.columns.unwrap_or(&[])).map(mapped_bytes).sum();
-        let input: usize = self.rows.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
-        let threads = rayon::current_num_threads();
-        Sizes::of(layout, &self.cost, input * size_of::<T>(), threads, now + mapped)
+    fn sizes(&self, layout: &Layout, memory: usize) -> Sizes {
+        let source = source::<T>(self.rows, self.columns.unwrap_or(&[]));
+        let sizes = Sizes::of(layout, &self.cost, source, rayon::current_num_threads());
+        self.held.with(sizes, layout.row_blocks(), layout.is_symmetric(), memory)
     }
 
     /// What computing these tiles will do and need. An error if the memory of the context, all that the process holds included, does
     /// not suffice.
     pub fn plan(&self, tiles: &Tiles, context: &Context) -> Result<Plan> {
         let layout = self.layout();
-        let sizes = self.sizes(&layout);
+        let memory = context.memory();
+        let sizes = self.sizes(&layout, memory);
         let symmetric = layout.is_symmetric();
-        let resident = sizes.resident(layout.row_blocks(), symmetric, context.memory())?;
+        let resident = sizes.resident(layout.row_blocks(), symmetric, memory)?;
         let (mut prepared, mut gflop) = (0, 0.0);
         for panel in panels(&layout, tiles, resident) {
             prepared += panel.prepared();
@@ -189,9 +191,14 @@ pub(crate) fn precision<T: Real>() -> DType {
     if size_of::<T>() == 4 { DType::F32 } else { DType::F64 }
 }
 
-/// The pages of a mapped file count as resident once they have been read.
-fn mapped_bytes(data: &Dataset) -> usize {
-    data.stored_shape().iter().product::<usize>().saturating_mul(data.dtype().size())
+/// What is read: the pages of a mapped file count as resident once they have been.
+fn source<T: Real>(rows: &[Dataset], columns: &[Dataset]) -> sizes::Source {
+    let stored = |data: &Dataset| data.stored_shape().iter().product::<usize>().saturating_mul(data.dtype().size());
+    let numbers: usize = rows.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();
+    sizes::Source {
+        mapped: rows.iter().chain(columns).map(stored).sum(),
+        sample: numbers.saturating_mul(size_of::<T>()),
+    }
 }
 
 /// A run under way.
@@ -226,10 +233,10 @@ impl<T: Real> Run<'_, T> {
     fn prepare(&self, data: &[Dataset], rows: Range<usize>) -> Result<Block> {
         self.check_cancelled()?;
         let start = Instant::now();
-        let inputs = read::<T>(data, rows.clone())?;
+        let inputs = RowBlock::<T>::read(data, rows.clone())?;
         self.reading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
-        let block = self.gram.kernel.prepare(&slices, rows.len()).map_err(|error| error.shifted(rows.start))?;
+        let block =
+            self.gram.kernel.prepare(&inputs.slices(), rows.len()).map_err(|error| error.shifted(rows.start))?;
         self.advance(self.gram.cost.prepare_flops * rows.len() as f64 / 1e9);
         Ok(block)
     }
@@ -290,18 +297,4 @@ impl<T: Real> Run<'_, T> {
         let done = (gflop * 1e3) as u64 + self.done.fetch_add((gflop * 1e3) as u64, Ordering::Relaxed);
         self.context.report((done as usize).min(self.total), self.total, "MFLOP");
     }
-}
-
-/// Some samples, per input.
-pub(crate) fn read<T: Real>(data: &[Dataset], rows: Range<usize>) -> Result<Vec<Vec<T>>> {
-    data.iter()
-        .map(|dataset| {
-            let array = dataset.rows::<T>(rows.clone())?;
-            Ok(if array.is_standard_layout() {
-                array.into_raw_vec_and_offset().0
-            } else {
-                array.iter().copied().collect()
-            })
-        })
-        .collect()
 }

@@ -2,10 +2,10 @@
 
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Kernel, Real};
-use mercer_data::Dataset;
+use mercer_data::{Dataset, RowBlock};
 use mercer_linalg::{LinearOperator, gemm};
 use mercer_run::Context;
-use ndarray::{Array1, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -30,10 +30,8 @@ impl<'a, T: Real> GramOperator<'a, T> {
             context.check()?;
             let range = start..(start + SIDE).min(samples);
             let count = range.len();
-            let inputs: Vec<ArrayD<T>> = data.iter().map(|set| set.rows(range.clone())).collect::<Result<_, _>>()?;
-            let inputs: Vec<_> = inputs.iter().map(|input| input.as_standard_layout()).collect();
-            let slices: Vec<&[T]> = inputs.iter().map(|input| input.as_slice().unwrap_or(&[])).collect();
-            blocks.push(kernel.prepare(&slices, count).map_err(|error| error.shifted(start))?);
+            let inputs = RowBlock::<T>::read(data, range)?;
+            blocks.push(kernel.prepare(&inputs.slices(), count).map_err(|error| error.shifted(start))?);
         }
         Ok(Self { kernel, blocks, rows: samples * kernel.per_sample() })
     }

@@ -3,9 +3,7 @@
 //! A panel of blocks of rows stays resident while the blocks of the columns pass by, so that with `R` resident of `B` blocks
 //! a symmetric matrix takes about `B·(B/R + 1)/2` prepares instead of `B`.
 
-use crate::error::{KernelError, Result};
 use crate::kernel::{Cost, Real};
-use crate::store::Layout;
 use mercer_linalg::gemm;
 use serde::Serialize;
 use std::time::Instant;
@@ -93,59 +91,5 @@ impl Plan {
         }
         let rate = 2.0 * (SIDE as f64).powi(3) / best / 1e9 * EFFICIENCY * rayon::current_num_threads() as f64;
         Estimate { seconds: self.gflop / rate, gflop_per_second: rate }
-    }
-}
-
-/// The sizes that memory is planned from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    /// What the process holds already, and what data it maps.
-    pub(crate) base: usize,
-    /// A prepared block with the samples that it is made from.
-    pub(crate) block: usize,
-    /// What the threads need at the same time.
-    pub(crate) working: usize,
-}
-
-impl Sizes {
-    pub(crate) fn of(layout: &Layout, cost: &Cost, input_bytes: usize, threads: usize, base: usize) -> Self {
-        let element = layout.precision.size();
-        let side = layout.tile.min(layout.rows.max(layout.n_columns()));
-        let rows = side * layout.per_sample;
-        let columns = rows.min(layout.n_columns().saturating_mul(layout.per_sample));
-        // A tile is written from a copy: padded, and for its mirror image transposed.
-        let tile = (3 + cost.contract_tiles) * rows * columns * element * layout.arrays.len();
-        let contract = tile + cost.contract_bytes * side;
-        let reading = 3 * side * input_bytes;
-        let working = if cost.contract_alone {
-            threads * cost.prepare_bytes + contract
-        } else {
-            threads * cost.prepare_bytes.max(contract)
-        };
-        Self { base, block: side * cost.sample_bytes, working: working + reading }
-    }
-
-    /// The peak with so many blocks resident and one passing by.
-    pub(crate) fn peak(&self, resident: usize, streams: bool) -> usize {
-        let blocks = resident.saturating_add(usize::from(streams));
-        self.base.saturating_add(self.working).saturating_add(blocks.saturating_mul(self.block))
-    }
-
-    /// The blocks that can stay, out of those there are; an error if not even one can, with one passing by.
-    pub(crate) fn resident(&self, blocks: usize, one_side: bool, memory: usize) -> Result<usize> {
-        if one_side && self.peak(blocks, false) <= memory {
-            return Ok(blocks);
-        }
-        let needed = self.least(blocks, one_side);
-        if needed > memory {
-            return Err(KernelError::Memory { allowed: memory, needed });
-        }
-        let room = memory - self.base - self.working;
-        Ok((room / self.block.max(1)).saturating_sub(1).clamp(1, blocks))
-    }
-
-    /// The least memory that would do.
-    pub(crate) fn least(&self, blocks: usize, one_side: bool) -> usize {
-        self.peak(1, !(one_side && blocks == 1))
     }
 }

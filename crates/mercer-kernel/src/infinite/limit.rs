@@ -225,10 +225,11 @@ impl<T: Real> Kernel<T> for Limit<T> {
             contract_bytes: super::contract::STRIP
                 * self.net.nodes().iter().filter(|node| dense(node) > 0.0).count()
                 * size_of::<T>(),
+            // Chunks, before they are put together.
+            shared_sample_bytes: self.elements() * size_of::<T>(),
             prepare_flops: pair_flops,
             pair_flops,
-            contract_tiles: 0,
-            contract_alone: false,
+            ..Cost::default()
         }
     }
 
@@ -237,7 +238,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
         let layer = |node: &super::Node| format!("{:?} {:?} {:?}", node.layer, node.inputs, node.space);
         let layers: Vec<String> = self.net.nodes().iter().map(layer).collect();
         serde_json::json!({
-            "kernel": "limit", "of": of, "precision": <T as mercer_data::Element>::NAME, "features": self.features.identity(), "layers": layers, "output": self.net.output(),
+            "kernel": "limit", "of": of, "precision": T::NAME, "features": self.features.identity(), "layers": layers, "output": self.net.output(),
         })
     }
 

@@ -149,7 +149,11 @@ impl<T: Real> MonteCarlo<T> {
     fn tangent_of(&self, network: usize) -> Result<Ntk<T>> {
         let ensemble = self.networks.ensemble();
         let selection = Selection::default();
-        Ntk::at(Arc::clone(ensemble.graph()), ensemble.weights(network), Kind::Trace, &selection)
+        let ntk = Ntk::at(Arc::clone(ensemble.graph()), ensemble.weights(network), Kind::Trace, &selection)?;
+        Ok(match &self.tangent {
+            Some(first) => ntk.sharing(first),
+            None => ntk,
+        })
     }
 
     /// Bytes of a sample that one network has prepared.
@@ -243,13 +247,15 @@ impl<T: Real> Kernel<T> for MonteCarlo<T> {
                 ..Cost::default()
             },
         };
-        let prepare_bytes = self.networks.bytes() + one.prepare_bytes;
+        let (prepare_bytes, shared_bytes) =
+            (self.networks.bytes() + one.prepare_bytes, self.networks.weights_bytes() + one.shared_bytes);
         // Averages take four operations per entry.
         let pair_flops = count * (one.pair_flops + 4.0);
         if self.keeps {
             return Cost {
                 sample_bytes: self.count() * one.sample_bytes,
                 prepare_bytes,
+                shared_bytes,
                 contract_tiles: one.contract_tiles + 1,
                 prepare_flops: count * one.prepare_flops,
                 pair_flops,
@@ -261,6 +267,8 @@ impl<T: Real> Kernel<T> for MonteCarlo<T> {
         Cost {
             sample_bytes: inputs * size_of::<T>(),
             prepare_bytes,
+            shared_bytes,
+            shared_sample_bytes: 0,
             contract_bytes: group * (2 * one.sample_bytes + one.contract_bytes),
             contract_tiles: group * (one.contract_tiles + 1),
             contract_alone: true,

@@ -102,10 +102,14 @@ impl<T: Real> RandomNetworks<T> {
         Workspace::new(Arc::clone(self.ensemble.graph()), &Keep::Only(vec![self.output]))
     }
 
-    /// Bytes that every thread needs to run networks, the weights of a group counted as if they were not shared.
+    /// Bytes that every thread needs to run networks.
     pub(super) fn bytes(&self) -> usize {
-        let weights = self.group() * self.ensemble.n_params() * size_of::<T>();
-        self.workspace().bytes(self.shards.grain()) + weights
+        self.workspace().bytes(self.shards.grain())
+    }
+
+    /// Bytes of the weights of a group.
+    pub(super) fn weights_bytes(&self) -> usize {
+        self.group() * self.ensemble.n_params() * size_of::<T>()
     }
 
     /// Operations to run and draw one network, per sample.
@@ -142,7 +146,13 @@ impl<T: Real> FeatureMap<T> for RandomNetworks<T> {
     }
 
     fn effort(&self) -> Effort {
-        Effort { bytes: self.bytes(), flops: self.flops() * self.networks.len() as f64 }
+        Effort {
+            bytes: self.bytes(),
+            shared_bytes: self.weights_bytes(),
+            // The outputs of a group, before they are put among the features.
+            shared_sample_bytes: self.group().min(self.networks.len()) * self.n_outputs * size_of::<T>(),
+            flops: self.flops() * self.networks.len() as f64,
+        }
     }
 
     fn identity(&self) -> serde_json::Value {

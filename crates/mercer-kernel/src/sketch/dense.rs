@@ -38,9 +38,9 @@ impl<T: Real> Dense<T> {
         (BUFFER_BYTES / sample.max(1) / grain * grain).clamp(grain, 4096.max(grain))
     }
 
-    /// Bytes beside the gathered gradients: a thread's panel, and its columns of the features of `rows` rows.
-    pub(super) fn bytes(&self, rows: usize) -> usize {
-        PANEL.1.min(self.k) * (2 * PANEL.0 + rows) * size_of::<T>()
+    /// Bytes of a thread's panel, beside the gathered gradients and their features.
+    pub(super) fn bytes(&self) -> usize {
+        PANEL.1.min(self.k) * 2 * PANEL.0 * size_of::<T>()
     }
 
     /// `out = gradients · P` for `[rows, width]` gradients. Features are shared out among threads in fixed portions.

@@ -84,11 +84,6 @@ impl SignMatrix {
         moved + if self.pieces > 1 { self.n } else { 0 }
     }
 
-    /// Bytes of the matrix's random numbers.
-    pub(super) fn bytes(&self) -> usize {
-        self.before.len() + self.after.len() + self.order.as_ref().map_or(0, |order| 4 * order.len())
-    }
-
     /// Additions for one vector.
     pub(super) fn flops(&self) -> f64 {
         (self.pieces.max(self.blocks) * self.n) as f64 * (self.n.ilog2() as f64 + 2.0)

@@ -79,16 +79,10 @@ impl<T: Real> Layers<T> {
         self.parameters.iter().map(factored).collect()
     }
 
-    /// Bytes of all random numbers, and of the largest scratch.
+    /// Bytes of a thread's largest scratch.
     pub(super) fn bytes(&self) -> usize {
-        let own = |projection: &Projection<T>| match projection {
-            Projection::Plain(matrix) => matrix.bytes(),
-            Projection::KhatriRao { left, right, rows, .. } => left.bytes() + right.bytes() + rows.len(),
-            Projection::Kronecker { left, right, .. } => (left.len() + right.len()) * size_of::<T>(),
-        };
         let scratch = self.parameters.iter().flatten().map(|projection| self.scratch(projection).iter().sum());
-        let scratch: usize = scratch.max().unwrap_or(0);
-        self.parameters.iter().flatten().map(own).sum::<usize>() + (scratch + 2048) * size_of::<T>()
+        scratch.max().unwrap_or(0) * size_of::<T>()
     }
 
     /// Operations per sample.

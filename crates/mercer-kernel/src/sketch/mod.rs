@@ -246,11 +246,13 @@ impl<T: Real> FeatureMap<T> for Sketch<T> {
     fn effort(&self) -> Effort {
         let rows = self.rows.per_sample;
         let numbers = (self.gradients.n_seeds() * width(&self.gradients)) as f64;
+        let mut shared_bytes = 0;
         let (bytes, flops) = match &self.engine {
             Engine::Dense(dense) => {
                 let group = dense.group(self.gradients.n_seeds(), self.gradients.grain());
                 let gathered = group * self.gradients.n_seeds() * width(&self.gradients) * size_of::<T>();
-                (gathered + dense.bytes(group * rows), 2.0 * numbers * self.spec.k as f64)
+                shared_bytes = gathered + group * rows * self.spec.k * size_of::<T>();
+                (dense.bytes(), 2.0 * numbers * self.spec.k as f64)
             }
             Engine::Sparse(sparse) => {
                 let Method::SparseJl { nonzeros } = self.spec.method else { unreachable!("a sparse sketch") };
@@ -259,7 +261,12 @@ impl<T: Real> FeatureMap<T> for Sketch<T> {
             Engine::Layers(layers) => (layers.bytes(), layers.flops()),
         };
         let outer = self.outer();
-        Effort { bytes: self.gradients.bytes(&outer) + bytes, flops: self.gradients.flops(&outer) + flops }
+        Effort {
+            bytes: self.gradients.bytes(&outer) + bytes,
+            shared_bytes,
+            shared_sample_bytes: 0,
+            flops: self.gradients.flops(&outer) + flops,
+        }
     }
 
     fn identity(&self) -> serde_json::Value {

@@ -58,9 +58,9 @@ impl<T: Real> Sparse<T> {
         Self { k, table: SignTable::new(), parameters, signs }
     }
 
+    /// Bytes of a thread's scratch: the signs of a run.
     pub(super) fn bytes(&self) -> usize {
-        let runs: usize = self.parameters.iter().map(Vec::len).sum();
-        self.signs.len() + runs * size_of::<Run>() + (self.k + 2048) * size_of::<T>()
+        self.k * size_of::<T>()
     }
 
     /// Adds the gradients of one parameter, `[rows, width]`, to `[rows, k]`.

@@ -18,6 +18,7 @@ use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::elementary::exp_in_place;
 use mercer_linalg::{Randomised, Strided, gemm, matmul, matmul_into};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
 
 /// Directions in which the curvature is known to the solver.
@@ -96,7 +97,7 @@ impl Curvature {
 impl Fit<Classes> for Glm {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let n_classes = classes.present().len();
@@ -112,6 +113,10 @@ impl Fit<Classes> for Glm {
         let mut shares = vec![0.0; n * n_classes];
         let scale = 1.0 / n as f64;
         let objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
+            // Nothing is lower than what is no number: the search ends where it is.
+            if context.cancelled() {
+                return f64::NAN;
+            }
             let (weights, bias) = place.split_at(width * n_classes);
             gemm([n, n_classes, width], (values, width, 1), (weights, n_classes, 1), false, &mut scores);
             for row in scores.chunks_exact_mut(n_classes) {
@@ -151,6 +156,7 @@ impl Fit<Classes> for Glm {
         let precondition = precondition.as_ref().map(|divide| divide as &dyn Fn(&mut [f64]));
         let search = Minimise { tolerance: self.tolerance, max_iterations: self.max_iterations };
         let mut found = search.run_preconditioned(vec![0.0; (width + 1) * n_classes], precondition, objective);
+        context.check()?;
         let bias = Array1::from_vec(found.place.split_off(width * n_classes));
         let weights = Array2::from_shape_vec((width, n_classes), found.place)
             .map_err(|_| crate::error::setting("the weights", width, "their number does not fit"))?;

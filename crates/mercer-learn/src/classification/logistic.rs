@@ -18,6 +18,7 @@ use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, cholesky, matmul};
+use mercer_run::Context;
 use ndarray::{Array, Array1, Array2, ArrayView2, Axis, Dimension, s};
 
 /// Newton steps; ten are many.
@@ -41,7 +42,7 @@ impl BinaryLogistic {
 impl Fit<Classes> for BinaryLogistic {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         if classes.present().len() != 2 {
@@ -49,7 +50,7 @@ impl Fit<Classes> for BinaryLogistic {
         }
         let positive: Vec<bool> = compact.iter().map(|&class| class == 1).collect();
         let kernel = samples.gram().mapv(|v| v / self.penalty);
-        let mode = mode(kernel.view(), &positive)?;
+        let mode = mode(kernel.view(), &positive, context)?;
         let coefficients = mode.coefficients.mapv(|a| a / self.penalty).insert_axis(Axis(1));
         let column = samples.weights(coefficients);
         let mut weights = Array2::zeros((column.nrows(), 2));
@@ -78,7 +79,7 @@ pub(crate) struct Mode {
 }
 
 /// Newton's method for the mode.
-pub(crate) fn mode(kernel: ArrayView2<'_, f64>, positive: &[bool]) -> Result<Mode> {
+pub(crate) fn mode(kernel: ArrayView2<'_, f64>, positive: &[bool], context: &Context) -> Result<Mode> {
     let signs: Array1<f64> = positive.iter().map(|&positive| if positive { 1.0 } else { -1.0 }).collect();
     let product = |a: &Array1<f64>| matmul(kernel, a.view().insert_axis(Axis(1))).remove_axis(Axis(1));
     let objective = |a: &Array1<f64>, f: &Array1<f64>| {
@@ -89,6 +90,7 @@ pub(crate) fn mode(kernel: ArrayView2<'_, f64>, positive: &[bool]) -> Result<Mod
     let mut value = objective(&a, &f);
     let mut iterations = 0;
     loop {
+        context.check()?;
         let share = f.mapv(|f| 1.0 / (1.0 + (-f).exp()));
         let roots = share.mapv(|p| (p * (1.0 - p)).sqrt());
         let mut inner = &kernel * &roots * roots.view().insert_axis(Axis(1));

@@ -17,6 +17,7 @@ use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::matmul;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayViewD, CowArray, Ix2};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -81,7 +82,7 @@ pub struct Neighbours {
 impl Fit<Classes> for NearestNeighbours {
     type Machine = Neighbours;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Neighbours> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, _: &Context) -> Result<Neighbours> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
         if self.neighbours > samples.n_samples() {
@@ -178,7 +179,7 @@ pub struct Centres {
 impl Fit<Classes> for NearestCentre {
     type Machine = Centres;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<Centres> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, _: &Context) -> Result<Centres> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
         let (classes, compact) = ClassSet::of(labels);

@@ -21,8 +21,12 @@ use crate::linear::{Linear, LinearClassifier, Link, Solved};
 use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_data::Classes;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2};
 use rand::seq::SliceRandom;
+
+/// Steps between two looks at whether to go on: they cost as much as a row is long.
+const POLLED: usize = 64;
 
 /// Logistic regression by stochastic gradient descent, one problem for each class, or for two classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +74,13 @@ impl SgdGlm {
     }
 
     /// One class against the others: weights, bias, passes, whether it settled, mean objective.
-    fn descend(&self, rows: ArrayView2<'_, f64>, positive: &[bool], class: usize, n_classes: usize) -> Descent {
+    fn descend(
+        &self,
+        rows: ArrayView2<'_, f64>,
+        positive: &[bool],
+        (class, n_classes): (usize, usize),
+        context: &Context,
+    ) -> Result<Descent> {
         let (n, width) = rows.dim();
         let count = positive.iter().filter(|positive| **positive).count();
         let importance = |positive: bool| match (self.balanced, positive) {
@@ -96,7 +106,10 @@ impl SgdGlm {
                 order.shuffle(&mut random);
             }
             let mut sum = 0.0;
-            for &at in &order {
+            for (step, &at) in order.iter().enumerate() {
+                if step % POLLED == 0 {
+                    context.check()?;
+                }
                 let row = rows.row(at);
                 let row = row.as_slice().unwrap_or(&[]);
                 let rate = 1.0 / (self.alpha * (offset + t));
@@ -127,7 +140,7 @@ impl SgdGlm {
             }
         }
         direction.iter_mut().for_each(|w| *w *= scale);
-        Descent { weights: direction, bias, ..descent }
+        Ok(Descent { weights: direction, bias, ..descent })
     }
 }
 
@@ -164,7 +177,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 impl Fit<Classes> for SgdGlm {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let rows = samples.rows();
@@ -176,7 +189,7 @@ impl Fit<Classes> for SgdGlm {
         let problems = if n_classes == 2 { 1..2 } else { 0..n_classes };
         for class in problems {
             let positive: Vec<bool> = compact.iter().map(|&own| own == class).collect();
-            let found = self.descend(rows.view(), &positive, class, n_classes);
+            let found = self.descend(rows.view(), &positive, (class, n_classes), context)?;
             weights.column_mut(class).assign(&Array1::from_vec(found.weights));
             bias[class] = found.bias;
             solved.iterations = solved.iterations.max(found.passes);

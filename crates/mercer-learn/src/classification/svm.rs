@@ -13,6 +13,7 @@ use crate::linear::{Linear, LinearClassifier, Link, Solved};
 use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_data::Classes;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2};
 
 /// Curvature of a pair that is taken instead of one that is not positive.
@@ -38,12 +39,18 @@ impl Svm {
     }
 
     /// `yᵢαᵢ`, the bias, the steps and the dual objective of two classes.
-    fn separate(&self, kernel: ArrayView2<'_, f64>, signs: &[f64]) -> Result<(Vec<f64>, f64, usize, f64)> {
+    fn separate(
+        &self,
+        kernel: ArrayView2<'_, f64>,
+        signs: &[f64],
+        context: &Context,
+    ) -> Result<(Vec<f64>, f64, usize, f64)> {
         let (n, cost) = (signs.len(), self.cost);
         let diagonal: Vec<f64> = kernel.diag().to_vec();
         let mut alpha = vec![0.0; n];
         let mut gradient = vec![-1.0; n];
         for step in 0..self.max_steps {
+            context.check()?;
             let up = |t: usize| if signs[t] > 0.0 { alpha[t] < cost } else { alpha[t] > 0.0 };
             let low = |t: usize| if signs[t] > 0.0 { alpha[t] > 0.0 } else { alpha[t] < cost };
             let mut first: Option<(usize, f64)> = None;
@@ -112,7 +119,7 @@ impl Svm {
 impl Fit<Classes> for Svm {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();
@@ -123,7 +130,7 @@ impl Fit<Classes> for Svm {
         let mut solved = Solved { iterations: 0, objective: 0.0, converged: true };
         for class in problems {
             let signs: Vec<f64> = compact.iter().map(|&own| if own == class { 1.0 } else { -1.0 }).collect();
-            let (found, offset, steps, objective) = self.separate(kernel.view(), &signs)?;
+            let (found, offset, steps, objective) = self.separate(kernel.view(), &signs, context)?;
             coefficients.column_mut(class).assign(&Array1::from_vec(found));
             bias[class] = offset;
             solved.iterations += steps;

@@ -42,7 +42,7 @@ impl<T: Real> FeatureMap<T> for Jacobian<T> {
 
     fn effort(&self) -> Effort {
         let explicit = vec![false; self.gradients.chosen().len()];
-        Effort { bytes: self.gradients.bytes(&explicit), flops: self.gradients.flops(&explicit) }
+        Effort { bytes: self.gradients.bytes(&explicit), flops: self.gradients.flops(&explicit), ..Effort::default() }
     }
 
     fn identity(&self) -> serde_json::Value {

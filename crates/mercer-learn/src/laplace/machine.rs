@@ -14,7 +14,7 @@ use super::tangent::Projection;
 use super::target::Target;
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::repair::{self, Repair};
-use mercer_data::{Dataset, Labels};
+use mercer_data::{Dataset, Labels, RowBlock};
 use mercer_kernel::activation::Activations;
 use mercer_kernel::empirical::{Gradients, Kind};
 use mercer_kernel::sketch::{self, Sketch, Spec};
@@ -215,8 +215,9 @@ impl<T: Real> Laplace<T> {
         self.settings.check_samples(total)?;
         let mut probable = true;
         for rows in self.blocks(total) {
-            let inputs = read::<T>(data, rows.clone(), context)?;
-            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            context.check()?;
+            let block = RowBlock::<T>::read(data, rows.clone())?;
+            let slices = block.slices();
             let forward = self.forward(&slices, rows.len(), context).map_err(|error| shifted(error, rows.start))?;
             let (batch, outputs) = forward;
             let likelihood = self.settings.likelihood;
@@ -358,8 +359,9 @@ impl<T: Real> Laplace<T> {
             likelihood: self.settings.likelihood,
         };
         for rows in self.blocks(total) {
-            let inputs = read::<T>(data, rows.clone(), context)?;
-            let slices: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+            context.check()?;
+            let block = RowBlock::<T>::read(data, rows.clone())?;
+            let slices = block.slices();
             let block = || -> Result<_> {
                 let precision = self.prior_precision();
                 let (batch, outputs) = self.forward(&slices, rows.len(), context)?;
@@ -431,14 +433,6 @@ fn count(data: &[Dataset]) -> Result<usize> {
     let Some(first) = data.first() else { return Err(LearnError::Empty { what: "data" }) };
     data.iter().try_for_each(|data| check_size("the number of samples", first.n_samples(), data.n_samples()))?;
     if first.n_samples() == 0 { Err(LearnError::Empty { what: "data" }) } else { Ok(first.n_samples()) }
-}
-
-fn read<T: Real>(data: &[Dataset], rows: Range<usize>, context: &Context) -> Result<Vec<Vec<T>>> {
-    if context.cancelled() {
-        return Err(KernelError::Cancelled.into());
-    }
-    let one = |data: &Dataset| Ok(data.rows::<T>(rows.clone())?.into_iter().collect());
-    data.iter().map(one).collect()
 }
 
 /// The same error, with samples counted from `start`.

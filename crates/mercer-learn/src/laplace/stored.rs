@@ -7,7 +7,6 @@ use crate::arrays::Arrays;
 use crate::error::{LearnError, Result, setting};
 use mercer_data::folder::{Part, PartWriter};
 use mercer_kernel::{FeatureMap, Real};
-use mercer_linalg::Scalar;
 use mercer_net::Network;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,7 +50,7 @@ impl<T: Real> Laplace<T> {
         }
         let stored = Stored {
             settings: self.settings.clone(),
-            precision: <T as Scalar>::NAME.to_owned(),
+            precision: T::NAME.to_owned(),
             network: self.fingerprint.clone(),
             samples: self.samples.clone(),
             n_samples: self.n_samples,
@@ -74,7 +73,7 @@ impl<T: Real> Laplace<T> {
     ) -> Result<Self> {
         let wrong = |reason: String| LearnError::from(part.malformed(reason));
         let stored: Stored = part.content(content)?;
-        let precision = <T as Scalar>::NAME;
+        let precision = T::NAME;
         if stored.precision != precision {
             return Err(wrong(format!("was fitted in {}, but is read in {precision}", stored.precision)));
         }

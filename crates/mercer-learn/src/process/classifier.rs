@@ -15,6 +15,7 @@ use crate::samples::{Basis, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, matmul, symmetric_eigen};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewD, Axis, CowArray, Ix2, aview0};
 
 /// Nodes of the quadrature: sigmoids of latent deviations up to ten are exact to six digits.
@@ -65,18 +66,18 @@ impl From<Mode> for Binary {
 impl Fit<Classes> for ProcessClassification {
     type Machine = ProcessClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes) -> Result<ProcessClassifier> {
+    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<ProcessClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();
         let mut repairs = classes.repairs();
         let latent = if classes.present().len() == 2 {
             let positive: Vec<bool> = compact.iter().map(|&own| own == 1).collect();
-            let found = mode(kernel.view(), &positive)?;
+            let found = mode(kernel.view(), &positive, context)?;
             repairs.extend(repair::jitter(&found.factor));
             Latent::Binary(found.into())
         } else {
-            let (found, more) = Multinomial::fit(kernel.view(), &compact, classes.present().len())?;
+            let (found, more) = Multinomial::fit(kernel.view(), &compact, classes.present().len(), context)?;
             repairs.extend(more);
             Latent::Several(found)
         };

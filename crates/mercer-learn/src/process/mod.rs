@@ -15,7 +15,7 @@ mod tune;
 pub(crate) use classifier::{Binary, Latent};
 pub use classifier::{ProcessClassification, ProcessClassifier};
 pub(crate) use multinomial::Multinomial;
-pub use tune::{Covariance, Tuned, tune};
+pub use tune::{Covariance, Tune, Tuned};
 
 use crate::error::{Result, check_not_negative, check_size};
 use crate::regression::check;
@@ -23,6 +23,7 @@ use crate::repair::{self, Repair};
 use crate::samples::{Basis, Samples};
 use crate::traits::{Fit, Predict};
 use mercer_linalg::{Cholesky, cholesky, cholesky_shifted, matmul, matmul_into};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewD, Axis, CowArray, Ix2, aview0};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -72,7 +73,7 @@ pub struct Posterior {
 impl Fit<Array2<f64>> for ProcessRegression {
     type Machine = Process;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Process> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, _: &Context) -> Result<Process> {
         check(samples, targets.view())?;
         let (means, targets, mut repairs) = crate::regression::centre(targets.view(), self.centred);
         let factor = cholesky_shifted(samples.gram().view(), self.noise)?;

@@ -17,6 +17,7 @@ use crate::laplace::{Functional, Likelihood};
 use crate::repair::{self, Repair};
 use crate::softmax::{log_softmax, softmax};
 use mercer_linalg::{Cholesky, Triangle, cholesky, matmul, solve_triangular, syrk};
+use mercer_run::Context;
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 /// Steps of Newton's method; some ten are usual.
@@ -44,10 +45,11 @@ struct Curvature {
 }
 
 impl Curvature {
-    fn new(kernel: ArrayView2<'_, f64>, shares: &Array2<f64>) -> Result<Self> {
+    fn new(kernel: ArrayView2<'_, f64>, shares: &Array2<f64>, context: &Context) -> Result<Self> {
         let (mut information, mut half_log_det, mut repairs) = (Vec::new(), 0.0, Vec::new());
         let mut sum = Array2::zeros(kernel.dim());
         for share in shares.columns() {
+            context.check()?;
             let roots = share.mapv(f64::sqrt);
             let mut inner = &kernel * &roots * roots.view().insert_axis(Axis(1));
             inner.diag_mut().mapv_inplace(|v| v + 1.0);
@@ -94,7 +96,12 @@ impl Curvature {
 
 impl Multinomial {
     /// Newton's method for the mode; `labels` count the classes from zero.
-    pub(crate) fn fit(kernel: ArrayView2<'_, f64>, labels: &[usize], n_classes: usize) -> Result<(Self, Vec<Repair>)> {
+    pub(crate) fn fit(
+        kernel: ArrayView2<'_, f64>,
+        labels: &[usize],
+        n_classes: usize,
+        context: &Context,
+    ) -> Result<(Self, Vec<Repair>)> {
         let y = Array2::from_shape_fn((labels.len(), n_classes), |(i, c)| f64::from(u8::from(labels[i] == c)));
         let image = |a: &Array2<f64>| matmul(kernel, a.view());
         let objective = |a: &Array2<f64>, f: &Array2<f64>| 0.5 * (a * f).sum() - (&y * &log_softmax(f.view())).sum();
@@ -104,7 +111,7 @@ impl Multinomial {
         let mut iterations = 0;
         loop {
             let shares = softmax(f.view());
-            let curvature = Curvature::new(kernel, &shares)?;
+            let curvature = Curvature::new(kernel, &shares, context)?;
             let newton = curvature.newton(kernel, &f, &shares, &y)?;
             let next = improve(&a, &newton, value, image, objective);
             if settled(value, next.as_ref()) || iterations == STEPS {
@@ -181,7 +188,7 @@ mod tests {
     #[test]
     fn mode_evidence_and_covariance_are_those_of_the_dense_formulas() {
         let (kernel, labels) = problem();
-        let (machine, repairs) = Multinomial::fit(kernel.view(), &labels, CLASSES).expect("fits");
+        let (machine, repairs) = Multinomial::fit(kernel.view(), &labels, CLASSES, &Context::new()).expect("fits");
         assert!(repairs.is_empty());
         let f = kernel.dot(&machine.coefficients);
         let shares = softmax(f.view());
@@ -209,7 +216,7 @@ mod tests {
     #[test]
     fn far_from_the_data_all_classes_are_equally_likely() {
         let (kernel, labels) = problem();
-        let (machine, _) = Multinomial::fit(kernel.view(), &labels, CLASSES).expect("fits");
+        let (machine, _) = Multinomial::fit(kernel.view(), &labels, CLASSES, &Context::new()).expect("fits");
         let far = machine.posterior(Array2::zeros((1, N)).view(), Array1::from_elem(1, 4.0).view()).expect("predicts");
         assert!(far.mean.iter().all(|&mean| mean == 0.0));
         assert_eq!(far.covariance.into_shape_with_order((3, 3)).expect("a matrix"), Array2::from_diag_elem(3, 4.0));

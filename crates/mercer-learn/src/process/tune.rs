@@ -7,6 +7,7 @@ use mercer_data::random::stream;
 use mercer_kernel::KernelError;
 use mercer_kernel::classic::Expression;
 use mercer_linalg::{cholesky, matmul_into};
+use mercer_run::Context;
 use ndarray::{Array2, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -63,81 +64,101 @@ pub struct Tuned<C> {
 /// Logarithms stay within this of where they started: far out the likelihood is flat, and nothing brings them back.
 const REACH: f64 = 14.0;
 
-/// Maximises the marginal likelihood of kernel and noise from where they are, and from `restarts` other places around it; the
-/// best end wins. Targets are taken around their mean if `centred`.
-pub fn tune<C: Covariance>(
-    kernel: &C,
-    noise: f64,
-    rows: ArrayView2<'_, f64>,
-    targets: ArrayView2<'_, f64>,
-    centred: bool,
-    restarts: usize,
-    seed: u64,
-) -> Result<Tuned<C>> {
-    check_positive("the noise", noise)?;
-    check_size("the number of targets", rows.nrows(), targets.nrows())?;
-    if rows.nrows() == 0 {
-        return Err(LearnError::Empty { what: "the fit of hyper-parameters" });
-    }
-    mercer_linalg::check_finite("the samples", rows)?;
-    mercer_linalg::check_finite("the targets", targets)?;
-    let (_, targets, _) = crate::regression::centre(targets, centred);
-    let mut origin = kernel.logs();
-    origin.push(noise.ln());
-    let mut failure = None;
-    let mut evaluations = 0;
-    let scale = 1.0 / targets.len().max(1) as f64;
-    let mut objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
-        evaluations += 1;
-        if place.iter().zip(&origin).any(|(x, o)| (x - o).abs() > REACH) {
-            return f64::INFINITY;
+/// Where the search for parameters begins, and how far it goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tune {
+    /// The variance of the noise that it begins with.
+    pub noise: f64,
+    /// Targets are taken around their mean.
+    pub centred: bool,
+    /// Other places to begin at, around the first.
+    pub restarts: usize,
+    /// Of these places.
+    pub seed: u64,
+}
+
+impl Tune {
+    /// Maximises the marginal likelihood of kernel and noise from where they are, and from other places around it; the best end
+    /// wins.
+    pub fn run<C: Covariance>(
+        &self,
+        kernel: &C,
+        rows: ArrayView2<'_, f64>,
+        targets: ArrayView2<'_, f64>,
+        context: &Context,
+    ) -> Result<Tuned<C>> {
+        let Self { noise, centred, restarts, seed } = *self;
+        check_positive("the noise", noise)?;
+        check_size("the number of targets", rows.nrows(), targets.nrows())?;
+        if rows.nrows() == 0 {
+            return Err(LearnError::Empty { what: "the fit of hyper-parameters" });
         }
-        match likelihood(kernel, place, rows, targets.view()) {
-            Ok((value, slopes)) => {
-                gradient.iter_mut().zip(slopes).for_each(|(g, slope)| *g = -slope * scale);
-                -value * scale
+        mercer_linalg::check_finite("the samples", rows)?;
+        mercer_linalg::check_finite("the targets", targets)?;
+        let (_, targets, _) = crate::regression::centre(targets, centred);
+        let mut origin = kernel.logs();
+        origin.push(noise.ln());
+        let mut failure = None;
+        let mut evaluations = 0;
+        let scale = 1.0 / targets.len().max(1) as f64;
+        let mut objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
+            evaluations += 1;
+            // Nothing is lower than what is infinite: the search ends where it is.
+            if context.cancelled() {
+                return f64::INFINITY;
             }
-            Err(error) => {
-                failure = Some(error);
-                f64::INFINITY
+            if place.iter().zip(&origin).any(|(x, o)| (x - o).abs() > REACH) {
+                return f64::INFINITY;
+            }
+            match likelihood(kernel, place, rows, targets.view()) {
+                Ok((value, slopes)) => {
+                    gradient.iter_mut().zip(slopes).for_each(|(g, slope)| *g = -slope * scale);
+                    -value * scale
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    f64::INFINITY
+                }
+            }
+        };
+        let search = Minimise { tolerance: 1e-6, max_iterations: 200 };
+        let mut best = search.run(origin.clone(), &mut objective);
+        let mut random = stream(seed, "process/starts");
+        for _ in 0..restarts {
+            let start = origin
+                .iter()
+                .map(|x| {
+                    let z: f64 = StandardNormal.sample(&mut random);
+                    x + z
+                })
+                .collect();
+            let found = search.run(start, &mut objective);
+            if !best.value.is_finite() || found.value < best.value {
+                best = found;
             }
         }
-    };
-    let search = Minimise { tolerance: 1e-6, max_iterations: 200 };
-    let mut best = search.run(origin.clone(), &mut objective);
-    let mut random = stream(seed, "process/starts");
-    for _ in 0..restarts {
-        let start = origin
-            .iter()
-            .map(|x| {
-                let z: f64 = StandardNormal.sample(&mut random);
-                x + z
-            })
-            .collect();
-        let found = search.run(start, &mut objective);
-        if !best.value.is_finite() || found.value < best.value {
-            best = found;
+        context.check()?;
+        if !best.value.is_finite() {
+            let missing =
+                || setting("the kernel", "infinite", "its likelihood is not a number where the search starts");
+            return Err(failure.unwrap_or_else(missing));
         }
+        let (logs, last) = best.place.split_at(best.place.len() - 1);
+        let noise = last[0].exp();
+        let mut process = ProcessRegression::new(noise)?;
+        if centred {
+            process = process.centred();
+        }
+        let log_likelihood = -best.value / scale;
+        Ok(Tuned {
+            kernel: kernel.with_logs(logs)?,
+            process,
+            noise,
+            log_likelihood,
+            evaluations,
+            converged: best.converged,
+        })
     }
-    if !best.value.is_finite() {
-        let missing = || setting("the kernel", "infinite", "its likelihood is not a number where the search starts");
-        return Err(failure.unwrap_or_else(missing));
-    }
-    let (logs, last) = best.place.split_at(best.place.len() - 1);
-    let noise = last[0].exp();
-    let mut process = ProcessRegression::new(noise)?;
-    if centred {
-        process = process.centred();
-    }
-    let log_likelihood = -best.value / scale;
-    Ok(Tuned {
-        kernel: kernel.with_logs(logs)?,
-        process,
-        noise,
-        log_likelihood,
-        evaluations,
-        converged: best.converged,
-    })
 }
 
 /// The log marginal likelihood and its gradient in the logarithms of the kernel's parameters and of the noise.

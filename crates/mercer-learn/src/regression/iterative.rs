@@ -17,6 +17,7 @@ use mercer_linalg::{
     ConjugateGradient, LinearOperator, LowRankInverse, PivotedCholesky, Triangle, cholesky, matmul, solve_triangular,
     syrk, thin_qr,
 };
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewD};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -97,16 +98,24 @@ impl IterativeRidge {
     }
 
     /// Fits on a matrix whose columns can be had, with a pivoted Cholesky preconditioner.
-    pub fn fit_columns<T: Real>(&self, gram: &dyn Columns<T>, targets: ArrayView2<'_, f64>) -> Result<Iterated> {
+    pub fn fit_columns<T: Real>(
+        &self,
+        gram: &dyn Columns<T>,
+        targets: ArrayView2<'_, f64>,
+        context: &Context,
+    ) -> Result<Iterated> {
         let mut random = stream(self.seed, "ridge/pivots");
         let low = match self.rank {
             0 => None,
             rank => {
-                let column = |row| gram.column(row);
+                let column = |row| {
+                    context.check()?;
+                    gram.column(row)
+                };
                 Some(PivotedCholesky::new(gram.diagonal().view(), column, rank, || random.random())?.factor)
             }
         };
-        self.solve(&Upcast(gram), low, targets)
+        self.solve(&Upcast(gram), low, targets, context)
     }
 
     /// Fits on a matrix known by its products alone, with a Nyström preconditioner.
@@ -114,9 +123,10 @@ impl IterativeRidge {
         &self,
         gram: &dyn LinearOperator<T>,
         targets: ArrayView2<'_, f64>,
+        context: &Context,
     ) -> Result<Iterated> {
         let low = if self.rank == 0 { None } else { Some(nystrom(gram, self.rank.min(gram.dim()), self.seed)?) };
-        self.solve(gram, low, targets)
+        self.solve(gram, low, targets, context)
     }
 
     fn solve<T: Real>(
@@ -124,6 +134,7 @@ impl IterativeRidge {
         gram: &dyn LinearOperator<T>,
         low: Option<Array2<T>>,
         targets: ArrayView2<'_, f64>,
+        context: &Context,
     ) -> Result<Iterated> {
         check_size("the number of targets", gram.dim(), targets.nrows())?;
         mercer_linalg::check_finite("the targets", targets)?;
@@ -142,7 +153,9 @@ impl IterativeRidge {
             None => x.to_owned(),
         };
         let preconditioner = if inverse.is_some() { Some(&apply as _) } else { None };
-        let found = method.solve(gram, rhs.view(), preconditioner)?;
+        let found = method.solve(&Watched { gram, context }, rhs.view(), preconditioner);
+        context.check()?;
+        let found = found?;
         let weights = found.solution.mapv(|v| v.wide());
         let machine = finite(Linear { basis: Basis::Gram, weights, bias, repairs })?;
         Ok(Iterated { machine, iterations: found.iterations, residual: found.residual, rank })
@@ -163,6 +176,32 @@ impl<T> LinearOperator<T> for Upcast<'_, T> {
 
     fn apply_block(&self, x: ArrayView2<'_, T>, y: ndarray::ArrayViewMut2<'_, T>) {
         self.0.apply_block(x, y);
+    }
+}
+
+/// A matrix whose products are not finite once the work is called off: the iteration then ends.
+struct Watched<'a, T> {
+    gram: &'a dyn LinearOperator<T>,
+    context: &'a Context,
+}
+
+impl<T: Real> LinearOperator<T> for Watched<'_, T> {
+    fn dim(&self) -> usize {
+        self.gram.dim()
+    }
+
+    fn apply(&self, x: ndarray::ArrayView1<'_, T>, mut y: ndarray::ArrayViewMut1<'_, T>) {
+        match self.context.cancelled() {
+            true => y.fill(T::nan()),
+            false => self.gram.apply(x, y),
+        }
+    }
+
+    fn apply_block(&self, x: ArrayView2<'_, T>, mut y: ndarray::ArrayViewMut2<'_, T>) {
+        match self.context.cancelled() {
+            true => y.fill(T::nan()),
+            false => self.gram.apply_block(x, y),
+        }
     }
 }
 
@@ -188,12 +227,12 @@ fn nystrom<T: Real>(operator: &dyn LinearOperator<T>, rank: usize, seed: u64) ->
 impl Fit<Array2<f64>> for IterativeRidge {
     type Machine = Iterated;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Iterated> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, context: &Context) -> Result<Iterated> {
         super::check(samples, targets.view())?;
         match samples {
-            Samples::Gram(gram) => self.fit_columns(&gram.to_owned(), targets.view()),
+            Samples::Gram(gram) => self.fit_columns(&gram.to_owned(), targets.view(), context),
             Samples::Features(features) => {
-                let mut found = self.fit_columns(&syrk(*features), targets.view())?;
+                let mut found = self.fit_columns(&syrk(*features), targets.view(), context)?;
                 found.machine.weights = matmul(features.t(), found.machine.weights.view());
                 found.machine.basis = Basis::Features;
                 Ok(found)

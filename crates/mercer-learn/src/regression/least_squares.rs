@@ -16,6 +16,7 @@ use crate::repair::Repair;
 use crate::samples::{Basis, Samples};
 use crate::traits::Fit;
 use mercer_linalg::matmul;
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis};
 
 /// Weighted least squares.
@@ -58,7 +59,7 @@ impl Default for LeastSquares {
 impl Fit<Array2<f64>> for LeastSquares {
     type Machine = Linear;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, _: &Context) -> Result<Linear> {
         super::check(samples, targets.view())?;
         let n_samples = samples.n_samples();
         let roots = match &self.weights {

@@ -12,6 +12,7 @@ use crate::repair::{self, Repair};
 use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_linalg::{Error, cholesky_shifted, matmul, syrk};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// Kernel ridge regression.
@@ -72,7 +73,7 @@ fn of_the_gram_matrix(error: Error) -> Error {
 impl Fit<Array2<f64>> for Ridge {
     type Machine = Linear;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>) -> Result<Linear> {
+    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, _: &Context) -> Result<Linear> {
         super::check_targets(samples, targets.view())?;
         let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
         let (rows, columns) = samples.rows().dim();

@@ -1,6 +1,7 @@
 use crate::sets::{labels, rbf, rows, targets};
-use mercer_learn::process::{Covariance, ProcessClassification, ProcessRegression, tune};
+use mercer_learn::process::{Covariance, ProcessClassification, ProcessRegression, Tune};
 use mercer_learn::{Classify, Fit, Predict, Result, Samples};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, Axis, array};
 
 /// `variance·exp(−‖x − y‖²/(2ℓ²))`, with derivatives written down by hand.
@@ -78,7 +79,9 @@ fn tuning_ends_at_a_maximum() {
     let x = rows(40, 1, "tune");
     let y = x.mapv(|x| (4.0 * x).sin()) + rows(40, 1, "tune noise") * 0.1;
     let start = Rbf { variance: 1.0, length: 1.0 };
-    let tuned = tune(&start, 0.5, x.view(), y.view(), false, 1, 3).unwrap();
+    let tuned = Tune { noise: 0.5, centred: false, restarts: 1, seed: 3 }
+        .run(&start, x.view(), y.view(), &Context::new())
+        .unwrap();
     assert!(tuned.converged, "{tuned:?}");
     let value = |kernel: &Rbf, noise: f64| {
         let gram = kernel.gram(x.view()).unwrap();
@@ -101,9 +104,13 @@ fn tuning_ends_at_a_maximum() {
 fn classic_kernels_are_tuned() {
     let x = rows(40, 1, "tune");
     let y = x.mapv(|x| (4.0 * x).sin()) + rows(40, 1, "tune noise") * 0.1;
-    let by_hand = tune(&Rbf { variance: 1.0, length: 1.0 }, 0.5, x.view(), y.view(), false, 0, 3).unwrap();
+    let by_hand = Tune { noise: 0.5, centred: false, restarts: 0, seed: 3 }
+        .run(&Rbf { variance: 1.0, length: 1.0 }, x.view(), y.view(), &Context::new())
+        .unwrap();
     let expression: mercer_kernel::classic::Expression = "1*rbf(lengthscale=1)".parse().unwrap();
-    let tuned = tune(&expression, 0.5, x.view(), y.view(), false, 0, 3).unwrap();
+    let tuned = Tune { noise: 0.5, centred: false, restarts: 0, seed: 3 }
+        .run(&expression, x.view(), y.view(), &Context::new())
+        .unwrap();
     assert!((tuned.log_likelihood - by_hand.log_likelihood).abs() < 1e-6);
     let length = tuned.kernel.parameters().into_iter().find(|parameter| parameter.name == "rbf.lengthscale").unwrap();
     assert!((length.value / by_hand.kernel.length - 1.0).abs() < 1e-3);

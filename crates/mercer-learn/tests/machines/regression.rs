@@ -2,6 +2,7 @@ use crate::sets::{rbf, rows, targets};
 use mercer_data::{Columns, Existing};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
 use mercer_learn::{Fit, KernelMachine, Machine, Predict, Samples};
+use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis, array, s};
 
 fn worst(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
@@ -146,7 +147,7 @@ fn iterations_end_where_the_factorisation_is() {
     let method = IterativeRidge::new(1e-4, 1e-10).unwrap();
     let plain = method.fit(&samples, &y).unwrap();
     let pivoted = method.precondition(30, 1).fit(&samples, &y).unwrap();
-    let nystrom = method.precondition(30, 1).fit_operator(&k, y.view()).unwrap();
+    let nystrom = method.precondition(30, 1).fit_operator(&k, y.view(), &Context::new()).unwrap();
     for found in [&plain, &pivoted, &nystrom] {
         assert!(worst(&found.predict(&samples).unwrap(), &exact) < 1e-8);
     }

@@ -1,8 +1,8 @@
-//! What the header of a safetensors file of ours says: what it is, and for the state of a run that nothing in it was changed.
+//! What the header of a safetensors file of ours says: what it is, and that nothing in it was changed.
 //!
-//! There is one entry in the header, because entries have no order and files must have the same bits every time. A state is *sealed*:
-//! the entry holds a header of its own, and the SHA-256 digest of that and of the names, types, shapes and bytes of all tensors. A
-//! state that was damaged anywhere is refused; it never goes on as another run.
+//! There is one entry in the header, because entries have no order and files must have the same bits every time. It holds the SHA-256
+//! digest of the names, types, shapes and bytes of all tensors and, of a state, a header of its own, which the digest covers, too; of
+//! other files it covers the kind. What was damaged anywhere is refused: weights are not used, and a run never goes on as another one.
 
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
@@ -32,9 +32,10 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// What the entry says, as JSON.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Note {
     pub(super) kind: String,
-    /// Of a state that is sealed.
+    /// Only files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<String>,
     /// What else there is to know, as text: the digest is that of its letters.
@@ -58,6 +59,10 @@ impl Note {
             serde_json::from_slice(header.ok_or("it breaks off")?).map_err(|error| error.to_string())?;
         let entries = header.entries;
         let Some(text) = entries.get(ENTRY) else {
+            // A name that is not ours with a note that is.
+            if entries.values().any(|text| serde_json::from_str::<Self>(text).is_ok_and(|note| note.digest.is_some())) {
+                return Err(format!("its note is not called {ENTRY:?}"));
+            }
             let earlier = EARLIER.iter().find(|(name, _)| entries.contains_key(*name));
             return Ok(earlier.map(|(_, kind)| Self { kind: (*kind).to_owned(), digest: None, header: None }));
         };

@@ -40,7 +40,7 @@ impl Tensors {
         self.arrays.push((name.into(), dtype, shape.to_vec(), bytes));
     }
 
-    /// Replaces a file atomically.
+    /// Replaces a file atomically, with a digest of everything: [`TensorFile::verify`] compares it.
     pub fn write(&self, path: &Path) -> Result<()> {
         self.write_with(path, None)
     }
@@ -54,16 +54,20 @@ impl Tensors {
     }
 
     fn write_with(&self, path: &Path, header: Option<String>) -> Result<()> {
-        let refuse = |error| NetError::Setting(format!("{}: {error}", path.display()));
+        let bytes = self.to_bytes(header)?;
+        Ok(write_atomic(path, Existing::Replace, |writer| writer.write_all(&bytes))?)
+    }
+
+    fn to_bytes(&self, header: Option<String>) -> Result<Vec<u8>> {
+        let refuse = |error: safetensors::SafeTensorError| NetError::Setting(format!("safetensors: {error}"));
         let mut views = Vec::with_capacity(self.arrays.len());
         for (name, dtype, shape, bytes) in &self.arrays {
             views.push((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).map_err(refuse)?));
         }
-        let digest = header.as_ref().map(|header| digest(header, &views));
+        let digest = Some(digest(header.as_deref().unwrap_or(&self.kind), &views));
         let note = serde_json::to_string(&Note { kind: self.kind.clone(), digest, header });
         let note = note.map_err(|error| NetError::Setting(error.to_string()))?;
-        let bytes = safetensors::serialize(views, Some(HashMap::from([(ENTRY.to_owned(), note)]))).map_err(refuse)?;
-        Ok(write_atomic(path, Existing::Replace, |writer| writer.write_all(&bytes))?)
+        safetensors::serialize(views, Some(HashMap::from([(ENTRY.to_owned(), note)]))).map_err(refuse)
     }
 }
 
@@ -117,6 +121,22 @@ impl TensorFile {
             return Err(self.refused("it was damaged or changed since it was written: its digest is another one"));
         }
         serde_json::from_str(&header).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// Compares a file of ours with its digest. Those of others have none, and are taken as they are.
+    ///
+    /// # Errors
+    /// [`Damaged`](mercer_data::Error::Damaged) if anything in it is not as it was written.
+    pub fn verify(&self) -> Result<()> {
+        let damaged = |reason: String| mercer_data::Error::Damaged { place: self.path.display().to_string(), reason };
+        let Some(note) = Note::read(&self.bytes).map_err(damaged)? else { return Ok(()) };
+        let written = note.digest.ok_or_else(|| damaged("it has no digest".to_owned()))?;
+        let file = self.open()?;
+        let tensors: Vec<(&str, TensorView<'_>)> = file.iter().collect();
+        match digest(note.header.as_deref().unwrap_or(&note.kind), &tensors) == written {
+            true => Ok(()),
+            false => Err(damaged("its digest is not that of its content".to_owned()).into()),
+        }
     }
 
     /// The state of a run that cannot be used.
@@ -191,6 +211,15 @@ impl Network {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.tensors().write(path.as_ref())
+    }
+
+    /// The same file in memory.
+    pub fn to_safetensors_bytes(&self) -> Result<Vec<u8>> {
+        self.tensors().to_bytes(None)
+    }
+
+    fn tensors(&self) -> Tensors {
         let mut tensors = Tensors::new(WEIGHTS);
         for parameter in self.parameters() {
             match parameter.values() {
@@ -198,13 +227,14 @@ impl Network {
                 Values::F64(values) => tensors.push(parameter.name(), parameter.shape(), values),
             }
         }
-        tensors.write(path.as_ref())
+        tensors
     }
 
     /// Replaces the parameters by those of a safetensors file. It has to have all of them, with their shapes, and no
-    /// others; if it does not, the network stays as it is.
+    /// others, and if it was written here, to be as it was written; otherwise the network stays as it is.
     pub fn load_safetensors(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let file = TensorFile::read(path.as_ref())?;
+        file.verify()?;
         let read: Result<Vec<Values>> =
             self.parameters().iter().map(|parameter| file.values(parameter.name(), parameter.shape())).collect();
         let read = read?;
@@ -213,5 +243,43 @@ impl Network {
         }
         self.set_values(read);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Mlp;
+
+    /// Every byte is flipped once, in a bit that changes from byte to byte: the file is named, and the network stays as it was.
+    #[test]
+    fn flipped_bits_of_weights_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights.safetensors");
+        Mlp::new(2, &[3], 1).build(1).unwrap().save_safetensors(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut network = Mlp::new(2, &[3], 1).build(2).unwrap();
+        let before = network.parameters()[0].values().clone();
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            std::fs::write(&path, flipped).unwrap();
+            let error = network.load_safetensors(&path).expect_err("damaged").to_string();
+            assert!(error.contains("weights.safetensors"), "byte {at}: {error}");
+            assert_eq!(*network.parameters()[0].values(), before, "byte {at}");
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        network.load_safetensors(&path).unwrap();
+        // Files of others have no digest.
+        let views = network.parameters().iter().map(|parameter| {
+            let bytes = parameter.values().to_vec::<f32>().iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+            (parameter.name().to_owned(), parameter.shape().to_vec(), bytes)
+        });
+        let views: Vec<_> = views.collect();
+        let views =
+            views.iter().map(|(name, shape, bytes)| (name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
+        let foreign = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        std::fs::write(&path, safetensors::serialize(views, Some(foreign)).unwrap()).unwrap();
+        network.load_safetensors(&path).unwrap();
     }
 }

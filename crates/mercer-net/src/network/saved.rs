@@ -1,6 +1,6 @@
 //! A network within something else that is saved: a machine, eigenfunctions, a posterior.
 
-use super::{Batching, Import, Network};
+use super::{Import, Network};
 use crate::error::{NetError, Result};
 use mercer_data::folder::{Part, PartWriter};
 use serde::{Deserialize, Serialize};
@@ -36,15 +36,15 @@ impl SavedNetwork {
         Self { bytes: Arc::new(bytes), ..Self::default() }
     }
 
-    /// Of the file that a network was opened from. If its weights lie in files beside it, they are taken into this one.
+    /// Of the file that a network was opened from, with this limit. If its weights lie in files beside it, they are taken into this one.
     ///
     /// # Errors
     /// [`NetError::Io`] if the file cannot be read.
-    pub fn of_file(path: &Path, network: &Network) -> Result<Self> {
+    pub fn of_file(path: &Path, network: &Network, limit: Option<usize>) -> Result<Self> {
         let bytes = mercer_data::read_regular(path, super::LONGEST_FILE)
             .map_err(|source| NetError::Io { path: path.to_owned(), source })?;
-        let alone = Network::from_onnx_bytes(&bytes, Batching::Samples).is_ok();
-        Ok(Self::new(if alone { bytes } else { network.to_onnx_bytes()? }))
+        let alone = Network::import_bytes(&bytes, &Import { limit, ..Import::default() }).is_ok();
+        Ok(Self { limit, ..Self::new(if alone { bytes } else { network.to_onnx_bytes()? }) })
     }
 
     /// With another choice of parameters.

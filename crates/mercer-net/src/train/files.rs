@@ -6,16 +6,21 @@
 //! model.onnx                 the network that was trained
 //! weights.safetensors        its weights alone
 //! result.json                what the run was and what it measured
+//! folder.json, run.json      the manifest of a run that is complete, and its record
 //! ```
+//!
+//! State and checkpoints are written while the run goes on. Once it is complete, everything is listed in the manifest, and the folder
+//! is a [saved](mercer_data::folder) network.
 
 use super::FitSettings;
-use crate::error::Result;
+use crate::error::{NetError, Result};
 use crate::export::{TRAINING, WEIGHTS, is_own_onnx, kind};
 use mercer_data::Results;
+use mercer_data::folder::{Folder, Kind, MANIFEST, holds};
 use std::path::Path;
 
 /// The state of the run.
-pub(super) const STATE: &str = "state.safetensors";
+pub const STATE: &str = "state.safetensors";
 
 /// The network that was trained.
 pub const MODEL: &str = "model.onnx";
@@ -23,11 +28,17 @@ pub const MODEL: &str = "model.onnx";
 /// Its weights alone.
 pub const TENSORS: &str = "weights.safetensors";
 
+/// Folders of networks that were trained.
+pub const SAVED: Kind = Kind { name: "network", version: 1 };
+
+/// The record of how it was made.
+const RUN: &str = "run.json";
+
 /// The kind of the record, `result.json`.
 pub const KIND: &str = "training";
 
 /// The weights after an epoch.
-pub(super) fn checkpoint(epoch: usize) -> String {
+pub fn checkpoint(epoch: usize) -> String {
     format!("epoch-{epoch:05}.safetensors")
 }
 
@@ -37,7 +48,10 @@ fn is_checkpoint(name: &str) -> bool {
 }
 
 fn proof(path: &Path) -> Option<bool> {
+    let folder = path.parent()?;
     Some(match path.file_name().and_then(|name| name.to_str()) {
+        Some(MANIFEST) => holds(folder, SAVED),
+        Some(RUN) => Folder::open(folder, Some(SAVED)).is_ok_and(|folder| folder.file_names().any(|name| name == RUN)),
         Some(MODEL) => is_own_onnx(path),
         Some(STATE) => kind(path).as_deref() == Some(TRAINING),
         _ => kind(path).as_deref() == Some(WEIGHTS),
@@ -46,7 +60,21 @@ fn proof(path: &Path) -> Option<bool> {
 
 /// The results of a run of training that are in a folder.
 pub fn results(folder: &Path) -> Result<Results<'_>> {
-    Ok(Results::find(folder, KIND, &[STATE, MODEL, TENSORS], is_checkpoint, proof)?)
+    Ok(Results::find(folder, KIND, &[MANIFEST, RUN, STATE, MODEL, TENSORS], is_checkpoint, proof)?)
+}
+
+/// The files in a folder that a run writes while it goes on: its state and its checkpoints.
+pub fn ongoing(folder: &Path) -> Result<Vec<String>> {
+    let failed = |source| NetError::Io { path: folder.to_owned(), source };
+    let mut names = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            names.extend(name.to_str().filter(|name| *name == STATE || is_checkpoint(name)).map(str::to_owned));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// The files that a run with these settings writes, for its record.

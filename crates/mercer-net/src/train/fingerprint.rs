@@ -30,7 +30,7 @@ impl Fingerprint {
     {
         // The precision comes first: with another one the weights differ, too.
         let mut facts = vec![
-            ("precision", <T as mercer_linalg::Scalar>::NAME.to_owned()),
+            ("precision", T::NAME.to_owned()),
             ("network", network(trainer.graph())),
             ("initial weights", initial(trainer)),
             ("loss", format!("{:?}", trainer.loss())),

@@ -86,16 +86,18 @@ pub struct Fit<'a> {
     folder: Option<PathBuf>,
     resume: bool,
     context: Option<&'a Context>,
+    before_writing: Option<&'a dyn Fn() -> Result<()>>,
     on_epoch: Option<&'a dyn Fn(&Epoch)>,
 }
 
-/// Samples per pass when a set is evaluated; what is computed does not depend on it.
-const EVALUATION_ROWS: usize = 1024;
-
 impl<'a> Fit<'a> {
+    /// Samples per pass when a set is evaluated; what is computed does not depend on it.
+    pub const EVALUATION_ROWS: usize = 1024;
+
     /// A run that keeps everything in memory.
     pub fn new(settings: FitSettings) -> Self {
-        Self { settings, evaluation: None, folder: None, resume: false, context: None, on_epoch: None }
+        let (evaluation, folder, context, before_writing, on_epoch) = (None, None, None, None, None);
+        Self { settings, evaluation, folder, resume: false, context, before_writing, on_epoch }
     }
 
     /// Evaluates these samples after every epoch.
@@ -116,6 +118,12 @@ impl<'a> Fit<'a> {
     /// Reports steps to this handle, and stops when it says so.
     pub fn context(self, context: &'a Context) -> Self {
         Self { context: Some(context), ..self }
+    }
+
+    /// Calls this once before anything is written to the folder: what is resumed has been checked then. If nothing is left to do,
+    /// nothing is written.
+    pub fn before_writing(self, call: &'a dyn Fn() -> Result<()>) -> Self {
+        Self { before_writing: Some(call), ..self }
     }
 
     /// Calls this after every epoch that was trained.
@@ -143,7 +151,11 @@ impl<'a> Fit<'a> {
                     return Err(NetError::Setting(text));
                 }
                 history = state::load(&path, trainer, &made, steps_per_epoch)?;
-            } else {
+            }
+            if let Some(call) = self.before_writing.filter(|_| history.len() < self.settings.epochs) {
+                call()?;
+            }
+            if history.is_empty() {
                 self.checkpoint(trainer, 0)?;
             }
             fingerprint = Some(made);
@@ -209,7 +221,10 @@ impl<'a> Fit<'a> {
     }
 
     /// Checks the settings and the data; returns the batch size.
-    fn check<T: Element>(&self, trainer: &Trainer<T>, samples: Samples<'_>) -> Result<usize> {
+    ///
+    /// # Errors
+    /// [`NetError::Setting`] names what makes no sense.
+    pub fn check<T: Element>(&self, trainer: &Trainer<T>, samples: Samples<'_>) -> Result<usize> {
         self.settings.schedule.check()?;
         let n_samples = samples.inputs.n_samples();
         let refuse = |text: String| Err(NetError::Setting(text));
@@ -256,8 +271,8 @@ where
 {
     let n_samples = samples.inputs.n_samples();
     let (mut loss, mut correct) = (0.0, 0);
-    for start in (0..n_samples).step_by(EVALUATION_ROWS) {
-        let rows = start..(start + EVALUATION_ROWS).min(n_samples);
+    for start in (0..n_samples).step_by(Fit::EVALUATION_ROWS) {
+        let rows = start..(start + Fit::EVALUATION_ROWS).min(n_samples);
         let loaded = Loaded::<T>::range(samples, rows.clone())?;
         let metrics = trainer.evaluate(&[&loaded.inputs], &loaded.targets(), rows.len())?;
         loss += metrics.loss * rows.len() as f64;

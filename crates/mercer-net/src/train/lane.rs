@@ -52,6 +52,11 @@ impl<T: Element> Lane<T> {
         }
     }
 
+    /// Memory that so many samples take.
+    pub(super) fn bytes(&self, samples: usize) -> usize {
+        self.workspace.bytes(samples).saturating_add(self.reverse.bytes(samples, 1))
+    }
+
     /// The gradient of a parameter, summed over this lane's shards; `None` if there is none.
     pub(super) fn gradient(&self, parameter: usize) -> Option<&[T]> {
         let gradient = self.reverse.gradient(parameter);

@@ -131,6 +131,15 @@ impl<T: Element> Trainer<T> {
         self.correct
     }
 
+    /// Memory that steps and passes over so many samples take, about: weights, gradients, the optimiser's, and the lanes that work.
+    pub fn bytes(&self, samples: usize) -> usize {
+        let lanes = samples.div_ceil(self.grain).clamp(1, LANES);
+        let shard = samples.min(self.grain);
+        let of_lanes = self.lanes.iter().take(lanes).map(|lane| lane.bytes(shard)).fold(0, usize::saturating_add);
+        let fixed = 2 * self.gradient.len() + self.state.first.len() + self.state.second.len();
+        of_lanes.saturating_add(fixed * size_of::<T>())
+    }
+
     /// Continues from other weights and another state, as a resumed run does.
     ///
     /// # Panics

@@ -144,7 +144,7 @@ impl<'a> Learn<'a> {
         let settings = serde_json::to_value(&self.settings).map_err(|e| SpectralError::Setting(e.to_string()))?;
         // The precision comes first: with another one the weights differ, too.
         let facts = [
-            ("precision", json!(<T as mercer_linalg::Scalar>::NAME)),
+            ("precision", json!(T::NAME)),
             ("network and initial weights", json!(run.weights.fingerprint(&run.graph))),
             ("settings", settings),
             ("data and kernel", draws.identity()?),

@@ -104,7 +104,7 @@ impl FeatureMap<f64> for Powers {
     }
 
     fn effort(&self) -> mercer_kernel::Effort {
-        mercer_kernel::Effort { bytes: 40, flops: 20.0 }
+        mercer_kernel::Effort { bytes: 40, flops: 20.0, ..Default::default() }
     }
 
     fn identity(&self) -> serde_json::Value {

@@ -35,7 +35,7 @@ pub(super) fn of_data(error: &DataError) -> &'static str {
         DataError::Exists { .. } => "exists",
         DataError::Foreign { .. } => "foreign-file",
         DataError::Damaged { .. } => "damaged",
-        DataError::Changed { .. } => "other-run",
+        DataError::Changed { .. } => "changed-file",
         DataError::Version { .. } => "newer-version",
         DataError::Kind { .. } => "other-kind",
         _ => OTHER,

@@ -54,6 +54,9 @@ impl From<data::Error> for Error {
             Error::Columns { .. } => {
                 Some("FILE:-COLUMN leaves a column out; others must have the names they had before".to_owned())
             }
+            Error::Damaged { .. } => {
+                Some("copy it again, or make it again; `mercer info` names all that is damaged".to_owned())
+            }
             Error::Inexact { .. } => Some("‹precision› f64 holds whole numbers up to 2^53".to_owned()),
             _ => None,
         };
@@ -173,6 +176,12 @@ impl From<NetError> for Error {
                 Self::with_code(codes::of_network(&other), other.to_string()).hinted(hint)
             }
         }
+    }
+}
+
+impl From<mercer_run::Cancelled> for Error {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::interrupted("interrupted")
     }
 }
 

@@ -10,8 +10,8 @@
 use super::record::{AnyJob, InputRecord, OutputRecord, RUN, Record};
 use super::{Artefact, Destination, Outcome, Stopwatch};
 use crate::{Error, Json};
-use mercer_data::Storable;
 use mercer_data::folder::{FolderWriter, Kind};
+use mercer_data::{Existing, Storable};
 use mercer_run::Context;
 use ndarray::{ArrayBase, Data, Dimension};
 use serde::Serialize;
@@ -37,11 +37,24 @@ impl std::fmt::Debug for ResultFolder {
 impl ResultFolder {
     /// Begins a folder, and checks before the work that files of these names may be written there.
     pub(crate) fn create(destination: &Destination, kind: Kind, names: &[&str]) -> Result<Self, Error> {
-        let path = destination.folder()?.to_owned();
-        let writer = FolderWriter::create(&path, kind, destination.existing())?;
+        let folder = Self::begin(destination.folder()?, kind, destination.force)?;
         let all: Vec<&str> = names.iter().copied().chain([RESULT, RUN]).collect();
-        writer.claim(&all)?;
-        Ok(Self { writer, path, artefacts: RefCell::default() })
+        folder.writer.claim(&all)?;
+        Ok(folder)
+    }
+
+    /// Begins a folder, for a job that looks itself at what is there.
+    pub(crate) fn begin(path: &Path, kind: Kind, replace: bool) -> Result<Self, Error> {
+        let existing = if replace { Existing::Replace } else { Existing::Refuse };
+        let writer = FolderWriter::create(path, kind, existing)?;
+        Ok(Self { writer, path: path.to_owned(), artefacts: RefCell::default() })
+    }
+
+    /// Lists a file that is at its place already.
+    pub(crate) fn adopt(&self, name: &str) -> Result<(), Error> {
+        self.writer.adopt(name)?;
+        self.artefacts.borrow_mut().push(Artefact::file(name, self.path.join(name).display().to_string()));
+        Ok(())
     }
 
     /// Where the parts of what is saved are written.

@@ -9,16 +9,23 @@
 //! of a job, because results do not depend on it.
 
 mod destination;
+pub mod fit;
 mod folder;
 pub mod kernel;
 mod outcome;
+pub mod predict;
 mod record;
+mod rows;
+pub mod train;
 pub mod uncertainty;
 
 pub use destination::Destination;
+pub use fit::FitJob;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
+pub use predict::PredictJob;
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
+pub use train::TrainJob;
 pub use uncertainty::UncertaintyJob;
 
 use crate::Error;

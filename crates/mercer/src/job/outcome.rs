@@ -57,6 +57,8 @@ pub struct Measurements {
     pub peak_bytes: usize,
     /// The memory that it was not to exceed, if that was said.
     pub promised_bytes: Option<usize>,
+    /// Whether it did.
+    pub promise_broken: bool,
     /// What else was measured, or chosen for the machine at hand.
     #[serde(flatten)]
     pub others: serde_json::Map<String, serde_json::Value>,
@@ -118,6 +120,7 @@ impl Stopwatch {
             seconds: self.start.elapsed().as_secs_f64(),
             phases: context.phases().into_iter().map(phase).collect(),
             peak_bytes,
+            promise_broken: promised_bytes.is_some_and(|promised| peak_bytes > promised),
             promised_bytes,
             others: serde_json::Map::new(),
         }

@@ -4,12 +4,12 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, Job, KernelJob, Opened, UncertaintyJob};
+use super::{Destination, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
 use crate::{Error, Json};
-use mercer_data::folder::digest;
+use mercer_data::folder::{digest, digest_file};
 use mercer_data::{Existing, read_regular, write_atomic};
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
@@ -24,27 +24,45 @@ const LONGEST: u64 = 64 << 20;
 /// The name of the record in a folder or store.
 pub(crate) const RUN: &str = "run.json";
 
-/// Any job, by the name of its command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum AnyJob {
+/// Declares the enum of all jobs, and how one of them is run again.
+macro_rules! jobs {
+    ($($(#[$meta:meta])* $variant:ident($job:ty),)*) => {
+        /// Any job, by the name of its command.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "name", rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum AnyJob {
+            $($(#[$meta])* $variant(Box<$job>),)*
+        }
+
+        $(impl From<$job> for AnyJob {
+            fn from(job: $job) -> Self {
+                Self::$variant(Box::new(job))
+            }
+        })*
+
+        impl AnyJob {
+            /// Does it, and gives its name.
+            fn run(&self, destination: &Destination, context: &Context) -> Result<&'static str, Error> {
+                match self {
+                    $(Self::$variant(job) => run(&**job, destination, context),)*
+                }
+            }
+        }
+    };
+}
+
+jobs! {
+    /// A machine that learns.
+    Fit(FitJob),
     /// A kernel on data.
-    Kernel(Box<KernelJob>),
+    Kernel(KernelJob),
+    /// Predictions on data.
+    Predict(PredictJob),
+    /// A network that is trained.
+    Train(TrainJob),
     /// How sure a network may be.
-    Uncertainty(Box<UncertaintyJob>),
-}
-
-impl From<KernelJob> for AnyJob {
-    fn from(job: KernelJob) -> Self {
-        Self::Kernel(Box::new(job))
-    }
-}
-
-impl From<UncertaintyJob> for AnyJob {
-    fn from(job: UncertaintyJob) -> Self {
-        Self::Uncertainty(Box::new(job))
-    }
+    Uncertainty(UncertaintyJob),
 }
 
 /// What a run read.
@@ -56,6 +74,13 @@ pub struct InputRecord {
     pub place: String,
     /// A fingerprint of its numbers.
     pub fingerprint: String,
+}
+
+impl InputRecord {
+    /// What a setting named, and its fingerprint.
+    pub fn new(setting: &str, place: &str, fingerprint: String) -> Self {
+        Self { setting: setting.to_owned(), place: place.to_owned(), fingerprint }
+    }
 }
 
 /// What a run wrote.
@@ -161,8 +186,7 @@ impl Record {
 pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
     let failed = |error: std::io::Error| crate::error::cannot_open(path.display(), &error);
     if path.is_file() {
-        let bytes = mercer_data::read_regular(path, u64::MAX).map_err(failed)?;
-        return Ok(digest(&bytes));
+        return Ok(digest_file(path)?);
     }
     let mut lines = String::new();
     let mut names: Vec<PathBuf> = std::fs::read_dir(path)
@@ -213,10 +237,7 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let name = result.file_name().unwrap_or_default();
     let again = place.path().join(name);
     let destination = Destination::new(&again);
-    let job = match &record.job {
-        AnyJob::Kernel(job) => run(&**job, &destination, context)?,
-        AnyJob::Uncertainty(job) => run(&**job, &destination, context)?,
-    };
+    let job = record.job.run(&destination, context)?;
     let new = Record::read(&again)?;
     let changed = |old: &InputRecord| {
         let found = new.inputs.iter().find(|new| new.setting == old.setting && new.place == old.place);

@@ -162,6 +162,14 @@ impl Known {
         }
     }
 
+    /// A fingerprint of what is known.
+    pub fn fingerprint(&self) -> String {
+        match self {
+            Self::Classes(classes) => labels_fingerprint(&Labels::Classes(classes.clone())),
+            Self::Numbers(numbers) => labels_fingerprint(&Labels::Targets(numbers.clone())),
+        }
+    }
+
     /// How many samples there are.
     pub fn n_samples(&self) -> usize {
         match self {
@@ -169,4 +177,16 @@ impl Known {
             Self::Numbers(numbers) => numbers.nrows(),
         }
     }
+}
+
+/// A fingerprint of what samples show.
+pub(super) fn labels_fingerprint(labels: &Labels) -> String {
+    let text = match labels {
+        Labels::Classes(classes) => format!("classes {:?} {:?}", classes.names(), classes.indices()),
+        Labels::Targets(targets) => {
+            let bits: Vec<u64> = targets.iter().map(|number| number.to_bits()).collect();
+            format!("targets {:?} {bits:x?}", targets.dim())
+        }
+    };
+    mercer_data::folder::digest(text.as_bytes())
 }

@@ -15,3 +15,4 @@ pub use network::{ParameterSpec, open_architecture, open_network, read_architect
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};
 pub use samples::Samples;
+pub(crate) use samples::fingerprint_of_labels;

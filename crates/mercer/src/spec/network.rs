@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::error::{AboutNetwork, cannot_open, hint_for_budget};
+use mercer_data::folder::check_listed;
 use mercer_data::read_regular_text;
 use mercer_net::arch::Architecture;
 use mercer_net::network::{Import, SavedNetwork};
@@ -42,10 +43,13 @@ impl ParameterSpec {
     /// Puts the numbers of the checkpoint into a network.
     fn load_weights(&self, network: &mut Network) -> Result<(), Error> {
         match &self.weights {
-            Some(path) => network.load_safetensors(path).map_err(|error| {
-                let text = format!("‹weights› {}: {error}", path.display());
-                Error::of_network(path, error).with_message(text)
-            }),
+            Some(path) => {
+                check_listed(path)?;
+                network.load_safetensors(path).map_err(|error| {
+                    let text = format!("‹weights› {}: {error}", path.display());
+                    Error::of_network(path, error).with_message(text)
+                })
+            }
             None => Ok(()),
         }
     }
@@ -83,6 +87,7 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
         return Err(Error::new(format!("{}: this is not an ONNX model", path.display()))
             .hint("export the network with torch.onnx.export(model, example, \"model.onnx\") or tf2onnx"));
     }
+    check_listed(path)?;
     let import = Import { limit: parameters.import_limit, ..Import::default() };
     let mut network = Network::import(path, &import).about(path)?;
     parameters.load_weights(&mut network)?;
@@ -105,7 +110,7 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
 /// checkpoint.
 pub fn saved_network(path: &Path, parameters: &ParameterSpec, network: &Network) -> Result<SavedNetwork, Error> {
     let mut saved = match &parameters.weights {
-        None => SavedNetwork::of_file(path, network).about(path)?,
+        None => SavedNetwork::of_file(path, network, parameters.import_limit).about(path)?,
         Some(_) => {
             // As the file has its tensors: which of them are parameters is kept beside the bytes.
             let plain =

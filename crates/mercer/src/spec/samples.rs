@@ -1,9 +1,12 @@
 //! Open samples.
 
 use super::assign::{Bound, assign};
+use super::data::labels_fingerprint;
 use super::{DataRef, DataSpec, Opening, PreprocessSpec};
 use crate::Error;
-use mercer_data::{ClassOrder, Columns, Dataset, Labels, Preprocess, Role, Used, open_inputs, open_labels};
+use mercer_data::{
+    ClassOrder, Columns, Dataset, Fingerprint, Labels, Preprocess, Role, Used, open_inputs, open_labels,
+};
 use mercer_net::Network;
 use mercer_net::network::TrainedOn;
 use serde::Deserialize;
@@ -222,14 +225,7 @@ impl Samples {
 
     /// A fingerprint of what they show, if that is known.
     pub fn labels_fingerprint(&self) -> Option<String> {
-        let text = match self.labels.as_ref()? {
-            Labels::Classes(classes) => format!("classes {:?} {:?}", classes.names(), classes.indices()),
-            Labels::Targets(targets) => {
-                let bits: Vec<u64> = targets.iter().map(|number| number.to_bits()).collect();
-                format!("targets {:?} {bits:x?}", targets.dim())
-            }
-        };
-        Some(mercer_data::folder::digest(text.as_bytes()))
+        self.labels.as_ref().map(labels_fingerprint)
     }
 
     /// The files.
@@ -241,6 +237,26 @@ impl Samples {
     pub fn shapes(&self) -> Vec<Vec<usize>> {
         self.inputs.iter().map(|dataset| dataset.sample_shape().to_vec()).collect()
     }
+}
+
+/// A fingerprint of classes with their names, or of numbers.
+pub(crate) fn fingerprint_of_labels(labels: &Labels) -> String {
+    let mut fingerprint = Fingerprint::new();
+    match labels {
+        Labels::Classes(classes) => {
+            fingerprint.update_count(classes.names().len());
+            for name in classes.names() {
+                fingerprint.update_count(name.len());
+                fingerprint.update(name.as_bytes());
+            }
+            classes.indices().iter().for_each(|&index| fingerprint.update_count(index));
+        }
+        Labels::Targets(targets) => {
+            fingerprint.update_count(targets.ncols());
+            targets.iter().for_each(|number| fingerprint.update(&number.to_le_bytes()));
+        }
+    }
+    fingerprint.finish()
 }
 
 /// All inputs are of the same samples.

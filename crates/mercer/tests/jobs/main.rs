@@ -1,4 +1,5 @@
 //! Jobs through the library, as every door runs them.
 
 mod kernel;
+mod machines;
 mod uncertainty;

@@ -75,7 +75,7 @@ impl EigenArguments {
         let mut report = EigenReport {
             kind: files::KIND,
             method: self.method.map_or("load", MethodName::name).to_owned(),
-            precision: <T as data::Element>::NAME.to_owned(),
+            precision: T::NAME.to_owned(),
             wanted: self.k,
             output: self.folder.path().display().to_string(),
             ..EigenReport::default()

@@ -1,25 +1,15 @@
 //! `mercer fit`: a machine on a kernel, learnt from samples and written to a folder.
 
-mod origin;
 mod report;
 mod settings;
 
-pub(crate) use origin::{Origin, read_rows};
-
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::options::{ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, Samples};
-use mercer::data::{self, Classes, Columns, Dataset, Existing, Labels, Source};
-use mercer::kernel::Recipe;
-use mercer::kernel::classic::{ClassicError, Expression};
-use mercer::kernel::gram::Gram;
-use mercer::learn;
-use mercer::learn::process::tune;
-use ndarray::Array2;
-use report::FitReport;
-use settings::{Known, MachineName, Settings};
+use crate::options::{ClassOptions, KernelOptions, ParameterOptions, PreprocessOptions, references};
+use mercer::Error;
+use mercer::job::fit::{MachineName, Training};
+use mercer::job::{Destination, FitJob, Job, Opened};
+use settings::{Settings, parse_machine};
 use std::path::PathBuf;
-use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +20,7 @@ Examples:
   mercer fit glm --net model.onnx --kind ck --normalise --data train.npz:x --labels train.npz:y -o machine
   mercer fit glm --features phi.npy --labels y.npy --penalty 0.5 -o probe                     a linear probe
   mercer fit neighbours --features eigenfunctions.npy --labels y.npy --neighbours 10 -o machine
-  mercer predict --machine machine --data test.npz:x --labels test.npz:y -o scores.npy
+  mercer predict --from machine --data test.npz:x --labels test.npz:y -o scores.npy
 
 A machine is fitted on a Gram matrix (--gram), on features (--features: eigenfunctions, sketches, a network's own), or on
 a kernel of samples (--kernel, --net, --arch), which is then computed in double precision. Regressions: ridge, least-squares, flow (gradient flow,
@@ -38,14 +28,16 @@ stopped at --time) and process (a Gaussian process). Classifiers: glm (multinomi
 linear probe), sgd (the same, one class against the others, as in the surrogates' paper), logistic (two classes, Newton), svm
 (one against the others), process-classifier, neighbours and centres.
 
-The folder holds machine.json, the arrays of the machine and, with a kernel, origin.json and the training samples: the
-kernel is built again for new samples, and a network that has changed in between is refused.";
+The folder is all that predictions need: it holds the machine, its kernel with the network, the training samples as they were
+stored, and what was done to them. It may be moved; the network's file and the data may be gone. --memory is compared with what the
+rows and the solver take before the work begins.";
 
 /// Fit a machine on a kernel: ridge, Gaussian process, logistic, support vectors, neighbours
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, next_help_heading = "Machine")]
 pub(crate) struct FitArguments {
     /// Which machine
+    #[arg(value_parser = parse_machine())]
     machine: MachineName,
 
     #[command(flatten)]
@@ -88,169 +80,36 @@ pub(crate) struct FitArguments {
     force: bool,
 }
 
-/// What a machine is fitted on.
-struct Training {
-    matrix: Array2<f64>,
-    is_gram: bool,
-    /// How rows are made, if not by the user.
-    origin: Option<(Origin, Vec<Dataset>)>,
-    columns: Vec<Option<Columns>>,
-    place: String,
-    tuned: Option<Tuning>,
-}
-
-/// What marginal likelihood has found.
-struct Tuning {
-    noise: f64,
-    note: String,
-}
-
 impl FitArguments {
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
-        self.settings.check(self.machine)?;
-        if self.out.join("machine.json").exists() && !self.force {
-            return Err(data::Error::Exists { place: self.out.display().to_string() }.into());
-        }
-        if self.out.is_file() {
-            return Err(Failure::new(format!("-o {}: this is a file", self.out.display())).hint("name a folder"));
-        }
-        let training = self.training(console)?;
-        let known = self.known(training.matrix.nrows())?;
-        let samples = match training.is_gram {
-            true => learn::Samples::Gram(training.matrix.view()),
-            false => learn::Samples::Features(training.matrix.view()),
-        };
-        let start = Instant::now();
-        let settings = match &training.tuned {
-            Some(tuned) => self.settings.with_noise(tuned.noise),
-            None => self.settings.clone(),
-        };
-        let mut fitted = settings.fit(self.machine, &samples, &known, self.kernel.seed())?;
-        fitted.notes.extend(training.tuned.iter().map(|tuned| tuned.note.clone()));
-        let seconds = start.elapsed().as_secs_f64();
-        let report = FitReport::new(self.machine, &fitted, &samples, &known, &training.place, &self.out, seconds)?;
-        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
-        Origin::forget(&self.out)?;
-        fitted.machine.save_with(&self.out, existing, &training.columns)?;
-        if let Some((origin, inputs)) = &training.origin {
-            origin.save(&self.out, inputs, existing)?;
-        }
-        console.result(&report, || report.text())
-    }
-
-    fn training(&self, console: &Console) -> Result<Training, Failure> {
-        let given = [
-            ("--gram", self.gram.is_some()),
-            ("--features", self.features.is_some()),
-            ("--data", !self.data.is_empty()),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Err(Failure::new("there is nothing to fit on").hint(
-                "--gram FILE, --features FILE, or --data FILE with --kernel FORMULA or --net MODEL.onnx --kind KIND",
-            )),
-            Some(("--data", _)) => self.compute(console),
-            Some((flag, _)) => {
-                if self.settings.tune {
-                    return Err(Failure::new(format!(
-                        "--tune: {flag} has no parameters; it takes --kernel and --data"
-                    )));
-                }
-                if self.kernel.is_given() {
-                    return Err(Failure::new(format!("{flag}: a kernel is computed for --data, not for matrices")));
-                }
-                let place = self.gram.as_ref().or(self.features.as_ref()).cloned().unwrap_or_default();
-                let options = DataOptions { used: vec![self.labels.clone()], ..DataOptions::default() };
-                let (matrix, columns) = read_rows(flag, &place, &options, &[], console)?;
-                if self.gram.is_some() && matrix.nrows() != matrix.ncols() {
-                    let (rows, columns) = matrix.dim();
-                    return Err(Failure::new(format!("--gram {place}: {rows} rows but {columns} columns"))
-                        .hint("a machine is fitted on the kernel of the training samples with themselves"));
-                }
-                Ok(Training { matrix, is_gram: self.gram.is_some(), origin: None, columns, place, tuned: None })
+    fn job(&self) -> Result<FitJob, Error> {
+        let machine = self.settings.spec(self.machine)?;
+        let kernel = self.kernel.spec(&self.parameters);
+        let (seed, has_kernel) = (kernel.seed, kernel.is_given());
+        let training = match (&self.gram, &self.features) {
+            (Some(gram), _) => Training::Gram(gram.clone().into()),
+            (None, Some(features)) => Training::Features(features.clone().into()),
+            (None, None) if self.data.is_empty() => {
+                return Err(Error::new("there is nothing to fit on").hint(
+                    "--gram FILE, --features FILE, or --data FILE with --kernel FORMULA or --net MODEL.onnx --kind KIND",
+                ));
             }
-        }
-    }
-
-    /// The Gram matrix of a network's kernel.
-    fn compute(&self, console: &Console) -> Result<Training, Failure> {
-        if !self.kernel.is_given() {
-            return Err(Failure::new("--data: which kernel?")
-                .hint("--kernel 'rbf(lengthscale=1)' or --net MODEL.onnx --kind trace; or --features FILE for rows that are features themselves"));
-        }
-        self.kernel.check()?;
-        let source = self.kernel.open(&self.parameters)?;
-        let (used, preprocess) = (vec![self.labels.clone()], self.preprocess.clone());
-        let options = DataOptions { used, preprocess, ..DataOptions::default() };
-        let samples = source.samples("--data", &self.data, &options, &[], console)?;
-        samples.hint(source.network(), console)?;
-        let shapes = samples.shapes();
-        source.check_shapes(&shapes, self.kernel.path())?;
-        let mut recipe = self.kernel.recipe(&source, false)?;
-        self.kernel.tell(&recipe, &source, &shapes, console);
-        let mut tuned = None;
-        if self.settings.tune {
-            let (found, tuning) = self.tune(&recipe, &samples)?;
-            (recipe, tuned) = (found, Some(tuning));
-        }
-        let failed = |error| self.kernel.failure(error);
-        let built = recipe.build::<f64>(source.network(), &shapes).map_err(failed)?;
-        if built.kernel.per_sample() != 1 {
-            return Err(Failure::new("--kind full has a matrix per pair of samples; machines take one number")
-                .hint("--kind trace or pseudo"));
-        }
-        let gram = Gram::new(&*built.kernel, &samples.inputs);
-        let bar = console.context();
-        let matrix = gram.to_kernel(&bar).map_err(failed)?;
-        let matrix = origin::flat("the kernel", matrix)?;
-        let (identity, preprocess) = (built.kernel.identity(), samples.preprocess_note()?);
-        let origin = Origin::new(&self.kernel, &self.parameters, recipe, identity, preprocess);
-        let (place, columns) = (samples.places(), samples.columns);
-        Ok(Training { matrix, is_gram: true, place, origin: Some((origin, samples.inputs)), columns, tuned })
-    }
-
-    /// The formula with the parameters, and the noise, of largest marginal likelihood.
-    fn tune(&self, recipe: &Recipe, samples: &Samples) -> Result<(Recipe, Tuning), Failure> {
-        let (Recipe::Classic(formula), [input]) = (recipe, &samples.inputs[..]) else {
-            return Err(
-                Failure::new("--tune: this kernel has no parameters to tune").hint("--kernel 'rbf(lengthscale=1)'")
-            );
-        };
-        let wrong = |error: String| Failure::new(format!("--kernel {formula}: {error}"));
-        let expression: Expression = formula.parse().map_err(|error: ClassicError| wrong(error.to_string()))?;
-        let (n_samples, size) = (samples.n_samples, input.sample_shape().iter().product::<usize>());
-        let rows = input.read::<f64>()?.into_shape_with_order((n_samples, size));
-        let rows = rows.map_err(|error| wrong(error.to_string()))?;
-        let Known::Numbers(targets) = self.known(n_samples)? else {
-            return Err(Failure::new("--tune: --labels must be numbers"));
-        };
-        let (noise, centred) = (self.settings.noise(), self.settings.centred);
-        let found = tune(&expression, noise, rows.view(), targets.view(), centred, 2, self.kernel.seed())?;
-        let formula = found.kernel.to_string();
-        let note = format!("tuned: {formula}, noise {:.6} in {} evaluations", found.noise, found.evaluations);
-        Ok((Recipe::Classic(formula), Tuning { noise: found.noise, note }))
-    }
-
-    /// Classes for classifiers, numbers for regressions.
-    fn known(&self, n_samples: usize) -> Result<Known, Failure> {
-        let dataset = self.labels.parse::<Source>()?.open()?;
-        let known = match self.machine.is_classifier() {
-            true => {
-                let classes = Classes::read(&dataset)?;
-                Known::Classes(match self.classes.order()? {
-                    Some(order) => classes.ordered(dataset.place(), &order)?,
-                    None => classes,
-                })
-            }
-            false => match Labels::targets(&dataset)? {
-                Labels::Targets(targets) => Known::Numbers(targets),
-                Labels::Classes(_) => return Err(Failure::new("--labels: numbers are needed")),
+            (None, None) => Training::Kernel {
+                kernel: Box::new(kernel),
+                data: references(&self.data),
+                preprocess: self.preprocess.spec(),
             },
         };
-        let found = known.n_samples();
-        if found != n_samples {
-            let text = format!("--labels {}: {found} labels for {n_samples} samples", self.labels);
-            return Err(Failure::new(text).hint("samples and labels must be in the same order"));
+        if has_kernel && !matches!(training, Training::Kernel { .. }) {
+            let flag = if self.gram.is_some() { "--gram" } else { "--features" };
+            return Err(Error::new(format!("{flag}: a kernel is computed for --data, not for matrices")));
         }
-        Ok(known)
+        let (labels, classes) = (self.labels.clone().into(), self.classes.classes.clone());
+        Ok(FitJob { machine, training, labels, classes, seed })
+    }
+
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+        let destination = Destination { force: self.force, ..Destination::new(&self.out) };
+        let outcome = self.job()?.open(&destination, console.opening())?.run(console.context())?;
+        console.result(&outcome, || report::outcome(&outcome, &self.out))
     }
 }

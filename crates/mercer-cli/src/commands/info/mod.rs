@@ -1,19 +1,17 @@
 //! `mercer info FILE`: what a model, a data set, a Gram store or a folder of results holds.
 
 mod folder;
-mod layers;
 mod model;
-mod sizes;
 mod store;
 
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::options::ParameterOptions;
-use mercer::data::{self, Source, describe};
-pub(crate) use model::text as model_text;
-use serde::Serialize;
-use sizes::GivenShape;
-use std::path::Path;
+use mercer::Error;
+use mercer::info::{Findings, GivenShape, Look};
+use mercer::run::Context;
+
+/// Lists longer than this are cut.
+const MOST_ROWS: usize = 40;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +30,7 @@ Examples:
 /// floating-point operations of one sample. For data: arrays, shapes, the range of the numbers, classes. For a store of
 /// Gram matrices: what it was made from, how many of its tiles are there, and whether they are as they were written; a
 /// damaged tile is named, and the exit code is then 1. For folders that `mercer eigen`, `fit`, `uncertainty` and `train`
-/// write: what they are, how they came about, and their files.
+/// write: what they are, how they came about, and their files, each checked in the same way.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InfoArguments {
@@ -48,58 +46,27 @@ pub(crate) struct InfoArguments {
     parameters: ParameterOptions,
 }
 
-/// A description of data, marked as such.
-#[derive(Serialize)]
-struct DataReport {
-    kind: &'static str,
-    #[serde(flatten)]
-    description: data::Description,
-}
-
 impl InfoArguments {
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Failure> {
-        let source: Source = self.file.parse()?;
-        let path = source.path();
-        if has_extension(path, "onnx") {
-            return model::show(path, &self.parameters, &self.shape, console);
-        }
-        if store::is_store(path) {
-            if let Some(key) = source.key() {
-                return Err(Failure::new(format!(
-                    "{}: a store is shown as a whole, so leave out `:{key}`",
-                    path.display()
-                )));
-            }
-            return store::show(path, console);
-        }
-        if path.is_dir() {
-            return folder::show(path, console);
-        }
-        match describe(&source) {
-            Ok(description) => {
-                let text = description.to_string();
-                console.result(&DataReport { kind: "data", description }, || text)
-            }
-            // Models go by many names; what begins like one may be one.
-            Err(data::Error::UnknownFormat { .. }) if looks_like_onnx(path) => {
-                model::show(path, &self.parameters, &self.shape, console)
-            }
-            Err(error @ data::Error::UnknownFormat { .. }) => {
-                Err(Failure::from(error).hint("models are read from ONNX files, by the name .onnx"))
-            }
-            Err(error) => Err(error.into()),
-        }
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+        let look = Look { file: self.file.clone(), shape: self.shape.clone(), parameters: self.parameters.spec() };
+        let looked = look.run(console.context())?;
+        console.result(&looked.findings, || text(&looked.findings, console.verbose))?;
+        looked.failure.map_or(Ok(()), Err)
     }
 }
 
-fn has_extension(path: &Path, wanted: &str) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+/// What was found, for people.
+fn text(findings: &Findings, verbose: bool) -> String {
+    let most = if verbose { usize::MAX - 1 } else { MOST_ROWS };
+    match findings {
+        Findings::Model(found) => model::text(found, most),
+        Findings::Data(found) => found.description.to_string(),
+        Findings::Store(found) => store::text(found, most),
+        Findings::Folder(found) => folder::text(found, most),
+    }
 }
 
-/// A model begins with the version of the format, which is a small number in field 1.
-fn looks_like_onnx(path: &Path) -> bool {
-    use std::io::Read;
-    let mut start = [0; 3];
-    let read = data::open_regular(path).and_then(|(mut file, _)| file.read_exact(&mut start));
-    read.is_ok() && start[0] == 0x08 && start[1] < 0x20 && matches!(start[2], 0x12 | 0x3a | 0x42)
+/// What this command says of a file, for others.
+pub(crate) fn text_of(path: &str, verbose: bool, context: &Context) -> Result<String, Error> {
+    Ok(text(&Look::at(path).run(context)?.findings, verbose))
 }

@@ -1,8 +1,6 @@
-//! How to train: options of the command line as settings of the library.
+//! How to train: options of the command line as data of the job.
 
-use crate::failure::Failure;
-use mercer::net::train::{Decay, FitSettings, Loss, Optimiser, Schedule};
-use serde::Serialize;
+use mercer::job::train::{self, TrainingSpec};
 use std::num::NonZeroUsize;
 
 /// Optimiser, learning rate and length of a run.
@@ -67,11 +65,10 @@ pub(crate) struct TrainingOptions {
 
     /// Initial weights and the order of the samples depend on this and nothing else
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub(crate) seed: u64,
+    seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum OptimiserName {
     /// Gradient descent on the whole set
     Gd,
@@ -87,7 +84,7 @@ enum OptimiserName {
     AdaGrad,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum LossName {
     /// The negative logarithm of the softmax at the class
     CrossEntropy,
@@ -95,7 +92,7 @@ enum LossName {
     Squared,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ScheduleName {
     /// It does not
     Constant,
@@ -106,73 +103,37 @@ enum ScheduleName {
 }
 
 impl TrainingOptions {
-    /// The optimiser with its constants.
-    pub(crate) fn optimiser(&self) -> Result<Optimiser, Failure> {
-        let mut optimiser = match self.optimiser {
-            OptimiserName::Gd => Optimiser::Gd { weight_decay: 0.0 },
-            OptimiserName::Sgd => {
-                let (momentum, nesterov) = (self.momentum.unwrap_or(0.0), self.nesterov);
-                Optimiser::Sgd { momentum, nesterov, weight_decay: 0.0 }
-            }
-            OptimiserName::Adam => Optimiser::adam(),
-            OptimiserName::AdamW => Optimiser::adam_w(),
-            OptimiserName::AdaGrad => Optimiser::ada_grad(),
-        };
-        if (self.momentum.is_some() || self.nesterov) && self.optimiser != OptimiserName::Sgd {
-            return Err(Failure::new("--momentum and --nesterov are for --optimiser sgd"));
+    /// As data.
+    pub(super) fn spec(&self) -> TrainingSpec {
+        TrainingSpec {
+            epochs: self.epochs,
+            batch: self.batch,
+            optimiser: match self.optimiser {
+                OptimiserName::Gd => train::OptimiserName::Gd,
+                OptimiserName::Sgd => train::OptimiserName::Sgd,
+                OptimiserName::Adam => train::OptimiserName::Adam,
+                OptimiserName::AdamW => train::OptimiserName::AdamW,
+                OptimiserName::AdaGrad => train::OptimiserName::AdaGrad,
+            },
+            learning_rate: self.learning_rate,
+            momentum: self.momentum,
+            nesterov: self.nesterov,
+            weight_decay: self.weight_decay,
+            loss: self.loss.map(|name| match name {
+                LossName::CrossEntropy => train::LossName::CrossEntropy,
+                LossName::Squared => train::LossName::Squared,
+            }),
+            schedule: match self.schedule {
+                ScheduleName::Constant => train::ScheduleName::Constant,
+                ScheduleName::Step => train::ScheduleName::Step,
+                ScheduleName::Cosine => train::ScheduleName::Cosine,
+            },
+            step_every: self.step_every,
+            step_factor: self.step_factor,
+            warm_up: self.warm_up,
+            checkpoint_every: self.checkpoint_every,
+            checkpoint_at: self.checkpoint_at.clone(),
+            seed: self.seed,
         }
-        if self.nesterov && self.momentum.is_none() {
-            return Err(
-                Failure::new("--nesterov looks ahead along the momentum, and there is none").hint("--momentum 0.9")
-            );
-        }
-        if let Some(strength) = self.weight_decay {
-            match &mut optimiser {
-                Optimiser::Gd { weight_decay }
-                | Optimiser::Sgd { weight_decay, .. }
-                | Optimiser::Adam { weight_decay, .. }
-                | Optimiser::AdamW { weight_decay, .. }
-                | Optimiser::AdaGrad { weight_decay, .. } => *weight_decay = strength,
-            }
-        }
-        Ok(optimiser)
-    }
-
-    /// The loss that suits the labels, unless one is asked for.
-    pub(crate) fn loss(&self, classes: bool) -> Loss {
-        match self.loss {
-            Some(LossName::CrossEntropy) => Loss::CrossEntropy,
-            Some(LossName::Squared) => Loss::squared(),
-            None if classes => Loss::CrossEntropy,
-            None => Loss::squared(),
-        }
-    }
-
-    /// Length, order and learning rates.
-    pub(crate) fn settings(&self) -> FitSettings {
-        let epochs = self.epochs.get();
-        let whole = self.optimiser == OptimiserName::Gd;
-        let batch_size = self.batch.map(NonZeroUsize::get).or((!whole).then_some(128));
-        let mut checkpoints = self.checkpoint_at.clone();
-        if let Some(every) = self.checkpoint_every {
-            checkpoints.extend((0..=epochs).step_by(every.get()));
-        }
-        checkpoints.sort_unstable();
-        checkpoints.dedup();
-        FitSettings { epochs, batch_size, seed: self.seed, schedule: self.schedule(), checkpoints }
-    }
-
-    fn schedule(&self) -> Schedule {
-        let usual = match self.optimiser {
-            OptimiserName::Gd | OptimiserName::Sgd => 0.05,
-            OptimiserName::Adam | OptimiserName::AdamW => 0.001,
-            OptimiserName::AdaGrad => 0.01,
-        };
-        let decay = match self.schedule {
-            ScheduleName::Constant => Decay::Constant,
-            ScheduleName::Step => Decay::Step { every: self.step_every.get(), factor: self.step_factor },
-            ScheduleName::Cosine => Decay::Cosine { floor: 0.0 },
-        };
-        Schedule { learning_rate: self.learning_rate.unwrap_or(usual), decay, warm_up: self.warm_up }
     }
 }

@@ -20,7 +20,7 @@ fn round_trip<T: Element>(layout: Layout) {
         let entries = (0..n_rows).flat_map(|row| (0..n_columns).map(move |column| entry(layout, number, row, column)));
         let expected = ArrayD::from_shape_vec(shape.clone(), entries.collect::<Vec<T>>()).unwrap();
         assert_eq!(store.read_all::<T>(array).unwrap(), expected);
-        assert_eq!(store.read_all::<f64>(array).unwrap(), expected.mapv(T::to_wide));
+        assert_eq!(store.read_all::<f64>(array).unwrap(), expected.mapv(T::wide));
         for index in 0..store.n_tiles() {
             assert_eq!(store.read::<T>(array, index).unwrap(), tile::<T>(&store, index)[number]);
         }

@@ -38,7 +38,7 @@ fn fresh() -> (TempDir, PathBuf) {
 /// An entry of a matrix: symmetric if the layout is, and different everywhere else.
 fn entry<T: Element>(layout: &Layout, array: usize, row: usize, column: usize) -> T {
     let (row, column) = if layout.is_symmetric() { (row.min(column), row.max(column)) } else { (row, column) };
-    T::from_wide(1000.0 * array as f64 + 31.0 * row as f64 + column as f64 + 0.25)
+    T::of(1000.0 * array as f64 + 31.0 * row as f64 + column as f64 + 0.25)
 }
 
 /// The tile of each array, entry by entry.

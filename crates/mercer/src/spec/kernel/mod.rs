@@ -9,7 +9,7 @@ use crate::Error;
 pub use kind::KernelKind;
 use mercer_kernel::infinite::Of;
 use mercer_kernel::sketch::{Spec, parse};
-use mercer_kernel::{KernelError, Kind, Recipe, Selection};
+use mercer_kernel::{Built, KernelError, Kind, Real, Recipe, SavedKernel, Selection};
 use mercer_run::Context;
 pub use random::RandomSpec;
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,12 @@ impl KernelSpec {
             }
         };
         Ok(if self.normalise { Recipe::Normalised(Box::new(recipe)) } else { recipe })
+    }
+
+    /// The kernel as it is saved within a result: nothing outside of it is needed to build it again.
+    pub fn saved<T: Real>(&self, recipe: &Recipe, source: &Source, built: &Built<T>) -> Result<SavedKernel, Error> {
+        let network = source.saved(self.path(), &self.parameters)?;
+        Ok(SavedKernel::new(recipe.clone(), network).with_identity(built.kernel.identity()))
     }
 
     /// Says so where the kernel is that of the logits behind the network's output, and what is to know of the parameters that it

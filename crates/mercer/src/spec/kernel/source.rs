@@ -2,11 +2,12 @@
 
 use crate::Error;
 use crate::error::AboutNetwork;
-use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Samples, open_architecture, open_network};
+use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Samples, open_architecture, open_network, saved_network};
 use mercer_data::Columns;
 use mercer_kernel::classic::{ClassicError, Expression};
 use mercer_net::Network;
 use mercer_net::arch::Initialisation;
+use mercer_net::network::SavedNetwork;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -88,6 +89,15 @@ impl Source {
             Self::Trained(network) | Self::Described(network, _) => Some(network),
             Self::Formula(_) => None,
         }
+    }
+
+    /// The network as it is saved within a result.
+    pub fn saved(&self, path: &Path, parameters: &ParameterSpec) -> Result<Option<SavedNetwork>, Error> {
+        Ok(match self {
+            Self::Formula(_) => None,
+            Self::Trained(network) => Some(saved_network(path, parameters, network)?),
+            Self::Described(network, _) => Some(SavedNetwork::new(network.to_onnx_bytes().about(path)?)),
+        })
     }
 
     /// How weights are drawn if nothing else is said.

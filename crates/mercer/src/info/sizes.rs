@@ -1,13 +1,16 @@
-//! `--shape [INPUT=]SIZES`: the sizes that a file leaves free.
+//! `[INPUT=]SIZES`: the sizes that a file leaves free.
 
-use crate::failure::Failure;
-use mercer::net::names;
-use mercer::net::network::Input;
+use crate::Error;
+use mercer_net::names;
+use mercer_net::network::Input;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::str::FromStr;
 
 /// Sizes for one input, or for all that leave some free.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GivenShape {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct GivenShape {
     input: Option<String>,
     sizes: Vec<usize>,
 }
@@ -30,6 +33,30 @@ impl FromStr for GivenShape {
     }
 }
 
+impl fmt::Display for GivenShape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(input) = &self.input {
+            write!(formatter, "{input}=")?;
+        }
+        let sizes: Vec<String> = self.sizes.iter().map(ToString::to_string).collect();
+        formatter.write_str(&sizes.join("x"))
+    }
+}
+
+impl TryFrom<String> for GivenShape {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<GivenShape> for String {
+    fn from(shape: GivenShape) -> Self {
+        shape.to_string()
+    }
+}
+
 /// An input as far as shapes go: its name, and the sizes of a sample that the file declares.
 struct Declared<'a> {
     name: &'a str,
@@ -37,11 +64,11 @@ struct Declared<'a> {
 }
 
 /// The shape of one sample of each input, or nothing where it stays unknown.
-pub(crate) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Failure> {
+pub(super) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Error> {
     fill(inputs.iter().map(|input| Declared { name: &input.name, sizes: input.sample() }).collect(), given)
 }
 
-fn fill(inputs: Vec<Declared<'_>>, given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Failure> {
+fn fill(inputs: Vec<Declared<'_>>, given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Error> {
     for shape in given {
         if let Some(name) = &shape.input
             && !inputs.iter().any(|input| input.name == name)
@@ -49,7 +76,7 @@ fn fill(inputs: Vec<Declared<'_>>, given: &[GivenShape]) -> Result<Option<Vec<Ve
             let all: Vec<&str> = inputs.iter().map(|input| input.name).collect();
             let near = names::near(name, &all);
             let listed = if near.is_empty() { all.join(", ") } else { near.join(", ") };
-            return Err(Failure::new(format!("--shape {name}=…: the network has no input named {name}"))
+            return Err(Error::new(format!("‹shape› {name}=…: the network has no input named {name}"))
                 .hint(format!("its inputs: {listed}")));
         }
     }
@@ -59,7 +86,7 @@ fn fill(inputs: Vec<Declared<'_>>, given: &[GivenShape]) -> Result<Option<Vec<Ve
     Ok(shapes.into_iter().collect())
 }
 
-fn sample_shape(input: Declared<'_>, given: &[GivenShape]) -> Result<Option<Vec<usize>>, Failure> {
+fn sample_shape(input: Declared<'_>, given: &[GivenShape]) -> Result<Option<Vec<usize>>, Error> {
     let Declared { name, sizes: declared } = input;
     let own = given.iter().rev().find(|shape| shape.input.as_deref() == Some(name));
     let shape = own.or_else(|| given.iter().rev().find(|shape| shape.input.is_none()));
@@ -79,7 +106,7 @@ fn sample_shape(input: Declared<'_>, given: &[GivenShape]) -> Result<Option<Vec<
     }
     let text: Vec<String> = declared.iter().map(|size| size.map_or("?".to_owned(), |size| size.to_string())).collect();
     let text = text.join(", ");
-    Err(Failure::new(format!("--shape: {sizes:?} does not fit the input {name}, whose samples have shape [{text}]"))
+    Err(Error::new(format!("‹shape›: {sizes:?} does not fit the input {name}, whose samples have shape [{text}]"))
         .hint(format!("give all its sizes, or the {n_free} that the file leaves free")))
 }
 
@@ -111,6 +138,9 @@ mod tests {
     fn nonsense_is_refused() {
         for text in ["", "x=", "=3", "a=3,", "-1", "0", "99999999999999999999", "1e9"] {
             assert!(text.parse::<GivenShape>().is_err(), "{text}");
+        }
+        for text in ["3", "ids=3x4", "a=b=7"] {
+            assert_eq!(text.parse::<GivenShape>().unwrap().to_string(), text);
         }
     }
 }

@@ -1,18 +1,20 @@
 //! How many predictions are right.
 
-use crate::failure::Failure;
-use crate::format::grouped;
-use mercer::data::{Classes, Element, Labels};
-use mercer::net::network::largest;
+use crate::Error;
+use crate::text::grouped;
+use mercer_data::{Classes, Element, Labels};
+use mercer_net::network::largest;
 use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
 use std::fmt;
 
 /// The predicted class is that of the largest output; the first one if several are equal.
-#[derive(Debug, Serialize)]
-pub(crate) struct Score {
-    accuracy: f64,
-    n_correct: usize,
+#[derive(Clone, Debug, Serialize)]
+pub struct Score {
+    /// The share that is right.
+    pub accuracy: f64,
+    /// How many are right.
+    pub n_correct: usize,
     #[serde(skip)]
     n_seen: usize,
     #[serde(skip)]
@@ -21,27 +23,27 @@ pub(crate) struct Score {
 
 impl Score {
     /// Begins to count.
-    pub(crate) fn start(labels: &Labels) -> Result<Self, Failure> {
+    pub(crate) fn start(labels: &Labels) -> Result<Self, Error> {
         match labels {
             Labels::Classes(classes) => Ok(Self { accuracy: 0.0, n_correct: 0, n_seen: 0, classes: classes.clone() }),
             Labels::Targets(targets) => {
                 let what = format!(
-                    "--labels: accuracy needs one class per sample, these are {} numbers each",
+                    "‹labels›: accuracy needs one class per sample, these are {} numbers each",
                     targets.ncols()
                 );
-                Err(Failure::new(what).hint("labels are whole numbers or, in a CSV file, texts"))
+                Err(Error::new(what).hint("labels are whole numbers or, in a CSV file, texts"))
             }
         }
     }
 
     /// Counts the predictions of samples from `start` on.
-    pub(crate) fn add<T: Element>(&mut self, values: ArrayViewD<'_, T>, start: usize) -> Result<(), Failure> {
+    pub(crate) fn add<T: Element>(&mut self, values: ArrayViewD<'_, T>, start: usize) -> Result<(), Error> {
         let n_outputs = values.len() / values.len_of(Axis(0)).max(1);
         let n_classes = self.classes.n_classes();
         if n_outputs < 2 || n_outputs < n_classes {
-            let what = format!("--labels: there are {n_classes} classes, but {n_outputs} outputs per sample");
-            return Err(Failure::new(what)
-                .hint("accuracy needs one output per class; leave out --labels, or choose another --at"));
+            let what = format!("‹labels›: there are {n_classes} classes, but {n_outputs} outputs per sample");
+            return Err(Error::new(what)
+                .hint("accuracy needs one output per class; leave out ‹labels›, or choose another ‹at›"));
         }
         let truth = self.classes.indices().get(start..).unwrap_or_default();
         for (row, &class) in values.outer_iter().zip(truth) {

@@ -1,28 +1,30 @@
 //! The layers of a network: its primitives in order.
 
-use crate::format::{shape, short};
-use mercer::net::graph::{Batch, Graph, Meta, Node, Origin};
+use crate::text::shape;
+use mercer_net::graph::{Batch, Graph, Meta, Node, Origin};
 use serde::Serialize;
 
 /// A primitive.
-#[derive(Debug, Serialize)]
-pub(super) struct Layer {
+#[derive(Clone, Debug, Serialize)]
+pub struct Layer {
     /// The node of the file that it comes from.
-    pub(super) name: String,
+    pub name: String,
     /// The operator of that node.
-    pub(super) operator: String,
+    pub operator: String,
     /// The name of the result, for `predict --at`, if the file has one.
-    pub(super) output: String,
-    pub(super) primitive: &'static str,
+    pub output: String,
+    /// What it computes.
+    pub primitive: &'static str,
     /// Of the result for one sample.
-    pub(super) shape: Vec<usize>,
+    pub shape: Vec<usize>,
     /// The same, with the batch where the file has it.
     #[serde(skip)]
-    pub(super) shape_text: String,
-    pub(super) flops: u64,
+    pub shape_text: String,
+    /// Floating-point operations for one sample.
+    pub flops: u64,
     /// The parameters it uses directly.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) parameters: Vec<String>,
+    pub parameters: Vec<String>,
 }
 
 /// A name, cut where it is longer than any that somebody meant: it is shown once for each of its uses.
@@ -50,21 +52,6 @@ pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
         }
     };
     graph.nodes().iter().map(layer).collect()
-}
-
-/// A row per node of the file: several primitives that one node became are one layer to its user.
-pub(super) fn rows(layers: &[Layer]) -> Vec<Vec<String>> {
-    let nodes = layers.chunk_by(|left, right| left.name == right.name && left.operator == right.operator);
-    nodes
-        .filter_map(|node| {
-            let last = node.last()?;
-            let mut primitives: Vec<&str> = node.iter().map(|layer| layer.primitive).collect();
-            primitives.dedup();
-            let flops = node.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.flops));
-            let (name, operator) = (last.name.clone(), last.operator.clone());
-            Some(vec![name, operator, last.shape_text.clone(), short(flops), primitives.join(", ")])
-        })
-        .collect()
 }
 
 /// The shape with `batch` where the file has its batch axis: `[batch, 10]`, or `[batch·12, 32]` where heads are folded in.

@@ -1,0 +1,100 @@
+//! `mercer demo`: a small network, trained in a few seconds, to look at.
+
+use super::info;
+use super::train::report;
+use crate::console::Console;
+use crate::format::table;
+use mercer::Error;
+use mercer::demo::{Demo, DemoFindings, Example, Neighbour, SimilarityFindings};
+use mercer::job::{Destination, Outcome};
+use mercer::text::duration;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mercer demo                    trains, and writes ./mercer-demo
+  mercer demo -o digits          writes ./digits
+  mercer demo --force            trains again";
+
+/// Train a small convolutional network on handwritten digits, and show what can be done with it
+///
+/// The 1,797 digits come with the program; nothing is downloaded. It takes a few seconds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DemoArguments {
+    /// The folder to write
+    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = "mercer-demo")]
+    output: PathBuf,
+
+    /// Replace the demo that is there
+    #[arg(long)]
+    force: bool,
+
+    /// Initial weights and the order of the samples depend on this
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+}
+
+impl DemoArguments {
+    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+        let destination = Destination { force: self.force, ..Destination::new(&self.output) };
+        let listener = console.clone();
+        let speak = move |epoch: &_| listener.slow_line(&report::line(epoch));
+        let outcome = Demo { seed: self.seed }.run(&destination, console.context(), speak)?;
+        let model = self.output.join(&outcome.findings.training.model);
+        let network = info::text_of(&model.display().to_string(), console.verbose, console.context())?;
+        console.result(&outcome, || self.tour(&outcome, &network, console))
+    }
+
+    /// What happened, and what to try next.
+    fn tour(&self, outcome: &Outcome<DemoFindings>, network: &str, console: &Console) -> String {
+        let found = &outcome.findings;
+        let n_test = found.similarity.n_test;
+        let folder = self.output.display();
+        let accuracy = found.training.accuracy().map_or_else(String::new, |accuracy| {
+            format!("It reads {:.1} % of {n_test} digits right that it has not seen before.\n", 100.0 * accuracy)
+        });
+        format!(
+            "{table}\n{summary}.\n{accuracy}\n{network}\n{kernel}\n\
+             The folder {folder} holds the network (model.onnx, weights.safetensors), its description\n\
+             (cnn.toml), the digits (train-*.npy, test-*.npy), the kernel between them (ntk-test-train.npy) and the\n\
+             course of training (result.json).\n\n\
+             Try next:\n  \
+             mercer info {folder}/train-images.npy\n  \
+             mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
+             --labels {folder}/test-labels.npy -o {folder}/logits.npy\n  \
+             mercer kernel --net {folder}/model.onnx --data {folder}/train-images.npy \\\n      \
+             --kind trace --by-layer -o layers.npy\n  \
+             mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
+             --at {node} -o {folder}/features.npy\n  \
+             mercer train --arch {folder}/cnn.toml --data {folder}/train-images.npy \\\n      \
+             --labels {folder}/train-labels.npy --epochs 20 --batch 32 -o {folder}/again\n  \
+             mercer info your-own-model.onnx\n",
+            table = report::course(&found.training, console.verbose),
+            summary = report::summary(&found.training, outcome.measurements.seconds),
+            kernel = similarity(&found.similarity, outcome.measurements.phase("kernel")),
+            node = found.hidden_node.as_deref().unwrap_or("NODE"),
+        )
+    }
+}
+
+/// The network as a kernel machine.
+fn similarity(found: &SimilarityFindings, seconds: f64) -> String {
+    let mut rows = vec![vec!["unseen".to_owned(), "is a".to_owned(), "most alike in training".to_owned()]];
+    for Example { place, class, nearest } in &found.examples {
+        let named = |Neighbour { place, class, similarity }: &Neighbour| format!("{class} (#{place}, {similarity:.2})");
+        let named: Vec<String> = nearest.iter().map(named).collect();
+        rows.push(vec![format!("#{place}"), class.to_string(), named.join("  ")]);
+    }
+    format!(
+        "The network as a kernel: its trace-NTK between {} unseen digits and the training digits, in {}.\n\
+         Digits of the same class are alike by {:.2} on average, others by {:.2}; the nearest training digit is of\n\
+         the right class in {:.1} % of cases.\n{}",
+        found.n_test,
+        duration(seconds),
+        found.same,
+        found.other,
+        100.0 * found.nearest_right,
+        table(&rows, &[])
+    )
+}

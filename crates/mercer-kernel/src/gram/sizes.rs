@@ -1,0 +1,141 @@
+//! The memory of a run, counted before it begins.
+//!
+//! All that is resident counts: what the process holds, what is prepared, the scratch of every thread, the copies that are written,
+//! the files that data are mapped from, and what lies outside of our own buffers: packed operands of matrix products, stacks,
+//! code that has not run yet, and what the allocator keeps back.
+
+use crate::error::{KernelError, Result};
+use crate::kernel::Cost;
+use crate::store::Layout;
+use mercer_linalg::memory::{keep_nothing_back, kept_back};
+use mercer_run::resident_memory;
+use std::sync::OnceLock;
+
+/// Pages of code and constants that a run touches for the first time: at most two thirds of a megabyte were seen with each of all kernels.
+const CODE: usize = 1 << 20;
+
+/// The part of a thread's stack that is touched.
+const STACK: usize = 128 << 10;
+
+/// What two processes that do the same hold at the same time differs by less: which pages of code are mapped together with those that
+/// are needed depends on where the program was loaded. In 25 starts each, up to 1.16 MiB were seen.
+const NOISE: usize = 5 << 18;
+
+/// A product packs pieces of one operand, of this depth at most.
+const PACKED_DEPTH: usize = 512;
+
+/// Packed rows come in groups of this many.
+const PACKED_ROWS: usize = 96;
+
+/// Bytes that a thread packs for a product of `rows` by `columns` numbers over this depth.
+fn packed(rows: usize, columns: usize, depth: usize, element: usize) -> usize {
+    (rows.max(columns) + PACKED_ROWS).saturating_mul(depth.min(PACKED_DEPTH)).saturating_mul(element)
+}
+
+/// Bytes that all threads share while they prepare a block of so many samples.
+fn shared(cost: &Cost, samples: usize) -> usize {
+    cost.shared_bytes.saturating_add(cost.shared_sample_bytes.saturating_mul(samples))
+}
+
+/// The sizes that memory is planned from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// What the process holds already, and what its allocator keeps back.
+    base: usize,
+    /// A prepared block.
+    pub(super) block: usize,
+    /// What the threads need at the same time, and what all share.
+    working: usize,
+}
+
+/// Data that blocks are made from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Source {
+    /// Of the files that are mapped: a page counts once it has been read.
+    pub(super) mapped: usize,
+    /// Of a sample, as a kernel takes it.
+    pub(super) sample: usize,
+}
+
+impl Source {
+    /// The files, and samples as they are stored, as they are wanted, and preprocessed.
+    fn held(&self, samples: usize) -> usize {
+        samples.saturating_mul(self.sample).saturating_mul(3).saturating_add(self.mapped)
+    }
+}
+
+impl Sizes {
+    /// Of a Gram matrix.
+    pub(super) fn of(layout: &Layout, cost: &Cost, source: Source, threads: usize) -> Self {
+        let element = layout.precision.size();
+        let side = layout.tile.min(layout.rows.max(layout.n_columns()));
+        let rows = side * layout.per_sample;
+        let columns = rows.min(layout.n_columns().saturating_mul(layout.per_sample));
+        // A tile is written from a copy: padded, and for its mirror image transposed.
+        let tile = (3 + cost.contract_tiles) * rows * columns * element * layout.arrays.len();
+        let contract = tile + cost.contract_bytes * side;
+        let packed = packed(rows, columns, cost.sample_bytes / element, element);
+        // The scratch of preparing is kept for the next block.
+        let thread = cost.prepare_bytes + packed + STACK;
+        let contracting = if cost.contract_alone { contract } else { threads * contract };
+        let working = threads * thread + contracting + shared(cost, side) + source.held(side) + CODE;
+        Self { base: 0, block: side * cost.sample_bytes, working }
+    }
+
+    /// Of features.
+    pub(super) fn of_features(layout: &Layout, cost: &Cost, source: Source, threads: usize) -> Self {
+        let side = layout.tile.min(layout.rows);
+        // The features, and the copy of them that is written.
+        let block = side * cost.sample_bytes;
+        let thread = cost.prepare_bytes + STACK;
+        let working = block + threads * thread + shared(cost, side) + source.held(side) + CODE;
+        Self { base: 0, block, working }
+    }
+
+    /// The peak with so many blocks resident and one passing by.
+    pub(super) fn peak(&self, resident: usize, streams: bool) -> usize {
+        let blocks = resident.saturating_add(usize::from(streams));
+        self.base.saturating_add(self.working).saturating_add(blocks.saturating_mul(self.block))
+    }
+
+    /// The blocks that can stay, out of those there are; an error if not even one can, with one passing by.
+    pub(super) fn resident(&self, blocks: usize, one_side: bool, memory: usize) -> Result<usize> {
+        if one_side && self.peak(blocks, false) <= memory {
+            return Ok(blocks);
+        }
+        if self.peak(1, !(one_side && blocks == 1)) > memory {
+            return Err(KernelError::Memory { allowed: memory, needed: self.least(blocks, one_side) });
+        }
+        let room = memory - self.base - self.working;
+        Ok((room / self.block.max(1)).saturating_sub(1).clamp(1, blocks))
+    }
+
+    /// The least memory that would do, also for another process that does the same.
+    pub(super) fn least(&self, blocks: usize, one_side: bool) -> usize {
+        self.peak(1, !(one_side && blocks == 1)).saturating_add(NOISE)
+    }
+}
+
+/// What the process held before the first plan of a run. Later plans of the same run count from there too: what was made for the run
+/// since then is part of their sizes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held(OnceLock<usize>);
+
+/// Where this many times what the allocator keeps back is promised, it may keep it.
+const AMPLE: usize = 8;
+
+impl Held {
+    /// The sizes with what is held already. Where that would leave too little room, the allocator is told to keep nothing back.
+    pub(super) fn with(&self, sizes: Sizes, blocks: usize, one_side: bool, memory: usize) -> Sizes {
+        let base = *self.0.get_or_init(|| {
+            let (held, kept) = (resident_memory(), kept_back());
+            let fits = |bytes: usize| held.saturating_add(kept).saturating_add(bytes) <= memory;
+            let ample = memory / AMPLE >= kept && fits(sizes.least(blocks, one_side));
+            if !ample && !fits(sizes.peak(blocks, !one_side)) {
+                keep_nothing_back();
+            }
+            resident_memory() + kept_back()
+        });
+        Sizes { base, ..sizes }
+    }
+}

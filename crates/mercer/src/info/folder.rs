@@ -1,0 +1,267 @@
+//! What a folder of results holds: a network, eigenfunctions, a machine, a posterior; and whether it is what was written.
+
+use super::{Findings, Looked, plain};
+use crate::Error;
+use crate::error::cannot_open;
+use crate::text::{count, shape};
+use mercer_data::folder::{Folder, MANIFEST};
+use mercer_data::{self as data, RECORD, Source, read_regular};
+use mercer_net::train::files as training;
+use mercer_run::Context;
+use mercer_spectral::Description;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A file that describes a folder is small.
+const LONGEST: u64 = 64 << 20;
+
+/// A folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct FolderFindings {
+    /// What was saved, such as `network`.
+    pub kind: String,
+    /// The folder.
+    pub path: String,
+    /// The version of how it was saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The version of Mercer that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mercer: Option<String>,
+    /// What the folder says about itself.
+    pub description: Value,
+    /// What the command that wrote it found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Of eigenfunctions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<f64>>,
+    /// All files.
+    pub files: Vec<FileFindings>,
+    /// What is not as it was written.
+    pub damaged: Vec<FileDamage>,
+    /// What there is to say, by names for people.
+    #[serde(skip)]
+    pub facts: Vec<(String, String)>,
+}
+
+/// A file of a folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileFindings {
+    /// Its name, within the folder.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Of an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Vec<usize>>,
+    /// The type of its numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+}
+
+/// A file that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileDamage {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Describes a folder from what is written in it, and reads all of it.
+pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
+    let mut found = FolderFindings {
+        kind: "results".to_owned(),
+        path: path.display().to_string(),
+        version: None,
+        mercer: None,
+        description: Value::Null,
+        result: None,
+        values: None,
+        files: Vec::new(),
+        damaged: Vec::new(),
+        facts: Vec::new(),
+    };
+    match Folder::open(path, None) {
+        Ok(folder) => found.read_saved(path, &folder, context)?,
+        Err(data::Error::Damaged { place, reason }) => found.damaged.push(FileDamage { file: place, why: reason }),
+        // Another program's, or none: what an earlier version wrote says what it is in another file.
+        Err(data::Error::Malformed { .. } | data::Error::Io { .. }) => found.read_record(path)?,
+        Err(error) => return Err(error.into()),
+    }
+    collect(path, "", &mut found.files)?;
+    found.files.sort_by(|a, b| a.name.cmp(&b.name));
+    let failure = (!found.damaged.is_empty()).then(|| {
+        let message = format!("{}: {} damaged", path.display(), count(found.damaged.len(), "file"));
+        Error::check(message).hint("copy the folder again, or make it again")
+    });
+    Ok(Looked { findings: Findings::Folder(Box::new(found)), failure })
+}
+
+impl FolderFindings {
+    /// What a manifest lists, checked.
+    fn read_saved(&mut self, path: &Path, folder: &Folder, context: &Context) -> Result<(), Error> {
+        self.kind = folder.kind().to_owned();
+        self.version = Some(folder.kind_version());
+        self.mercer = Some(folder.written_by().to_owned());
+        self.description = folder.content()?;
+        let objects = folder.object_names().map(|name| (true, name));
+        let parts: Vec<(bool, &str)> = objects.chain(folder.file_names().map(|name| (false, name))).collect();
+        for (done, &(is_object, name)) in parts.iter().enumerate() {
+            if context.cancelled() {
+                return Err(Error::interrupted("interrupted"));
+            }
+            let read = if is_object { folder.object(name) } else { folder.file(name) };
+            match read {
+                Ok(_) => {}
+                // Objects with one digest are one file.
+                Err(data::Error::Damaged { place, .. }) if self.damaged.iter().any(|known| known.file == place) => {}
+                Err(data::Error::Damaged { place, reason }) => {
+                    self.damaged.push(FileDamage { file: place, why: reason });
+                }
+                Err(error) => return Err(error.into()),
+            }
+            context.report(done + 1, parts.len(), "files");
+        }
+        let listed = |name: &str| folder.file_names().any(|own| own == name);
+        if listed(RECORD)
+            && let Ok(bytes) = folder.file(RECORD)
+        {
+            self.result = Some(parse(&path.join(RECORD), &bytes)?);
+        }
+        if self.kind == mercer_spectral::KIND.name
+            && let Ok(description) = folder.content::<Description>()
+        {
+            self.values = folder
+                .array("values")
+                .and_then(|values| values.read::<f64>())
+                .ok()
+                .map(|v| v.iter().copied().collect());
+            self.facts = of_eigenfunctions(&description);
+        } else {
+            self.facts = kernel_facts(self.description.get("kernel"));
+            self.add_scalars();
+        }
+        self.facts.push(("written by".to_owned(), format!("Mercer {}", folder.written_by())));
+        Ok(())
+    }
+
+    /// A folder without a manifest whose record tells what it is.
+    fn read_record(&mut self, path: &Path) -> Result<(), Error> {
+        let record = path.join(RECORD);
+        if !record.is_file() {
+            let error = Error::new(format!("{}: this folder holds no results", path.display()));
+            let is_begun = path.join(training::STATE).is_file();
+            return Err(error.hint(match is_begun {
+                true => format!("{} is of a run that is not complete: ‹resume› goes on with it", training::STATE),
+                false => format!("{MANIFEST} or {RECORD} would say what it is"),
+            }));
+        }
+        let failed = |error: std::io::Error| cannot_open(record.display(), &error);
+        self.description = parse(&record, &read_regular(&record, LONGEST).map_err(failed)?)?;
+        if let Some(kind) = self.description["kind"].as_str() {
+            self.kind = kind.to_owned();
+        }
+        self.add_scalars();
+        Ok(())
+    }
+
+    /// What description and result say in single words and numbers; longer parts are shown by the whole findings.
+    fn add_scalars(&mut self) {
+        for value in [Some(&self.description), self.result.as_ref()].into_iter().flatten() {
+            let Value::Object(value) = value else { continue };
+            for (name, text) in scalars(value) {
+                if !self.facts.iter().any(|(known, _)| *known == name) {
+                    self.facts.push((name, text));
+                }
+            }
+        }
+    }
+}
+
+fn of_eigenfunctions(description: &Description) -> Vec<(String, String)> {
+    let note = |name: &str| description.notes.get(name).map(plain);
+    let data = description.notes.get("data");
+    let of_data = |name: &str| data.and_then(|data| data.get(name)).map(plain);
+    let inputs: Vec<String> = description.inputs.iter().map(|input| shape(input)).collect();
+    let mut facts = vec![
+        ("method", note("method").unwrap_or_else(|| "unknown".to_owned())),
+        ("functions", description.components.to_string()),
+        ("precision", description.precision.clone()),
+        ("samples", inputs.join(", ")),
+    ];
+    if description.per_sample > 1 {
+        facts.push(("outputs per sample", description.per_sample.to_string()));
+    }
+    facts.extend(of_data("place").map(|place| ("found from", place)));
+    facts.extend(of_data("samples").map(|samples| ("number of samples", samples)));
+    facts.extend(of_data("fingerprint").map(|print| ("data fingerprint", print)));
+    facts.extend(note("preprocess").filter(|steps| steps != "[[]]").map(|steps| ("preprocessing", steps)));
+    let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    facts.extend(kernel_facts(description.kernel.as_ref()));
+    let basis = description.basis["type"].as_str().unwrap_or("unknown");
+    facts.push(("combinations of".to_owned(), format!("{} {basis}", description.functions)));
+    facts.extend(description.repairs.sentences().into_iter().map(|sentence| ("repair".to_owned(), sentence)));
+    facts
+}
+
+/// A kernel in a line: the formula, or its kind with what is not the default.
+fn kernel_facts(kernel: Option<&Value>) -> Vec<(String, String)> {
+    let Some(kernel) = kernel else { return Vec::new() };
+    let recipe = kernel.get("recipe").map(|value| match value.get("classic").and_then(Value::as_str) {
+        Some(formula) => formula.to_owned(),
+        None => value.to_string(),
+    });
+    let mut facts = Vec::new();
+    facts.extend(recipe.map(|text| ("kernel".to_owned(), text)));
+    facts.extend(kernel.get("identity").map(|identity| ("kernel identity".to_owned(), plain(identity))));
+    facts
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
+    let wrong = |error| Error::with_code("malformed-file", format!("{}: {error}", path.display()));
+    serde_json::from_slice(bytes).map_err(wrong)
+}
+
+/// The files of a folder and of its own folders; what is hidden is nobody's result.
+fn collect(path: &Path, prefix: &str, found: &mut Vec<FileFindings>) -> Result<(), Error> {
+    let failed = |error: std::io::Error| cannot_open(path.display(), &error);
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = format!("{prefix}{}", entry.file_name().display());
+        let kind = entry.file_type().map_err(failed)?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        // Folders of results are one deep in another; links are not followed.
+        if kind.is_dir() && prefix.matches('/').count() < 2 {
+            collect(&entry.path(), &format!("{name}/"), found)?;
+        } else if kind.is_file() {
+            let bytes = entry.metadata().map_err(failed)?.len();
+            let array = name.ends_with(".npy").then(|| Source::new(entry.path(), None).open().ok()).flatten();
+            let precision = array.as_ref().map(|array| array.dtype().to_string());
+            found.push(FileFindings { name, bytes, shape: array.map(|array| array.shape().to_vec()), precision });
+        }
+    }
+    Ok(())
+}
+
+/// What a description says in single words and numbers, one level down too.
+fn scalars(description: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    let shown = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+    for (name, value) in description.iter().filter(|(name, _)| !["kernel", "kind"].contains(&name.as_str())) {
+        match value {
+            Value::Object(inner) => {
+                let inner = inner.iter().filter(|(_, value)| shown(value));
+                rows.extend(inner.map(|(part, value)| (format!("{name}, {part}"), plain(value))));
+            }
+            value if shown(value) => rows.push((name.clone(), plain(value))),
+            _ => {}
+        }
+    }
+    rows.iter_mut().for_each(|(name, _)| *name = name.replace('_', " "));
+    rows
+}

@@ -1,0 +1,74 @@
+//! What a fit takes, before anything is made.
+
+use super::machine::MachineSpec;
+use super::training::Opened;
+use crate::Error;
+use crate::spec::Known;
+use crate::text::{bytes as shown, rounded_up};
+use mercer_learn::Basis;
+use mercer_run::{Context, resident_memory};
+
+/// What a solver holds beside the rows, in matrices.
+struct Held {
+    /// Of the shape of the rows.
+    rows: usize,
+    /// With a row and a column per sample, beside the Gram matrix.
+    squares: usize,
+    /// Whether features become a Gram matrix first.
+    forms_gram: bool,
+}
+
+impl MachineSpec {
+    /// Measured on Gram matrices of 3000 samples.
+    fn held(&self, n_classes: usize) -> Held {
+        let gram = |squares: usize| Held { rows: 0, squares, forms_gram: true };
+        match self {
+            Self::Ridge { alpha, .. } if alpha.len() > 1 => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
+            Self::LeastSquares { .. } | Self::Flow { .. } => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
+            Self::Ridge { .. } => gram(2),
+            Self::Process { tune, .. } => gram(if *tune { 6 } else { 2 }),
+            Self::Glm { .. } | Self::Sgd { .. } => Held { rows: 1, squares: 0, forms_gram: false },
+            Self::Svm { .. } => gram(0),
+            Self::Logistic { .. } => gram(4),
+            // One for each class and their sum, twice while they are made.
+            Self::ProcessClassifier {} if n_classes > 2 => gram(n_classes + 5),
+            Self::ProcessClassifier {} => gram(4),
+            Self::Neighbours { .. } => Held { rows: 1, squares: 0, forms_gram: false },
+            Self::Centres {} => Held { rows: 0, squares: 0, forms_gram: false },
+        }
+    }
+}
+
+/// A matrix that is taken apart whole: its scaled copy, what the decomposition works on, vectors, and their ordered copy.
+const DECOMPOSED: usize = 6;
+
+/// The bytes of rows and solver together.
+pub(super) fn bytes(machine: &MachineSpec, training: &Opened, known: &Known) -> usize {
+    let (n, width) = training.dim();
+    let n_classes = match known {
+        Known::Classes(classes) => classes.n_classes(),
+        Known::Numbers(_) => 0,
+    };
+    let held = machine.held(n_classes);
+    let (rows, square) = (n.saturating_mul(width), n.saturating_mul(n));
+    let formed = usize::from(held.forms_gram && training.basis() == Basis::Features);
+    let solver = rows.saturating_mul(held.rows).saturating_add(square.saturating_mul(held.squares + formed));
+    let most = solver.max(rows.saturating_mul(training.copies() - 1));
+    rows.saturating_add(most).saturating_mul(size_of::<f64>()).saturating_add(resident_memory())
+}
+
+/// An error if it is more than may be used.
+pub(super) fn check(needed: usize, machine: &MachineSpec, context: &Context) -> Result<(), Error> {
+    // Without a promise what the process holds already is no part of what is free.
+    let allowed = context.promised_memory().unwrap_or_else(|| context.memory().saturating_add(resident_memory()));
+    if needed <= allowed {
+        return Ok(());
+    }
+    let text = format!(
+        "{} on so many samples takes some {} for the rows and its solver, but {} may be used",
+        machine.name(),
+        shown(needed),
+        shown(allowed)
+    );
+    Err(Error::with_code("memory", text).hint(format!("‹memory› {}, or fewer samples", rounded_up(needed))))
+}

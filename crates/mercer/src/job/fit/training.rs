@@ -1,0 +1,237 @@
+//! What a machine is fitted on: rows that the user made, or a kernel of samples.
+
+use super::machine::MachineSpec;
+use crate::Error;
+use crate::job::record::InputRecord;
+use crate::job::rows::{UserRows, fingerprint, flat};
+use crate::spec::{DataRef, DataSpec, KernelSpec, Known, Opening, PreprocessSpec, Samples, Source};
+use mercer_data::folder::{SavedSamples, digest};
+use mercer_data::{Dataset, Labels};
+use mercer_kernel::classic::{ClassicError, Expression};
+use mercer_kernel::gram::Gram;
+use mercer_kernel::{Recipe, SavedKernel};
+use mercer_learn::Basis;
+use mercer_learn::process::Tune;
+use mercer_run::Context;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+/// What a machine is fitted on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Training {
+    /// The Gram matrix of the training samples: an array, a store, or one array per layer.
+    Gram(DataRef),
+    /// Their features, a row each.
+    Features(DataRef),
+    /// A kernel of them, which is computed in double precision.
+    Kernel {
+        /// Which one.
+        kernel: Box<KernelSpec>,
+        /// One array per input of the network, or one.
+        data: Vec<DataRef>,
+        /// What happens to the samples on the way.
+        #[serde(default, skip_serializing_if = "PreprocessSpec::is_empty")]
+        preprocess: PreprocessSpec,
+    },
+}
+
+/// The same, opened.
+#[derive(Debug)]
+pub(super) enum Opened {
+    Rows(UserRows, Basis),
+    Kernel(Box<OpenedKernel>),
+}
+
+/// A kernel and its samples.
+#[derive(Debug)]
+pub(super) struct OpenedKernel {
+    spec: KernelSpec,
+    source: Source,
+    samples: Samples,
+    recipe: Recipe,
+}
+
+/// What was made of it.
+pub(super) struct Made {
+    pub(super) matrix: Array2<f64>,
+    pub(super) basis: Basis,
+    /// How rows are made, if not by the user.
+    pub(super) kernel: Option<SavedKernel>,
+    pub(super) samples: SavedSamples,
+    pub(super) inputs: Vec<InputRecord>,
+    /// The noise that tuning has found, and what it says.
+    pub(super) tuned: Option<(f64, String)>,
+}
+
+impl Training {
+    /// Finds what is named, with headers alone.
+    pub(super) fn open(&self, machine: &MachineSpec, labels: &DataRef, opening: Opening<'_>) -> Result<Opened, Error> {
+        let options = DataSpec { used: vec![labels.clone()], ..DataSpec::default() };
+        let (setting, data, basis) = match self {
+            Self::Gram(data) => ("gram", data, Basis::Gram),
+            Self::Features(data) => ("features", data, Basis::Features),
+            Self::Kernel { kernel, data, preprocess } => {
+                let options = DataSpec { preprocess: preprocess.clone(), ..options };
+                let opened = OpenedKernel::open(kernel, data, &options, machine, opening)?;
+                return Ok(Opened::Kernel(Box::new(opened)));
+            }
+        };
+        if machine.is_tuned() {
+            let text = format!("‹tune›: ‹{setting}› has no parameters; it takes ‹kernel› and ‹data›");
+            return Err(Error::new(text));
+        }
+        let rows = UserRows::open(setting, data, &options, &[], opening)?;
+        match (basis, rows.dim()) {
+            (Basis::Gram, (rows, columns)) if rows != columns => {
+                Err(Error::new(format!("‹gram› {data}: {rows} rows but {columns} columns"))
+                    .hint("a machine is fitted on the kernel of the training samples with themselves"))
+            }
+            _ => Ok(Opened::Rows(rows, basis)),
+        }
+    }
+}
+
+impl OpenedKernel {
+    fn open(
+        spec: &KernelSpec,
+        data: &[DataRef],
+        options: &DataSpec,
+        machine: &MachineSpec,
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        if !spec.is_given() {
+            return Err(Error::new("‹data›: which kernel?").hint(
+                "‹kernel› 'rbf(lengthscale=1)' or ‹net› MODEL.onnx ‹kind› trace; or ‹features› FILE for rows that are features themselves",
+            ));
+        }
+        spec.check()?;
+        let source = spec.open()?;
+        let samples = source.samples("data", data, options, &[], opening)?;
+        samples.hint(source.network(), opening)?;
+        let shapes = samples.shapes();
+        source.check_shapes(&shapes, spec.path())?;
+        let recipe = spec.recipe(&source, false)?;
+        spec.tell(&recipe, &source, &shapes, opening.context);
+        if machine.is_tuned() && !(matches!(recipe, Recipe::Classic(_)) && samples.inputs.len() == 1) {
+            let text = "‹tune›: this kernel has no parameters to tune";
+            return Err(Error::new(text).hint("‹kernel› 'rbf(lengthscale=1)'"));
+        }
+        Ok(Self { spec: spec.clone(), source, samples, recipe })
+    }
+
+    /// The formula with the parameters, and the noise, of largest marginal likelihood.
+    fn tune(
+        &self,
+        machine: &MachineSpec,
+        known: &Known,
+        seed: u64,
+        context: &Context,
+    ) -> Result<(Recipe, Option<(f64, String)>), Error> {
+        let (MachineSpec::Process { noise, centred, tune: true }, Recipe::Classic(formula), [input]) =
+            (machine, &self.recipe, &self.samples.inputs[..])
+        else {
+            return Ok((self.recipe.clone(), None));
+        };
+        let _phase = context.phase("tuning");
+        let wrong = |error: String| Error::new(format!("‹kernel› {formula}: {error}"));
+        let expression: Expression = formula.parse().map_err(|error: ClassicError| wrong(error.to_string()))?;
+        let rows = flat_samples(input).map_err(|error| wrong(error.to_string()))?;
+        let Known::Numbers(targets) = known else {
+            return Err(Error::new("‹tune›: ‹labels› must be numbers"));
+        };
+        let search = Tune { noise: *noise, centred: *centred, restarts: 2, seed };
+        let found = search.run(&expression, rows.view(), targets.view(), context)?;
+        let formula = found.kernel.to_string();
+        let detail = format!("tuned: {formula}, noise {:.6} in {} evaluations", found.noise, found.evaluations);
+        Ok((Recipe::Classic(formula), Some((found.noise, detail))))
+    }
+}
+
+/// Samples as rows of numbers.
+fn flat_samples(input: &Dataset) -> Result<Array2<f64>, Error> {
+    let size = input.sample_shape().iter().product::<usize>();
+    let rows = input.read::<f64>()?.into_shape_with_order((input.n_samples(), size));
+    rows.map_err(|error| Error::new(error.to_string()))
+}
+
+impl Opened {
+    /// How many samples there are, and how long their rows will be.
+    pub(super) fn dim(&self) -> (usize, usize) {
+        match self {
+            Self::Rows(rows, _) => rows.dim(),
+            Self::Kernel(kernel) => (kernel.samples.n_samples, kernel.samples.n_samples),
+        }
+    }
+
+    pub(super) fn basis(&self) -> Basis {
+        match self {
+            Self::Rows(_, basis) => *basis,
+            Self::Kernel(_) => Basis::Gram,
+        }
+    }
+
+    /// Matrices of the result's size that are held while it is made.
+    pub(super) fn copies(&self) -> usize {
+        match self {
+            Self::Rows(rows, _) => rows.n_parts().min(2),
+            Self::Kernel(_) => 1,
+        }
+    }
+
+    /// The files, as they were named.
+    pub(super) fn places(&self) -> String {
+        match self {
+            Self::Rows(rows, _) => rows.place().to_owned(),
+            Self::Kernel(kernel) => kernel.samples.places(),
+        }
+    }
+
+    /// Reads or computes the rows.
+    pub(super) fn make(
+        self,
+        machine: &MachineSpec,
+        known: &Known,
+        seed: u64,
+        context: &Context,
+    ) -> Result<Made, Error> {
+        let labels = Some(match known {
+            Known::Classes(classes) => Labels::Classes(classes.clone()),
+            Known::Numbers(targets) => Labels::Targets(targets.clone()),
+        });
+        match self {
+            Self::Rows(rows, basis) => {
+                let _phase = context.phase("kernel");
+                let matrix = rows.read(context)?;
+                let setting = if basis == Basis::Gram { "gram" } else { "features" };
+                let inputs = vec![InputRecord::new(setting, rows.place(), fingerprint(&matrix))];
+                let samples = SavedSamples { columns: rows.columns(), labels, ..SavedSamples::default() };
+                Ok(Made { matrix, basis, kernel: None, samples, inputs, tuned: None })
+            }
+            Self::Kernel(kernel) => {
+                let (recipe, tuned) = kernel.tune(machine, known, seed, context)?;
+                let _phase = context.phase("kernel");
+                let OpenedKernel { spec, source, samples, .. } = *kernel;
+                let failed = |error| spec.failure(error);
+                let built = recipe.build::<f64>(source.network(), &samples.shapes()).map_err(failed)?;
+                if built.kernel.per_sample() != 1 {
+                    let text = "‹kind› full has a matrix per pair of samples; machines take one number";
+                    return Err(Error::new(text).hint("‹kind› trace or pseudo"));
+                }
+                let matrix = Gram::new(&*built.kernel, &samples.inputs).to_kernel(context).map_err(failed)?;
+                let matrix = flat("the kernel", matrix)?;
+                let mut inputs = Vec::new();
+                if let Some(file) = spec.file() {
+                    let setting = if spec.source.net.is_some() { "net" } else { "arch" };
+                    let identity = digest(built.kernel.identity().to_string().as_bytes());
+                    inputs.push(InputRecord::new(setting, &file.display().to_string(), identity));
+                }
+                inputs.push(InputRecord::new("data", &samples.places(), samples.fingerprint()?));
+                let saved = spec.saved(&recipe, &source, &built)?;
+                let Samples { inputs: sets, columns, .. } = samples;
+                let samples = SavedSamples { inputs: sets, columns, labels, ids: None };
+                Ok(Made { matrix, basis: Basis::Gram, kernel: Some(saved), samples, inputs, tuned })
+            }
+        }
+    }
+}

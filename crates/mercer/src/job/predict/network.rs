@@ -1,0 +1,191 @@
+//! The outputs of a network, block by block.
+
+use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Score, Work, inputs};
+use crate::Error;
+use crate::error::AboutNetwork;
+use crate::job::Destination;
+use crate::spec::{Opening, Precision, Samples, blocks, open_network};
+use crate::text::count;
+use mercer_data::{NpyWriter, RowBlock};
+use mercer_kernel::Real;
+use mercer_net::graph::Graph;
+use mercer_net::network::Prediction;
+use mercer_net::{NetError, Network};
+use mercer_run::Context;
+use ndarray::{ArrayViewD, IxDyn};
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is known of the outputs of a network.
+#[derive(Clone, Debug, Serialize)]
+pub struct NetworkFindings {
+    /// The file, or the folder that it was saved in.
+    pub network: String,
+    /// The node.
+    pub at: String,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// The samples.
+    pub n_samples: usize,
+    /// Of the values of one sample.
+    pub shape: Vec<usize>,
+    /// The array that was written.
+    pub output: Option<String>,
+    /// How many are right, if there are labels.
+    #[serde(flatten)]
+    pub score: Option<Score>,
+}
+
+/// A network with its samples.
+#[derive(Debug)]
+pub(super) struct NetworkRun {
+    /// The setting that named it.
+    setting: &'static str,
+    path: PathBuf,
+    network: Network,
+    graph: Arc<Graph>,
+    samples: Samples,
+    at: Option<String>,
+}
+
+impl NetworkRun {
+    pub(super) fn of_file(job: &PredictJob, file: &Path, opening: Opening<'_>) -> Result<Self, Error> {
+        let network = open_network(file, &job.parameters)?;
+        let samples = Samples::open(&job.data, &network, opening)?;
+        Self::new(job, "net", file, network, samples, opening)
+    }
+
+    pub(super) fn new(
+        job: &PredictJob,
+        setting: &'static str,
+        path: &Path,
+        network: Network,
+        samples: Samples,
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let samples = samples.in_order_of("labels", &network, job.at.as_deref(), &job.data)?;
+        samples.hint(Some(&network), opening)?;
+        let graph = network.graph(&samples.shapes()).about(path)?;
+        Ok(Self { setting, path: path.to_owned(), network, graph, samples, at: job.at.clone() })
+    }
+
+    /// With what it would do.
+    pub(super) fn planned(self) -> (Work, PredictPlan) {
+        let named = self.at.as_deref().and_then(|name| self.graph.find(name));
+        let target = named.or_else(|| self.graph.outputs().first().map(|&(_, id)| id));
+        let n_samples = self.samples.n_samples;
+        let plan = PredictPlan {
+            kind: "network".to_owned(),
+            n_samples,
+            numbers: target.map(|id| self.graph.value(id).meta.numel()),
+            gflop: Some(self.graph.flops() as f64 * n_samples as f64 / 1e9),
+        };
+        (Work::Network(Box::new(self)), plan)
+    }
+
+    pub(super) fn run(
+        &self,
+        job: &PredictJob,
+        destination: &Destination,
+        context: &Context,
+    ) -> Result<Predicted, Error> {
+        match job.precision {
+            Precision::F32 => self.predict::<f32>(job, destination, context),
+            Precision::F64 => self.predict::<f64>(job, destination, context),
+        }
+    }
+
+    fn predict<T: Real>(
+        &self,
+        job: &PredictJob,
+        destination: &Destination,
+        context: &Context,
+    ) -> Result<Predicted, Error> {
+        let _phase = context.phase("evaluating");
+        let (at, n_samples) = (self.at.as_deref(), self.samples.n_samples);
+        let blocks = blocks::of(&self.graph, at, n_samples, job.batch.map(NonZeroUsize::get), size_of::<T>());
+        let mut score = self.samples.labels.as_ref().map(Score::start).transpose()?;
+        let mut writer: Option<NpyWriter<T>> = None;
+        let mut sample_shape = Vec::new();
+        for rows in blocks {
+            if context.cancelled() {
+                let done = count(rows.start, "sample");
+                return Err(Error::interrupted(format!("interrupted after {done}; nothing was written")));
+            }
+            let first = rows.start;
+            let inputs = RowBlock::<T>::read(&self.samples.inputs, rows.clone())?;
+            let prediction = self.block(&inputs, rows.len()).map_err(|error| self.at_row(error, first))?;
+            let values = view(&prediction, rows.len())?;
+            if let Some(score) = &mut score {
+                score.add(values.view(), first)?;
+            }
+            if let Some(path) = &destination.path {
+                let _phase = context.phase("writing");
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    None => writer.insert(NpyWriter::create(path, &prediction.shape, destination.existing())?),
+                };
+                writer.append(values)?;
+            }
+            sample_shape = prediction.shape;
+            context.report(rows.end, n_samples, "samples");
+        }
+        if let Some(writer) = writer {
+            let _phase = context.phase("writing");
+            writer.finish()?;
+        }
+        let first = || self.network.output_names().into_iter().next().unwrap_or_default();
+        let shape = std::iter::once(n_samples).chain(sample_shape.iter().copied()).collect();
+        let findings = NetworkFindings {
+            network: self.path.display().to_string(),
+            at: self.at.clone().unwrap_or_else(first),
+            precision: job.precision,
+            n_samples,
+            shape: sample_shape,
+            output: destination.path.as_ref().map(|path| path.display().to_string()),
+            score,
+        };
+        Ok(Predicted {
+            beside: Vec::new(),
+            findings: PredictFindings::Network(findings),
+            shape,
+            precision: job.precision,
+            inputs: inputs(self.setting, &self.path.display().to_string(), self.fingerprint::<T>(), &self.samples)?,
+        })
+    }
+
+    /// Of what the network computes, and with which numbers.
+    fn fingerprint<T: Real>(&self) -> String {
+        let wide = self.network.wide_fingerprint::<T>(&self.graph);
+        wide.unwrap_or_else(|| self.network.weights::<T>(&self.graph).fingerprint(&self.graph))
+    }
+
+    fn block<T: Real>(&self, inputs: &RowBlock<T>, n_rows: usize) -> Result<Prediction<T>, NetError> {
+        let shapes = self.samples.inputs.iter().map(|dataset| dataset.sample_shape());
+        let slices: Vec<(&[T], &[usize])> = inputs.slices().into_iter().zip(shapes).collect();
+        self.network.predict(&slices, n_rows, self.at.as_deref(), None)
+    }
+
+    /// The library counts the samples of a block, the user those of the file.
+    fn at_row(&self, error: NetError, start: usize) -> Error {
+        match error {
+            NetError::NotFinite { place, sample } => {
+                let error = Error::of_network(&self.path, NetError::NotFinite { place, sample: start + sample });
+                error.hint("the numbers overflow: ‹precision› f64, or ‹scale› for data that are too large")
+            }
+            NetError::Input { input, reason } if start > 0 => {
+                let reason = format!("{reason} (samples counted from row {start} of the data)");
+                Error::of_network(&self.path, NetError::Input { input, reason })
+            }
+            other => Error::of_network(&self.path, other),
+        }
+    }
+}
+
+fn view<T: Real>(prediction: &Prediction<T>, n_rows: usize) -> Result<ArrayViewD<'_, T>, Error> {
+    let whole: Vec<usize> = std::iter::once(n_rows).chain(prediction.shape.iter().copied()).collect();
+    ArrayViewD::from_shape(IxDyn(&whole), &prediction.values)
+        .map_err(|error| Error::new(format!("values of shape {whole:?}: {error}")))
+}

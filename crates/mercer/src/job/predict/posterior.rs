@@ -1,0 +1,141 @@
+//! What a posterior of a folder says of new samples.
+
+use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs};
+use crate::Error;
+use crate::job::Destination;
+use crate::job::uncertainty::{Predictions, SavedPosterior};
+use crate::spec::{Opening, Precision, Samples};
+use mercer_data::folder::Folder;
+use mercer_data::{Labels, write_npy};
+use mercer_net::network::largest;
+use mercer_run::Context;
+use ndarray::Array2;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What is known of the predictions of a posterior.
+#[derive(Clone, Debug, Serialize)]
+pub struct PosteriorFindings {
+    /// The folder.
+    pub posterior: String,
+    /// The samples.
+    pub n_samples: usize,
+    /// Of the array.
+    pub shape: Vec<usize>,
+    /// The names of the columns of probabilities; nothing where they are numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
+    /// The standard deviation of the observations of a regression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    /// The array that was written: probabilities, or means.
+    pub output: Option<String>,
+    /// The variances of means, beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variances: Option<String>,
+    /// How good they are, if there are labels.
+    #[serde(flatten)]
+    pub quality: Quality,
+}
+
+/// A posterior with the samples that it is asked about.
+#[derive(Debug)]
+pub(super) struct PosteriorRun {
+    place: String,
+    fingerprint: String,
+    posterior: SavedPosterior,
+    samples: Samples,
+}
+
+impl PosteriorRun {
+    pub(super) fn open(
+        job: &PredictJob,
+        place: &Path,
+        (folder, destination): (&Folder, &Destination),
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let taken = destination.path.as_deref().map(beside).filter(|path| path.symlink_metadata().is_ok());
+        if let Some(path) = taken.filter(|_| !destination.force) {
+            return Err(mercer_data::Error::Exists { place: path.display().to_string() }.into());
+        }
+        let posterior = SavedPosterior::open(place)?;
+        let samples = posterior.samples(&job.data, opening)?;
+        samples.hint(Some(posterior.network()), opening)?;
+        Ok(Self { place: place.display().to_string(), fingerprint: folder.fingerprint(), posterior, samples })
+    }
+
+    /// With what it would do.
+    pub(super) fn planned(self) -> (Work, PredictPlan) {
+        let (kind, n_samples) = (mercer_learn::laplace::KIND.name.to_owned(), self.samples.n_samples);
+        (Work::Posterior(Box::new(self)), PredictPlan { kind, n_samples, numbers: None, gflop: None })
+    }
+
+    pub(super) fn run(
+        &self,
+        job: &PredictJob,
+        destination: &Destination,
+        context: &Context,
+    ) -> Result<Predicted, Error> {
+        let predictions = {
+            let _phase = context.phase("evaluating");
+            self.posterior.predict(&self.samples, context)?
+        };
+        let quality = self.quality(&predictions)?;
+        let (values, variance, classes, noise) = match predictions {
+            Predictions::Classes { names, probabilities, .. } => (probabilities, None, names, None),
+            Predictions::Values { .. } if job.probabilities => {
+                return Err(Error::new("‹probabilities›: the posterior is of a regression"));
+            }
+            Predictions::Values { mean, variance, noise } => (mean, Some(variance), None, Some(noise)),
+        };
+        let mut variances = None;
+        if let Some(path) = &destination.path {
+            let _phase = context.phase("writing");
+            if let Some(variance) = &variance {
+                let beside = beside(path);
+                write_npy(&beside, variance, destination.existing())?;
+                variances = Some(beside.display().to_string());
+            }
+            write_npy(path, &values, destination.existing())?;
+        }
+        let findings = PosteriorFindings {
+            posterior: self.place.clone(),
+            n_samples: self.samples.n_samples,
+            shape: values.shape().to_vec(),
+            classes,
+            noise,
+            output: destination.path.as_ref().map(|path| path.display().to_string()),
+            variances,
+            quality,
+        };
+        Ok(Predicted {
+            beside: findings.variances.iter().map(PathBuf::from).collect(),
+            findings: PredictFindings::Posterior(findings),
+            shape: values.shape().to_vec(),
+            precision: Precision::F64,
+            inputs: inputs("from", &self.place, self.fingerprint.clone(), &self.samples)?,
+        })
+    }
+
+    fn quality(&self, predictions: &Predictions) -> Result<Quality, Error> {
+        match (predictions, &self.samples.labels) {
+            (Predictions::Classes { probabilities, .. }, Some(Labels::Classes(classes))) => {
+                let decide = |row: ndarray::ArrayView1<'_, f64>| largest(&row.to_vec());
+                let decided: Vec<usize> = probabilities.rows().into_iter().map(decide).collect();
+                Quality::of_classes(&decided, Some(probabilities.view()), classes.indices())
+            }
+            (Predictions::Values { mean, variance, noise }, Some(Labels::Targets(targets))) => {
+                let observed: Array2<f64> = variance.mapv(|variance| variance + noise * noise);
+                Quality::of_numbers(mean, Some(&observed), targets)
+            }
+            (_, None) => Ok(Quality::default()),
+            (Predictions::Classes { .. }, _) => Err(Error::new("‹labels›: one class per sample is needed")),
+            (Predictions::Values { .. }, _) => Err(Error::new("‹labels›: numbers are needed")),
+        }
+    }
+}
+
+/// Where the variances of means go.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("variance.npy")
+}

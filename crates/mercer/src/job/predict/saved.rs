@@ -1,0 +1,92 @@
+//! Whatever a folder holds, by what its manifest says it is.
+
+use super::functions::SavedFunctions;
+use super::machine::SavedMachine;
+use super::network::NetworkRun;
+use super::posterior::PosteriorRun;
+use super::{PredictJob, PredictPlan, Work};
+use crate::Error;
+use crate::job::Destination;
+use crate::spec::{DataSpec, Opening, Samples};
+use mercer_data::folder::{Folder, Kind};
+use mercer_data::{Columns, Preprocess};
+use mercer_learn::KernelMachine;
+use mercer_net::Network;
+use mercer_net::network::Import;
+use std::path::Path;
+
+/// The network of a folder that `mercer train` wrote.
+const MODEL: &str = "model.onnx";
+
+/// Opens what a folder holds, with the samples it is to predict.
+pub(super) fn open(
+    job: &PredictJob,
+    place: &Path,
+    destination: &Destination,
+    opening: Opening<'_>,
+) -> Result<(Work, PredictPlan), Error> {
+    let folder = Folder::open(place, None).map_err(|error| {
+        Error::from(error).hint("‹from› names a folder that `mercer fit`, eigen, uncertainty or train wrote")
+    })?;
+    let kind = folder.kind().to_owned();
+    let is_network = folder.file_names().any(|name| name == MODEL);
+    if !is_network {
+        let settings = [("‹at›", job.at.is_some()), ("‹batch›", job.batch.is_some())];
+        if let Some((setting, _)) = settings.iter().find(|(_, given)| *given) {
+            return Err(Error::new(format!("{setting} is for networks; {} holds {kind}", place.display())));
+        }
+    }
+    let may_ask = kind == KernelMachine::KIND.name || kind == mercer_learn::laplace::KIND.name;
+    if job.probabilities && !may_ask {
+        return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
+    }
+    // Of a kind that is known, the version is checked, too.
+    let known = |kind: Kind| Folder::open(place, Some(kind));
+    match &kind[..] {
+        name if name == KernelMachine::KIND.name => {
+            SavedMachine::open(job, place, &known(KernelMachine::KIND)?, opening).map(SavedMachine::planned)
+        }
+        name if name == mercer_spectral::KIND.name => {
+            SavedFunctions::open(job, place, &known(mercer_spectral::KIND)?, opening).map(SavedFunctions::planned)
+        }
+        name if name == mercer_learn::laplace::KIND.name => {
+            let folder = known(mercer_learn::laplace::KIND)?;
+            PosteriorRun::open(job, place, (&folder, destination), opening).map(PosteriorRun::planned)
+        }
+        _ if is_network => {
+            let import = Import { limit: job.parameters.import_limit, ..Import::default() };
+            let network = Network::import_bytes(&folder.file(MODEL)?, &import);
+            let network = network.map_err(|error| Error::of_network(&place.join(MODEL), error))?;
+            let trained = network.trained_on().clone();
+            let known = Known { columns: &trained.columns, preprocess: trained.preprocess };
+            let samples = known.samples(&job.data, Some(&network), opening)?;
+            Ok(NetworkRun::new(job, "from", place, network, samples, opening)?.planned())
+        }
+        _ => Err(Error::with_code("other-kind", format!("{} holds {kind}, which does not predict", place.display()))
+            .hint("machines, eigenfunctions, posteriors and trained networks do")),
+    }
+}
+
+/// What a folder knows of the samples that it wants.
+pub(super) struct Known<'a> {
+    pub(super) columns: &'a [Option<Columns>],
+    pub(super) preprocess: Option<Vec<Preprocess>>,
+}
+
+impl Known<'_> {
+    /// Samples, through the steps that the folder keeps unless the user asks for others.
+    pub(super) fn samples(
+        &self,
+        data: &DataSpec,
+        network: Option<&Network>,
+        opening: Opening<'_>,
+    ) -> Result<Samples, Error> {
+        let samples = match network {
+            Some(network) => Samples::given("data", &data.data, data, network, self.columns, opening)?,
+            None => Samples::plain("data", &data.data, data, self.columns, opening)?,
+        };
+        let steps = self.preprocess.as_ref().map(serde_json::to_value).transpose();
+        let steps = steps.map_err(|error| Error::new(format!("the preprocessing of the folder: {error}")))?;
+        samples.preprocessed_as(&data.preprocess, steps.as_ref(), opening)
+    }
+}

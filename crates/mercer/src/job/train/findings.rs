@@ -1,0 +1,105 @@
+//! What a run of training has to say, also in `result.json`.
+
+use crate::spec::Precision;
+use mercer_data::Preprocess;
+use mercer_net::train::{Epoch, FitSettings, Loss, Metrics, Optimiser};
+use serde::Serialize;
+
+/// What would be trained, and what it takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainPlan {
+    /// The description of the network.
+    pub network: String,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// The number of trainable numbers.
+    pub n_params: usize,
+    /// Samples to train on.
+    pub n_samples: usize,
+    /// Samples to measure on after every epoch.
+    pub n_evaluation_samples: Option<usize>,
+    /// Length, order and learning rates.
+    pub settings: FitSettings,
+    /// What is made small.
+    pub loss: Loss,
+    /// How a gradient becomes a step.
+    pub optimiser: Optimiser,
+    /// Steps of one epoch.
+    pub steps_per_epoch: usize,
+    /// Operations of the forward passes of all epochs, in 10⁹. The reverse passes take about twice as many.
+    pub forward_gflop: f64,
+    /// Memory that a step takes, about.
+    pub bytes: usize,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainFindings {
+    /// What this is: `training`.
+    pub kind: &'static str,
+    /// The files that were written with it.
+    pub files: Vec<String>,
+    /// The network, within the folder.
+    pub model: String,
+    /// Its weights alone, within the folder.
+    pub weights: String,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// The number of trainable numbers.
+    pub n_params: usize,
+    /// Samples that it was trained on.
+    pub n_samples: usize,
+    /// Samples that it was measured on.
+    pub n_evaluation_samples: Option<usize>,
+    /// Length, order and learning rates.
+    pub settings: FitSettings,
+    /// What was made small.
+    pub loss: Loss,
+    /// How a gradient became a step.
+    pub optimiser: Optimiser,
+    /// What happened to the data before they went into the network, and has to happen again.
+    pub preprocess: Preprocess,
+    /// The classes in the order of the outputs.
+    pub class_names: Option<Vec<String>>,
+    /// Epoch by epoch, those before a resumption included.
+    pub history: Vec<EpochFindings>,
+}
+
+/// One epoch.
+#[derive(Clone, Debug, Serialize)]
+pub struct EpochFindings {
+    /// Its number, from 1.
+    pub epoch: usize,
+    /// The learning rate of its last step.
+    pub learning_rate: f64,
+    /// The mean over its steps, each before its update.
+    pub loss: f64,
+    /// The share of samples whose class was right.
+    pub accuracy: Option<f64>,
+    /// On the evaluation set, after the epoch.
+    pub evaluation_loss: Option<f64>,
+    /// On the evaluation set, after the epoch.
+    pub evaluation_accuracy: Option<f64>,
+}
+
+impl EpochFindings {
+    pub(super) fn of(epoch: &Epoch) -> Self {
+        let Metrics { loss, accuracy } = epoch.training;
+        Self {
+            epoch: epoch.epoch,
+            learning_rate: epoch.learning_rate,
+            loss,
+            accuracy,
+            evaluation_loss: epoch.evaluation.map(|metrics| metrics.loss),
+            evaluation_accuracy: epoch.evaluation.and_then(|metrics| metrics.accuracy),
+        }
+    }
+}
+
+impl TrainFindings {
+    /// The last measured accuracy: on the evaluation set if there is one.
+    pub fn accuracy(&self) -> Option<f64> {
+        let last = self.history.last()?;
+        last.evaluation_accuracy.or(last.accuracy)
+    }
+}

@@ -1,0 +1,371 @@
+//! A network from a description, trained on data.
+
+mod findings;
+mod place;
+mod settings;
+
+use super::record::InputRecord;
+use super::{Destination, Job, Opened, Outcome, Stopwatch};
+use crate::Error;
+use crate::error::AboutNetwork;
+use crate::spec::open_architecture;
+use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision, Samples, fingerprint_of_labels};
+use crate::text::{bytes, rounded_up};
+pub use findings::{EpochFindings, TrainFindings, TrainPlan};
+use mercer_data::folder::digest;
+use mercer_data::{Dataset, Labels};
+use mercer_kernel::Real;
+use mercer_net::Network;
+use mercer_net::train::{self, Epoch, Fit, FitSettings, Loss, Optimiser, Trainer, files};
+use mercer_run::{Context, resident_memory};
+use place::Place;
+use serde::{Deserialize, Serialize};
+pub use settings::{LossName, OptimiserName, ScheduleName, TrainingSpec};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A network that is described, trained on data. The result is a folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainJob {
+    /// The description of the network.
+    pub arch: PathBuf,
+    /// Memory that the network may take, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import_limit: Option<usize>,
+    /// What it learns from, with labels.
+    pub data: DataSpec,
+    /// Samples to measure on after every epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval_data: Option<DataRef>,
+    /// What they show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval_labels: Option<DataRef>,
+    /// How it learns.
+    #[serde(default)]
+    pub training: TrainingSpec,
+    /// The scalar of the work.
+    pub precision: Precision,
+    /// Whether the network's file keeps its classes, the columns of its tables, and what happens to its inputs before.
+    #[serde(default = "yes")]
+    pub annotate: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl TrainJob {
+    /// A network of a description, trained on labelled samples with the usual settings in single precision.
+    pub fn new(arch: impl Into<PathBuf>, data: DataSpec) -> Self {
+        let (training, precision) = (TrainingSpec::default(), Precision::F32);
+        let arch = arch.into();
+        Self { arch, import_limit: None, data, eval_data: None, eval_labels: None, training, precision, annotate: true }
+    }
+
+    /// Settings that mean nothing together are refused instead of ignored.
+    fn check(&self) -> Result<(), Error> {
+        self.training.check()?;
+        if self.data.labels.is_none() {
+            return Err(Error::new("training needs ‹labels›").hint("‹labels› FILE[:KEY], one per sample"));
+        }
+        if self.eval_data.is_some() != self.eval_labels.is_some() {
+            return Err(Error::new("‹eval-data› and ‹eval-labels› belong together"));
+        }
+        Ok(())
+    }
+
+    /// Samples to measure on, with labels in the order of the training's.
+    fn evaluation(&self, network: &Network, samples: &Samples, opening: Opening<'_>) -> Result<Option<Set>, Error> {
+        let (Some(data), Some(labels)) = (&self.eval_data, &self.eval_labels) else { return Ok(None) };
+        let texts = std::slice::from_ref(data);
+        let options = self.data.reading(texts, Some(labels));
+        let given = Samples::given("eval-data", texts, &options, network, &samples.columns, opening)?;
+        let mut set = Set::of(given)?;
+        if let (Some(Labels::Classes(known)), Labels::Classes(own)) = (&samples.labels, &set.labels)
+            && known.names() != own.names()
+        {
+            // The number of a class is that of the training set.
+            let text = |error| Error::new(format!("‹eval-labels›: {error}"));
+            set.labels = Labels::Classes(own.clone().with_names(known.names()).map_err(text)?);
+        }
+        Ok(Some(set))
+    }
+}
+
+impl Job for TrainJob {
+    const NAME: &'static str = "train";
+
+    type Opened = OpenedTrain;
+
+    fn open(&self, destination: &Destination, opening: Opening<'_>) -> Result<OpenedTrain, Error> {
+        let watch = Stopwatch::start();
+        let _phase = opening.context.phase("opening");
+        self.check()?;
+        let parameters = ParameterSpec { import_limit: self.import_limit, ..ParameterSpec::default() };
+        let (architecture, mut network) = open_architecture(&self.arch, self.training.seed, &parameters)?;
+        let described = serde_json::to_string(&architecture);
+        let described = described.map_err(|error| Error::new(format!("{}: {error}", self.arch.display())))?;
+        let samples = Samples::open(&self.data, &network, opening)?;
+        samples.hint(Some(&network), opening)?;
+        let evaluation = self.evaluation(&network, &samples, opening)?;
+        let trained_on = samples.trained_on();
+        let training = Set::of(samples)?;
+        for set in [Some(&training), evaluation.as_ref()].into_iter().flatten() {
+            fits(&self.arch, &network, set)?;
+        }
+        if self.annotate {
+            network.set_trained_on(trained_on)?;
+        }
+        let mut job = self.clone();
+        job.training = self.training.completed(matches!(training.labels, Labels::Classes(_)));
+        let (settings, loss, optimiser) = (job.training.settings(), job.training.loss(), job.training.optimiser());
+        let described = digest(described.as_bytes());
+        let run = Run { job, described, network, training, evaluation, settings, loss, optimiser };
+        let plan = match self.precision {
+            Precision::F32 => run.plan::<f32>(opening.context)?,
+            Precision::F64 => run.plan::<f64>(opening.context)?,
+        };
+        let place = if destination.dry_run { None } else { Some(Place::check(destination)?) };
+        Ok(OpenedTrain { run, plan, place, watch, on_epoch: None })
+    }
+}
+
+/// Samples with labels, in the words of the trainer.
+#[derive(Debug)]
+struct Set {
+    inputs: Dataset,
+    labels: Labels,
+}
+
+impl Set {
+    fn of(mut samples: Samples) -> Result<Self, Error> {
+        match (samples.inputs.pop(), samples.labels) {
+            (Some(inputs), Some(labels)) if samples.inputs.is_empty() => Ok(Self { inputs, labels }),
+            _ => Err(Error::new("training needs one set of data, and labels")),
+        }
+    }
+
+    fn samples(&self) -> train::Samples<'_> {
+        train::Samples { inputs: &self.inputs, labels: &self.labels }
+    }
+}
+
+/// What to train, and on what.
+#[derive(Debug)]
+struct Run {
+    job: TrainJob,
+    /// A digest of the description.
+    described: String,
+    network: Network,
+    training: Set,
+    evaluation: Option<Set>,
+    settings: FitSettings,
+    loss: Loss,
+    optimiser: Optimiser,
+}
+
+/// Who hears of an epoch.
+type OnEpoch = Box<dyn Fn(&EpochFindings)>;
+
+/// A training with everything opened.
+pub struct OpenedTrain {
+    run: Run,
+    plan: TrainPlan,
+    place: Option<Place>,
+    watch: Stopwatch,
+    on_epoch: Option<OnEpoch>,
+}
+
+impl fmt::Debug for OpenedTrain {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OpenedTrain").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+impl OpenedTrain {
+    /// Calls this after every epoch.
+    pub fn on_epoch(self, call: impl Fn(&EpochFindings) + 'static) -> Self {
+        Self { on_epoch: Some(Box::new(call)), ..self }
+    }
+}
+
+impl Opened for OpenedTrain {
+    type Plan = TrainPlan;
+    type Findings = TrainFindings;
+
+    fn plan(&self) -> &TrainPlan {
+        &self.plan
+    }
+
+    fn run(self, context: &Context) -> Result<Outcome<TrainFindings>, Error> {
+        let Self { run, place, watch, on_epoch, .. } = self;
+        let place = place.ok_or_else(|| Error::new("there is no place for the results").hint("‹out› DIR"))?;
+        let outcome = match run.job.precision {
+            Precision::F32 => run.run::<f32>(place, on_epoch, watch, context),
+            Precision::F64 => run.run::<f64>(place, on_epoch, watch, context),
+        };
+        outcome.map_err(|error| error.when_interrupted(|| "‹resume› goes on from the last whole epoch".to_owned()))
+    }
+}
+
+/// What the manifest says of a network that was trained.
+#[derive(Serialize)]
+struct Content<'a> {
+    model: &'a str,
+    weights: &'a str,
+    precision: Precision,
+    n_params: usize,
+    checkpoints: &'a [usize],
+}
+
+impl Run {
+    fn trainer<T: Real>(&self) -> Result<Trainer<T>, Error> {
+        let graph = self.network.declared_graph().about(&self.job.arch)?;
+        let weights = self.network.weights::<T>(&graph);
+        Ok(Trainer::new(graph, weights, self.loss.clone(), self.optimiser.clone())?)
+    }
+
+    fn fit<'a>(&'a self, folder: &Path) -> Fit<'a> {
+        let fit = Fit::new(self.settings.clone()).folder(folder);
+        match &self.evaluation {
+            Some(set) => fit.evaluation(set.samples()),
+            None => fit,
+        }
+    }
+
+    /// Refuses settings and memory that will not do.
+    fn plan<T: Real>(&self, context: &Context) -> Result<TrainPlan, Error> {
+        let trainer = self.trainer::<T>()?;
+        let batch = self.fit(Path::new("")).check(&trainer, self.training.samples())?;
+        let (n_samples, epochs) = (self.training.inputs.n_samples(), self.settings.epochs);
+        let n_evaluation_samples = self.evaluation.as_ref().map(|set| set.inputs.n_samples());
+        let at_once = batch.max(n_evaluation_samples.unwrap_or(0).min(Fit::EVALUATION_ROWS));
+        let needed = trainer.bytes(at_once).saturating_add(resident_memory());
+        if needed > context.memory() {
+            let text =
+                format!("‹memory› {} is too little: training takes some {}", bytes(context.memory()), bytes(needed));
+            let hint = format!("‹memory› {}, or a smaller ‹batch›", rounded_up(needed));
+            return Err(Error::with_code("memory", text).hint(hint));
+        }
+        let flops = trainer.graph().flops() as f64 * epochs as f64;
+        let measured = n_samples + n_evaluation_samples.unwrap_or(0);
+        Ok(TrainPlan {
+            network: self.job.arch.display().to_string(),
+            precision: self.job.precision,
+            n_params: self.network.n_params(),
+            n_samples,
+            n_evaluation_samples,
+            settings: self.settings.clone(),
+            loss: self.loss.clone(),
+            optimiser: self.optimiser.clone(),
+            steps_per_epoch: n_samples.div_ceil(batch),
+            forward_gflop: flops * measured as f64 / 1e9,
+            bytes: trainer.bytes(at_once),
+        })
+    }
+
+    fn run<T: Real>(
+        mut self,
+        place: Place,
+        on_epoch: Option<OnEpoch>,
+        watch: Stopwatch,
+        context: &Context,
+    ) -> Result<Outcome<TrainFindings>, Error> {
+        let inputs = {
+            let _phase = context.phase("reading");
+            self.inputs()?
+        };
+        let history = {
+            let _phase = context.phase("training");
+            let mut trainer = self.trainer::<T>()?;
+            place.clear()?;
+            let report = |epoch: &Epoch| {
+                if let Some(call) = &on_epoch {
+                    call(&EpochFindings::of(epoch));
+                }
+            };
+            let reopen = || place.reopen();
+            let fit = self.fit(place.path()).resume(place.resume).context(context);
+            let fit = fit.before_writing(&reopen).on_epoch(&report);
+            let history = fit.run(&mut trainer, self.training.samples())?;
+            self.network.set_weights(trainer.weights());
+            history
+        };
+        let _phase = context.phase("writing");
+        place.adopt()?;
+        let Self { job, network, training, evaluation, settings, loss, optimiser, .. } = self;
+        place.folder.file(files::MODEL, &network.to_onnx_bytes()?)?;
+        place.folder.file(files::TENSORS, &network.to_safetensors_bytes()?)?;
+        let n_params = network.n_params();
+        let precision = job.precision;
+        let findings = TrainFindings {
+            kind: files::KIND,
+            files: files::files(&settings),
+            model: files::MODEL.to_owned(),
+            weights: files::TENSORS.to_owned(),
+            precision,
+            n_params,
+            n_samples: training.inputs.n_samples(),
+            n_evaluation_samples: evaluation.as_ref().map(|set| set.inputs.n_samples()),
+            settings: settings.clone(),
+            loss,
+            optimiser,
+            preprocess: training.inputs.preprocess().clone(),
+            class_names: match &training.labels {
+                Labels::Classes(classes) => Some(classes.names().to_vec()),
+                Labels::Targets(_) => None,
+            },
+            history: history.iter().map(EpochFindings::of).collect(),
+        };
+        let (model, weights, checkpoints) = (files::MODEL, files::TENSORS, &settings.checkpoints[..]);
+        let content = Content { model, weights, precision, n_params, checkpoints };
+        place.folder.finish(job, inputs, findings, &content, (watch, context))
+    }
+
+    /// What the numbers depend on, beside the settings.
+    fn inputs(&self) -> Result<Vec<InputRecord>, Error> {
+        let record = |setting: &str, place: String, fingerprint: String| InputRecord {
+            setting: setting.to_owned(),
+            place,
+            fingerprint,
+        };
+        let mut inputs = vec![record("arch", self.job.arch.display().to_string(), self.described.clone())];
+        let sets = [
+            (["data", "labels"], Some(&self.training), &self.job.data.labels),
+            (["eval-data", "eval-labels"], self.evaluation.as_ref(), &self.job.eval_labels),
+        ];
+        for ([data, labels], set, named) in sets {
+            let Some(set) = set else { continue };
+            inputs.push(record(data, set.inputs.place().to_owned(), set.inputs.fingerprint()?));
+            let place = named.as_ref().map(ToString::to_string).unwrap_or_default();
+            inputs.push(record(labels, place, fingerprint_of_labels(&set.labels)));
+        }
+        Ok(inputs)
+    }
+}
+
+/// Whether the network is made for such samples and labels.
+fn fits(path: &Path, network: &Network, set: &Set) -> Result<(), Error> {
+    let (place, path) = (set.inputs.place(), path.display());
+    let about =
+        |error| Error::new(format!("{place} does not fit {path}: {error}")).hint(format!("set `inputs` in {path}"));
+    let graph = network.graph(&[set.inputs.sample_shape().to_vec()]).map_err(about)?;
+    let n_outputs = graph.outputs().first().map_or(0, |&(_, id)| graph.value(id).meta.numel());
+    let needed = set.labels.n_outputs();
+    let fits = match &set.labels {
+        // Which output is which class must be known; numbers say it themselves.
+        Labels::Classes(classes) if !classes.are_numbered() => n_outputs == needed,
+        Labels::Classes(_) => n_outputs >= needed,
+        Labels::Targets(_) => n_outputs == needed,
+    };
+    if fits {
+        return Ok(());
+    }
+    let what = if matches!(set.labels, Labels::Classes(_)) { "classes" } else { "numbers per sample" };
+    Err(Error::new(format!("{path}: the network has {n_outputs} outputs, the labels of {place} have {needed} {what}"))
+        .hint(format!(
+            "set `outputs = {needed}` in {path}{}",
+            if n_outputs > needed { ", or name all classes with ‹classes›" } else { "" }
+        )))
+}

@@ -1,0 +1,79 @@
+//! The folder of a run: what may be in it, and what happens to that.
+//!
+//! State and checkpoints are written to their place while the run goes on, so that it can be gone on with after a kill. Everything else
+//! comes at the end, in one transaction with the manifest that lists all of it. A run that goes on after it was complete takes the
+//! manifest away first: a folder is whole, or says that it is not.
+
+use crate::Error;
+use crate::error::cannot_write;
+use crate::job::Destination;
+use crate::job::folder::{RESULT, ResultFolder};
+use mercer_data::folder::{check_listed, holds, release, remove, sweep};
+use mercer_net::NetError;
+use mercer_net::train::files;
+use std::path::Path;
+
+/// A folder that a run may write to.
+pub(super) struct Place {
+    pub(super) folder: ResultFolder,
+    pub(super) resume: bool,
+    force: bool,
+}
+
+impl Place {
+    /// Refuses a folder that holds something, unless it may be replaced or gone on with. Nothing is removed yet.
+    pub(super) fn check(destination: &Destination) -> Result<Self, Error> {
+        let Destination { force, resume, .. } = *destination;
+        if force && resume {
+            return Err(Error::new("‹force› begins again and ‹resume› goes on: one of them"));
+        }
+        let path = destination.folder()?;
+        sweep(path)?;
+        let results = files::results(path)?;
+        if results.any() && !force && !resume {
+            let text = format!("‹out› {}: there are results in it already", path.display());
+            return Err(
+                Error::with_code("exists", text).hint("‹force› replaces what is there; ‹resume› goes on with it")
+            );
+        }
+        results.check()?;
+        if resume {
+            for name in files::ongoing(path)? {
+                check_listed(&path.join(name)).map_err(|error| Error::from(error).hint("‹force› begins again"))?;
+            }
+        }
+        let folder = ResultFolder::begin(path, files::SAVED, force || resume)?;
+        Ok(Self { folder, resume, force })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Takes away the results that are replaced.
+    pub(super) fn clear(&self) -> Result<(), Error> {
+        if self.force {
+            remove(self.path(), files::SAVED)?;
+            files::results(self.path())?.clear(&[])?;
+        }
+        Ok(())
+    }
+
+    /// Before state or checkpoints change, what lists them goes.
+    pub(super) fn reopen(&self) -> Result<(), NetError> {
+        Ok(release(self.path(), files::SAVED, &files::ongoing(self.path())?)?)
+    }
+
+    /// Lists state and checkpoints, and makes room for the rest.
+    pub(super) fn adopt(&self) -> Result<(), Error> {
+        if self.resume && !holds(self.path(), files::SAVED) {
+            // Results of an earlier version, which wrote no manifest. They were found to be its own.
+            for path in [files::MODEL, files::TENSORS, RESULT].map(|name| self.path().join(name)) {
+                if path.is_file() {
+                    std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;
+                }
+            }
+        }
+        files::ongoing(self.path())?.iter().try_for_each(|name| self.folder.adopt(name))
+    }
+}

@@ -1,0 +1,227 @@
+//! How to train, as it is said, and as the settings of a run.
+
+use crate::Error;
+use mercer_net::train::{Decay, FitSettings, Loss, Optimiser, Schedule};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+
+/// Optimiser, learning rate and length of a run. What is not said has a value that suits the rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingSpec {
+    /// Passes over the data.
+    pub epochs: NonZeroUsize,
+    /// Samples per step; 128 if nothing is said, and all of them for `gd`.
+    pub batch: Option<NonZeroUsize>,
+    /// How a gradient becomes a step.
+    pub optimiser: OptimiserName,
+    /// The learning rate; the optimiser's usual one if nothing is said.
+    pub learning_rate: Option<f64>,
+    /// How much of the last step `sgd` keeps.
+    pub momentum: Option<f64>,
+    /// Nesterov's look-ahead for `sgd`.
+    pub nesterov: bool,
+    /// Pull weights to zero.
+    pub weight_decay: Option<f64>,
+    /// What to make small; what suits the labels if nothing is said.
+    pub loss: Option<LossName>,
+    /// How the learning rate falls.
+    pub schedule: ScheduleName,
+    /// Epochs between two falls of the step schedule.
+    pub step_every: NonZeroUsize,
+    /// What the step schedule multiplies the learning rate by.
+    pub step_factor: f64,
+    /// Epochs in which the learning rate rises from zero; may be a fraction.
+    pub warm_up: f64,
+    /// Keep the weights every so many epochs.
+    pub checkpoint_every: Option<NonZeroUsize>,
+    /// Keep the weights after these epochs; 0 are the initial ones.
+    pub checkpoint_at: Vec<usize>,
+    /// Initial weights and the order of the samples depend on this and nothing else.
+    #[serde(with = "crate::job::seed")]
+    pub seed: u64,
+}
+
+/// Passes over the data, and epochs between two falls, if nothing is said.
+const TEN: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+
+/// Samples per step, if nothing is said.
+const BATCH: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+
+impl Default for TrainingSpec {
+    fn default() -> Self {
+        Self {
+            epochs: TEN,
+            batch: None,
+            optimiser: OptimiserName::Adam,
+            learning_rate: None,
+            momentum: None,
+            nesterov: false,
+            weight_decay: None,
+            loss: None,
+            schedule: ScheduleName::Constant,
+            step_every: TEN,
+            step_factor: 0.1,
+            warm_up: 0.0,
+            checkpoint_every: None,
+            checkpoint_at: Vec::new(),
+            seed: 0,
+        }
+    }
+}
+
+/// An optimiser by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptimiserName {
+    /// Gradient descent on the whole set.
+    Gd,
+    /// Stochastic gradient descent.
+    Sgd,
+    /// Adam.
+    Adam,
+    /// Adam with decoupled weight decay.
+    AdamW,
+    /// AdaGrad.
+    AdaGrad,
+}
+
+/// A loss by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// The negative logarithm of the softmax at the class.
+    CrossEntropy,
+    /// Half the squared distance; classes become one-hot.
+    Squared,
+}
+
+/// How a learning rate falls, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScheduleName {
+    /// It does not.
+    Constant,
+    /// By a factor every so many epochs.
+    Step,
+    /// Along half a cosine down to zero.
+    Cosine,
+}
+
+impl OptimiserName {
+    /// The learning rate if nothing is said.
+    fn usual_rate(self) -> f64 {
+        match self {
+            Self::Gd | Self::Sgd => 0.05,
+            Self::Adam | Self::AdamW => 0.001,
+            Self::AdaGrad => 0.01,
+        }
+    }
+}
+
+impl TrainingSpec {
+    /// Settings that mean nothing together are refused instead of ignored.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if (self.momentum.is_some() || self.nesterov) && self.optimiser != OptimiserName::Sgd {
+            return Err(Error::new("‹momentum› and ‹nesterov› are for ‹optimiser› sgd"));
+        }
+        if self.nesterov && self.momentum.is_none() {
+            return Err(
+                Error::new("‹nesterov› looks ahead along the momentum, and there is none").hint("‹momentum› 0.9")
+            );
+        }
+        Ok(())
+    }
+
+    /// The same with everything said, for labels that are classes or numbers.
+    pub(super) fn completed(&self, classes: bool) -> Self {
+        let is_gd = self.optimiser == OptimiserName::Gd;
+        let loss = if classes { LossName::CrossEntropy } else { LossName::Squared };
+        Self {
+            batch: self.batch.or((!is_gd).then_some(BATCH)),
+            learning_rate: self.learning_rate.or(Some(self.optimiser.usual_rate())),
+            momentum: self.momentum.or((self.optimiser == OptimiserName::Sgd).then_some(0.0)),
+            weight_decay: Some(weight_decay(&mut self.optimiser()).to_owned()),
+            loss: self.loss.or(Some(loss)),
+            ..self.clone()
+        }
+    }
+
+    /// The optimiser with its constants.
+    pub(super) fn optimiser(&self) -> Optimiser {
+        let mut optimiser = match self.optimiser {
+            OptimiserName::Gd => Optimiser::Gd { weight_decay: 0.0 },
+            OptimiserName::Sgd => {
+                let (momentum, nesterov) = (self.momentum.unwrap_or(0.0), self.nesterov);
+                Optimiser::Sgd { momentum, nesterov, weight_decay: 0.0 }
+            }
+            OptimiserName::Adam => Optimiser::adam(),
+            OptimiserName::AdamW => Optimiser::adam_w(),
+            OptimiserName::AdaGrad => Optimiser::ada_grad(),
+        };
+        if let Some(strength) = self.weight_decay {
+            *weight_decay(&mut optimiser) = strength;
+        }
+        optimiser
+    }
+
+    /// The loss of a specification that is complete.
+    pub(super) fn loss(&self) -> Loss {
+        match self.loss {
+            Some(LossName::Squared) => Loss::squared(),
+            _ => Loss::CrossEntropy,
+        }
+    }
+
+    /// Length, order and learning rates of a specification that is complete.
+    pub(super) fn settings(&self) -> FitSettings {
+        let epochs = self.epochs.get();
+        let mut checkpoints = self.checkpoint_at.clone();
+        if let Some(every) = self.checkpoint_every {
+            checkpoints.extend((0..=epochs).step_by(every.get()));
+        }
+        checkpoints.sort_unstable();
+        checkpoints.dedup();
+        let decay = match self.schedule {
+            ScheduleName::Constant => Decay::Constant,
+            ScheduleName::Step => Decay::Step { every: self.step_every.get(), factor: self.step_factor },
+            ScheduleName::Cosine => Decay::Cosine { floor: 0.0 },
+        };
+        let learning_rate = self.learning_rate.unwrap_or_else(|| self.optimiser.usual_rate());
+        let schedule = Schedule { learning_rate, decay, warm_up: self.warm_up };
+        FitSettings { epochs, batch_size: self.batch.map(NonZeroUsize::get), seed: self.seed, schedule, checkpoints }
+    }
+}
+
+fn weight_decay(optimiser: &mut Optimiser) -> &mut f64 {
+    match optimiser {
+        Optimiser::Gd { weight_decay }
+        | Optimiser::Sgd { weight_decay, .. }
+        | Optimiser::Adam { weight_decay, .. }
+        | Optimiser::AdamW { weight_decay, .. }
+        | Optimiser::AdaGrad { weight_decay, .. } => weight_decay,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_complete_says_the_same() {
+        for optimiser in
+            [OptimiserName::Gd, OptimiserName::Sgd, OptimiserName::Adam, OptimiserName::AdamW, OptimiserName::AdaGrad]
+        {
+            let spec = TrainingSpec { optimiser, ..TrainingSpec::default() };
+            spec.check().unwrap();
+            let complete = spec.completed(true);
+            assert_eq!(complete.completed(false), complete, "{optimiser:?}");
+            assert_eq!(complete.optimiser(), spec.optimiser(), "{optimiser:?}");
+            let text = serde_json::to_string(&complete).unwrap();
+            assert_eq!(serde_json::from_str::<TrainingSpec>(&text).unwrap(), complete);
+            assert_eq!(complete.batch.is_none(), optimiser == OptimiserName::Gd);
+        }
+        let numbers = TrainingSpec::default().completed(false);
+        assert_eq!((numbers.loss(), numbers.settings().schedule.learning_rate), (Loss::squared(), 0.001));
+    }
+}

@@ -1,0 +1,117 @@
+//! What is computed, and from what.
+
+use super::Error;
+use mercer_data::{Existing, write_npy};
+use ndarray::{ArrayD, IxDyn};
+use std::path::Path;
+
+/// A command: a name for the table, what is computed, the place of the result and the number of threads.
+pub(super) struct Configuration {
+    pub(super) name: &'static str,
+    pub(super) arguments: &'static str,
+    pub(super) output: &'static str,
+    pub(super) threads: &'static str,
+}
+
+const FILE: &str = "out.npy";
+const STORE: &str = "out.zarr";
+
+const fn on(threads: &'static str, name: &'static str, arguments: &'static str, output: &'static str) -> Configuration {
+    Configuration { name, arguments, output, threads }
+}
+
+/// On two threads.
+const fn two(name: &'static str, arguments: &'static str, output: &'static str) -> Configuration {
+    on("2", name, arguments, output)
+}
+
+/// All kinds of kernels, results and precisions.
+pub(super) const ALL: &[Configuration] = &[
+    two("rbf, 12,000 points", "--kernel rbf(lengthscale=2) --data points.npy", FILE),
+    two("rbf, store", "--kernel rbf(lengthscale=2) --data points.npy", STORE),
+    on("1", "rbf, one thread", "--kernel rbf(lengthscale=2) --data points.npy", FILE),
+    two("Matérn 5/2, f64", "--kernel matern52(lengthscale=2) --data fewer.npy --precision f64", FILE),
+    two("polynomial + rbf, store", "--kernel polynomial(degree=3)+rbf() --data fewer.npy", STORE),
+    two("Laplacian", "--kernel laplacian() --data vectors.npy", FILE),
+    two("linear, large data, some tiles", "--kernel linear() --data large.npy --tiles 0..20", STORE),
+    two("trace, MLP", "--arch mlp.toml --data vectors.npy --kind trace", FILE),
+    on("1", "trace, MLP, one thread", "--arch mlp.toml --data vectors.npy --kind trace", FILE),
+    two("trace, MLP, f64 store", "--arch mlp.toml --data vectors.npy --kind trace --precision f64", STORE),
+    two("trace, MLP, by layer", "--arch mlp.toml --data vectors.npy --kind trace --by-layer", STORE),
+    two("trace, MLP, normalised", "--arch mlp.toml --data vectors.npy --kind trace --normalise", FILE),
+    two("pseudo, MLP, against others", "--arch mlp.toml --data vectors.npy --against few.npy --kind pseudo", FILE),
+    two("full, MLP, f64 store", "--arch mlp.toml --data few.npy --kind full --precision f64", STORE),
+    two("trace, CNN", "--arch cnn.toml --data images.npy --kind trace", FILE),
+    two("trace, CNN, f64 store", "--arch cnn.toml --data images.npy --kind trace --precision f64", STORE),
+    on("1", "trace, CNN, by layer", "--arch cnn.toml --data images.npy --kind trace --by-layer", FILE),
+    two("logit, CNN", "--arch cnn.toml --data images.npy --kind logit:3", FILE),
+    on("1", "pseudo, CNN", "--arch cnn.toml --data images.npy --kind pseudo", FILE),
+    two("ck, MLP", "--arch mlp.toml --data vectors.npy --kind ck", FILE),
+    two("embedding, CNN", "--arch cnn.toml --data images.npy --kind embedding --at layer1/relu,layer2/relu", FILE),
+    two("sjlt", "--arch mlp.toml --data few.npy --kind trace --sketch sjlt:512", FILE),
+    two("sjlt, features", "--arch mlp.toml --data vectors.npy --kind trace --sketch sjlt:512 --features", STORE),
+    two("srht, features", "--arch cnn.toml --data images.npy --kind trace --sketch srht:512 --features", FILE),
+    two("gaussian, features", "--arch mlp.toml --data few.npy --kind pseudo --sketch gaussian:64 --features", FILE),
+    two("khatri-rao", "--arch mlp.toml --data few.npy --kind trace --sketch khatri-rao:512", FILE),
+    on(
+        "1",
+        "khatri-rao, features",
+        "--arch cnn.toml --data images.npy --kind pseudo --sketch khatri-rao:512 --features",
+        FILE,
+    ),
+    two("nngp, MLP", "--arch mlp.toml --data vectors.npy --kind nngp", FILE),
+    two("ntk-limit, MLP, f64 store", "--arch mlp.toml --data vectors.npy --kind ntk-limit --precision f64", STORE),
+    two("ntk-limit, CNN with a pool", "--arch pool.toml --data small.npy --kind ntk-limit", FILE),
+    two("nngp-mc, 20 networks", "--arch mlp.toml --data few.npy --kind nngp-mc --samples 20", FILE),
+    two("nngp-mc, 60 networks, store", "--arch mlp.toml --data vectors.npy --kind nngp-mc --samples 60", STORE),
+    two("nngp-mc, 300 wide networks", "--arch wide.toml --data tiny.npy --kind nngp-mc --samples 300", FILE),
+    two("nngp-mc, features", "--arch mlp.toml --data vectors.npy --kind nngp-mc --samples 100 --features", FILE),
+    two("ntk-mc, 4 networks", "--arch mlp.toml --data few.npy --kind ntk-mc --samples 4", FILE),
+    two("ntk-mc, 24 networks", "--arch mlp.toml --data few.npy --kind ntk-mc --samples 24", FILE),
+    two("ntk-mc, CNN, normalised", "--arch cnn.toml --data images.npy --kind ntk-mc --samples 6 --normalise", FILE),
+];
+
+/// Names and shapes of data.
+const DATA: [(&str, &[usize]); 8] = [
+    ("points.npy", &[12_000, 16]),
+    ("fewer.npy", &[5_000, 16]),
+    ("large.npy", &[40_000, 256]),
+    ("vectors.npy", &[3_000, 64]),
+    ("few.npy", &[600, 64]),
+    ("tiny.npy", &[520, 8]),
+    ("images.npy", &[400, 3, 16, 16]),
+    ("small.npy", &[200, 1, 8, 8]),
+];
+
+const NETWORKS: [(&str, &str); 4] = [
+    ("mlp.toml", "[mlp]\ninputs = [64]\nwidths = [256, 256]\noutputs = 10\n"),
+    ("wide.toml", "[mlp]\ninputs = [8]\nwidths = [64]\noutputs = 2000\n"),
+    (
+        "cnn.toml",
+        "[cnn]\ninputs = [3, 16, 16]\noutputs = 10\nlayers = [{ conv = { channels = 16, kernel = 3 } }, \
+         { conv = { channels = 32, kernel = 3 } }, { max-pool = { size = 2 } }]\n",
+    ),
+    (
+        "pool.toml",
+        "[cnn]\ninputs = [1, 8, 8]\noutputs = 10\nlayers = [{ conv = { channels = 16, kernel = 3 } }, \
+         { global-average-pool = {} }]\n",
+    ),
+];
+
+/// Writes data and networks into a folder.
+pub(super) fn make_inputs(folder: &Path) -> Result<(), Error> {
+    for (name, shape) in DATA {
+        let mut state = 1u32;
+        let next = || {
+            // Any numbers between −1 and 1 do.
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(state) as f32 / 2_147_483_648.0 - 1.0
+        };
+        let array = ArrayD::from_shape_simple_fn(IxDyn(shape), next);
+        write_npy(&folder.join(name), &array, Existing::Replace)?;
+    }
+    for (name, text) in NETWORKS {
+        std::fs::write(folder.join(name), text)?;
+    }
+    Ok(())
+}
