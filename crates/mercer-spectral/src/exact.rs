@@ -229,7 +229,7 @@ pub fn gram_matrix<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &
 /// `κ(x_n, x_n)`, for every output of a matrix-valued kernel.
 pub(crate) fn diagonal<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Context) -> Result<Array1<f64>> {
     let mut all = Vec::new();
-    for rows in samples::pieces(samples::count(data), 512) {
+    for rows in samples::pieces(samples::count(data), 128) {
         context.check()?;
         let block = samples::prepare(kernel, data, rows)?;
         all.extend(kernel.diagonal(&block).iter().map(|v| v.wide()));

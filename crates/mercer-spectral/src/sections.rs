@@ -15,6 +15,9 @@ use std::sync::{Arc, OnceLock};
 /// Landmarks per block: large enough for products, small enough to be shared among threads.
 const BLOCK: usize = 256;
 
+/// Samples of a piece, between which the work can be called off: whole shards of any network.
+const PIECE: usize = 128;
+
 /// The functions `κ(·, z_m)`; for a matrix-valued kernel one per landmark and output.
 ///
 /// Prepared landmarks are kept if they take no more than a quarter of the free memory, and are otherwise prepared again for
@@ -109,21 +112,29 @@ impl<T: Real> Basis<T> for Sections<T> {
     }
 
     fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], context: &Context) -> Result<()> {
-        let block = self.kernel.prepare(inputs, samples)?;
         let (width, rows) = (self.n_functions(), self.per_sample());
-        let mut place = |start: usize, tile: &[T]| {
-            let part = tile.len() / (samples * rows).max(1);
+        let place = |out: &mut [T], start: usize, tile: &[T]| {
+            let part = tile.len() / (out.len() / width.max(1)).max(1);
             for (row, values) in out.chunks_exact_mut(width).zip(tile.chunks_exact(part.max(1))) {
                 row[start * rows..][..part].copy_from_slice(values);
             }
         };
         if let Some(blocks) = self.kept(context)? {
-            let tiles: Vec<Vec<T>> = blocks.par_iter().map(|landmarks| self.tile(&block, landmarks)).collect();
-            self.starts().zip(&tiles).for_each(|(start, tile)| place(start, tile));
+            // Samples do not depend on each other: in pieces the work can be called off.
+            for piece in samples::pieces(samples, PIECE) {
+                context.check()?;
+                let part = |data: &&[T]| data.len() / samples * piece.start..data.len() / samples * piece.end;
+                let own: Vec<&[T]> = inputs.iter().map(|data| &data[part(data)]).collect();
+                let block = self.kernel.prepare(&own, piece.len()).map_err(|error| error.shifted(piece.start))?;
+                let tiles: Vec<Vec<T>> = blocks.par_iter().map(|landmarks| self.tile(&block, landmarks)).collect();
+                let out = &mut out[piece.start * rows * width..piece.end * rows * width];
+                self.starts().zip(&tiles).for_each(|(start, tile)| place(out, start, tile));
+            }
         } else {
+            let block = self.kernel.prepare(inputs, samples)?;
             for start in self.starts() {
                 context.check()?;
-                place(start, &self.tile(&block, &self.prepare(start)?));
+                place(out, start, &self.tile(&block, &self.prepare(start)?));
             }
         }
         match out.iter().position(|x| !x.is_finite()) {

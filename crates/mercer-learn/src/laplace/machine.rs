@@ -17,7 +17,7 @@ use crate::repair::{self, Repair};
 use mercer_data::{Dataset, Labels, RowBlock};
 use mercer_kernel::activation::Activations;
 use mercer_kernel::empirical::{Gradients, Kind};
-use mercer_kernel::sketch::{Sketch, Spec};
+use mercer_kernel::sketch::{self, Sketch, Spec};
 use mercer_kernel::{FeatureMap, KernelError, Real};
 use mercer_net::Network;
 use mercer_net::network::Logits;
@@ -134,7 +134,7 @@ impl<T: Real> Laplace<T> {
             Structure::Full => {
                 let source = gradients()?;
                 let chosen = source.chosen().to_vec();
-                let pace = Pace { shard: source.grain(), flops: source.flops(&vec![false; chosen.len()]) };
+                let pace = Pace::of_shards(source.grain(), source.flops(&vec![false; chosen.len()]));
                 (Curvature::Dense(Dense::new(Arc::new(Jacobian::new(source)), pace, n_outputs, None)), chosen)
             }
             Structure::LastLayerKronecker | Structure::LastLayerFull => {
@@ -152,9 +152,15 @@ impl<T: Real> Laplace<T> {
             Structure::Sketch { method, k, seed, residual } => {
                 let spec = Spec { method, k, total: false, seed, kind: Kind::Trace, selection: selection.clone() };
                 let sketch = Arc::new(Sketch::<T>::from_spec(network, samples, &spec)?);
-                let source = gradients()?;
-                let pace = Pace { shard: source.grain(), flops: sketch.effort().flops };
-                (Curvature::Dense(Dense::new(sketch, pace, n_outputs, kernel(residual)?)), source.chosen().to_vec())
+                let pace = match method {
+                    sketch::Method::Gaussian | sketch::Method::Rademacher => Pace::of_products,
+                    _ => Pace::of_shards,
+                };
+                let pace = pace(sketch.grain(), sketch.effort().flops);
+                (
+                    Curvature::Dense(Dense::new(sketch, pace, n_outputs, kernel(residual)?)),
+                    gradients()?.chosen().to_vec(),
+                )
             }
             Structure::Features { residual } => {
                 let Some(map) = map else {
@@ -166,7 +172,7 @@ impl<T: Real> Laplace<T> {
                 }
                 let source = gradients()?;
                 let passes = source.flops(&vec![false; source.chosen().len()]);
-                let pace = Pace { shard: source.grain(), flops: passes + map.effort().flops };
+                let pace = Pace::of_products(source.grain(), passes + map.effort().flops);
                 (Curvature::Dense(Dense::new(map, pace, n_outputs, kernel(residual)?)), source.chosen().to_vec())
             }
         };

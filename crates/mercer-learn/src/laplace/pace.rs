@@ -10,32 +10,41 @@ use std::ops::Range;
 /// A piece is about so much work: a fraction of a second.
 const FLOPS: f64 = 2e10;
 
-/// Shards of every thread that a piece has at least.
-const SHARDS: usize = 2;
-
-/// How fast samples are worked on. A piece is whole shards, and what a shard gives depends on no other, so that pieces do not change
-/// results.
+/// How fast samples are worked on. A piece is whole shards, so that it does not change what comes out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
     /// Samples that are worked on together.
-    pub(super) shard: usize,
+    shard: usize,
     /// Operations per sample.
-    pub(super) flops: f64,
+    flops: f64,
+    /// Shards that a piece has at least.
+    least: usize,
 }
 
 impl Pace {
-    /// Of forward passes.
-    pub(super) fn forward(graph: &Graph) -> Self {
-        Self { shard: Shards::of(graph).grain, flops: graph.flops() as f64 }
+    /// Of work in which no shard depends on another: a piece has enough for all threads.
+    pub(super) fn of_shards(shard: usize, flops: f64) -> Self {
+        Self { shard, flops, least: 2 * rayon::current_num_threads() }
     }
 
-    /// The pieces of so many samples.
+    /// Of work that multiplies a piece as a whole: the pieces are the same on any number of threads.
+    pub(super) fn of_products(shard: usize, flops: f64) -> Self {
+        Self { shard, flops, least: 16 }
+    }
+
+    /// Of forward passes.
+    pub(super) fn forward(graph: &Graph) -> Self {
+        Self::of_shards(Shards::of(graph).grain, graph.flops() as f64)
+    }
+
+    /// The pieces of so many samples; none is less than a shard, if there are as many.
     pub(super) fn pieces(self, samples: usize) -> impl Iterator<Item = Range<usize>> {
         let shard = self.shard.max(1);
         let affordable = (FLOPS / self.flops.max(1.0)) as usize / shard;
-        let shards = affordable.max(SHARDS * rayon::current_num_threads());
-        let step = shards.saturating_mul(shard);
-        (0..samples).step_by(step).map(move |start| start..start.saturating_add(step).min(samples))
+        let step = affordable.max(self.least).saturating_mul(shard);
+        let count = samples.saturating_sub(samples % step % shard).div_ceil(step).max(usize::from(samples > 0));
+        let end = move |at: usize| if at + 1 == count { samples } else { (at + 1) * step };
+        (0..count).map(move |at| at * step..end(at))
     }
 
     /// The features of some samples.
@@ -72,16 +81,18 @@ mod tests {
 
     #[test]
     fn pieces_are_whole_shards_and_cover_all_samples() {
-        for (shard, flops, samples) in [(2, 1e12, 1000), (128, 1.0, 1000), (16, 1e8, 999), (1, 0.0, 1), (4, 1e9, 0)] {
+        for (shard, flops, samples) in [(2, 1e12, 1000), (128, 1.0, 1000), (16, 1e8, 1025), (4, 1e12, 66), (1, 0.0, 1)]
+        {
             let mut end = 0;
-            for piece in (Pace { shard, flops }).pieces(samples) {
+            for piece in Pace::of_products(shard, flops).pieces(samples) {
                 assert_eq!((piece.start, piece.start % shard), (end, 0));
-                assert!(piece.end > end);
+                assert!(piece.len() >= shard.min(samples), "{piece:?} of {samples}");
                 end = piece.end;
             }
             assert_eq!(end, samples);
         }
-        let dear = (Pace { shard: 2, flops: 1e12 }).pieces(1000).next().expect("a piece");
-        assert_eq!(dear.len(), (2 * SHARDS * rayon::current_num_threads()).min(1000));
+        assert_eq!(Pace::of_products(4, 1e12).pieces(130).collect::<Vec<_>>(), [0..64, 64..130]);
+        assert_eq!(Pace::of_products(4, 1e12).pieces(0).count(), 0);
+        assert_eq!(Pace::of_products(4, 1.0).pieces(1000).count(), 1);
     }
 }

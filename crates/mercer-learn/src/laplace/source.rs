@@ -102,12 +102,12 @@ impl<T: Real> Source<T> {
     ) -> Result<()> {
         match self {
             Self::All(gradients) => {
-                let pace = Pace { shard: gradients.grain(), flops: gradients.flops(outer) };
+                let pace = Pace::of_shards(gradients.grain(), gradients.flops(outer));
                 let mut places = places.into_iter();
                 for piece in pace.pieces(batch.samples) {
                     batch.context.check()?;
                     let own = rows(batch.inputs, batch.samples, &piece);
-                    let places = places.by_ref().take(piece.len().div_ceil(pace.shard)).collect();
+                    let places = places.by_ref().take(piece.len().div_ceil(gradients.grain())).collect();
                     let swept = gradients.sweep(&own, piece.len(), outer, places, &each);
                     swept.map_err(|error| error.shifted(piece.start))?;
                 }

@@ -4,3 +4,4 @@ mod eigen;
 mod kernel;
 mod machines;
 mod train;
+mod uncertainty;

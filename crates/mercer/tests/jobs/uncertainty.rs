@@ -1,0 +1,309 @@
+//! Posteriors from given arrays and from files, moved and asked later, and done again.
+
+use mercer::data::{Dataset, Existing, Source, write_npy};
+use mercer::job::uncertainty::{Draws, Method, NoiseChoice, Predictions, PriorChoice, SavedPosterior};
+use mercer::job::{AnyJob, Destination, Job, Opened, UncertaintyJob, replay};
+use mercer::net::Network;
+use mercer::prelude::Context;
+use mercer::spec::{DataRef, DataSpec, Inputs, Opening, ParameterSpec, Precision, PreprocessSpec};
+use ndarray::{Array2, ArrayD};
+use std::path::{Path, PathBuf};
+
+const IRIS: &str = "lla_iris_tanh";
+const DIABETES: &str = "lla_diabetes_regression";
+
+/// A folder with a reference network and its data.
+struct Case {
+    folder: tempfile::TempDir,
+    name: &'static str,
+}
+
+impl Case {
+    fn new(name: &'static str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/laplace");
+        for end in ["onnx", "npz"] {
+            let file = format!("{name}.{end}");
+            std::fs::copy(golden.join(&file), folder.path().join(&file)).expect("a copy");
+        }
+        Self { folder, name }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn data(&self, key: &str) -> DataRef {
+        format!("{}:{key}", self.path(&format!("{}.npz", self.name)).display()).into()
+    }
+
+    fn job(&self) -> UncertaintyJob {
+        let (data, labels) = (vec![self.data("x_train")], Some(self.data("y_train")));
+        let train = DataSpec { data, labels, ..DataSpec::default() };
+        let net = self.path(&format!("{}.onnx", self.name));
+        let job = UncertaintyJob::new(net, train, vec![self.data("x_test")]);
+        UncertaintyJob { test_labels: Some(self.data("y_test")), precision: Precision::F64, ..job }
+    }
+
+    /// The test samples, to be given as an array.
+    fn samples(&self) -> Inputs {
+        let DataRef::File(text) = self.data("x_test") else { panic!("a file") };
+        let array = text.parse::<Source>().and_then(|source| source.open()?.read::<f64>()).expect("an array");
+        Inputs::none().with("new", Dataset::from_array("new", array.view()).expect("a set"))
+    }
+
+    fn forget(&self) {
+        for end in ["onnx", "npz"] {
+            std::fs::remove_file(self.path(&format!("{}.{end}", self.name))).expect("a file");
+        }
+    }
+}
+
+fn run(job: &UncertaintyJob, inputs: &Inputs, path: &Path) {
+    let context = Context::new();
+    let opened = job.open(&Destination::new(path), Opening { inputs, context: &context }).expect("opens");
+    let outcome = opened.run(&context).expect("runs");
+    let phases: Vec<&str> = outcome.measurements.phases.iter().map(|phase| &phase.name[..]).collect();
+    let expected = ["opening", "functions", "fitting", "prior", "predicting", "writing"];
+    let is_eigen = matches!(job.method, Method::Eigen { .. });
+    let expected: Vec<&str> = expected.into_iter().filter(|&name| is_eigen || name != "functions").collect();
+    assert_eq!(phases, expected);
+    for artefact in &outcome.artefacts {
+        assert!(Path::new(&artefact.path).is_file(), "{artefact:?}");
+    }
+}
+
+fn read(folder: &Path, name: &str) -> ArrayD<f64> {
+    Source::new(folder.join(name), None).open().and_then(|set| set.read()).expect(name)
+}
+
+/// What a saved posterior says of the samples that were given as `new`.
+fn later(folder: &Path, inputs: &Inputs) -> Predictions {
+    let context = Context::new();
+    let saved = SavedPosterior::open(folder).expect("opens");
+    let data = DataSpec { data: vec![DataRef::given("new")], ..DataSpec::default() };
+    let samples = saved.samples(&data, Opening { inputs, context: &context }).expect("samples");
+    saved.predict(&samples, &context).expect("predicts")
+}
+
+fn assert_same(folder: &Path, inputs: &Inputs, about: &str) {
+    let same = |name: &str, own: Array2<f64>| {
+        let first = read(folder, name);
+        let equal = first.shape() == own.shape() && first.iter().zip(&own).all(|(a, b)| a.to_bits() == b.to_bits());
+        assert!(equal, "{about}: {name}");
+    };
+    match later(folder, inputs) {
+        Predictions::Classes { probabilities, map_probabilities, variance, .. } => {
+            same("probabilities.npy", probabilities);
+            same("map_probabilities.npy", map_probabilities);
+            same("variance.npy", variance);
+        }
+        Predictions::Values { mean, variance, noise } => {
+            assert!(noise > 0.0);
+            same("mean.npy", mean);
+            same("variance.npy", variance);
+        }
+    }
+}
+
+/// The network, the data and the folder's first place are gone.
+#[test]
+fn a_moved_posterior_predicts_the_same_bits() {
+    let methods = ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "eigen", "sketch"];
+    for name in [IRIS, DIABETES] {
+        for (at, method) in methods.into_iter().enumerate() {
+            let case = Case::new(name);
+            let mut job = case.job();
+            job.method = match Method::named(method).expect(method) {
+                Method::Eigen { residual, .. } => Method::Eigen { components: 12, landmarks: 40, residual },
+                Method::Sketch { .. } => Method::Sketch { sketch: "srht:32".to_owned(), residual: true },
+                other => other,
+            };
+            job.precision = if at % 2 == 0 { Precision::F32 } else { Precision::F64 };
+            job.train.preprocess = PreprocessSpec { scale: Some(1.25), ..PreprocessSpec::default() };
+            job.draws = (at % 3 == 0).then_some(Draws { count: 20, noise_scale: 2.0 });
+            job.seed = 7;
+            run(&job, &Inputs::none(), &case.path("first"));
+            let inputs = case.samples();
+            case.forget();
+            std::fs::rename(case.path("first"), case.path("moved")).expect("moves");
+            assert_same(&case.path("moved"), &inputs, &format!("{name}, {method}"));
+        }
+    }
+}
+
+/// Numbers of a checkpoint, and a choice of parameters, are saved as well.
+#[test]
+fn a_checkpoint_is_saved_with_the_posterior() {
+    let case = Case::new(IRIS);
+    let other = mercer::net::arch::Mlp::new(4, &[6], 3);
+    other.build(1).and_then(|network| network.save_onnx(case.path("net.onnx"))).expect("a network");
+    other.build(2).and_then(|network| network.save_safetensors(case.path("weights.safetensors"))).expect("weights");
+    let weights = Some(case.path("weights.safetensors"));
+    let names: Vec<String> = Network::from_onnx(case.path("net.onnx"))
+        .expect("opens")
+        .parameters()
+        .iter()
+        .map(|parameter| parameter.name().to_owned())
+        .collect();
+    let parameters = ParameterSpec { weights, exclude: vec![names[0].clone()], ..ParameterSpec::default() };
+    let job = UncertaintyJob { net: case.path("net.onnx"), parameters, method: Method::Kron, ..case.job() };
+    run(&job, &Inputs::none(), &case.path("run"));
+    let inputs = case.samples();
+    case.forget();
+    std::fs::remove_file(case.path("net.onnx")).expect("a file");
+    std::fs::remove_file(case.path("weights.safetensors")).expect("a file");
+    assert_same(&case.path("run"), &inputs, "a checkpoint");
+}
+
+/// Columns of a table are found by name, and classes have theirs.
+#[test]
+fn tables_and_names_are_kept() {
+    let case = Case::new(IRIS);
+    mercer::net::arch::Mlp::new(2, &[5], 2).build(3).and_then(|net| net.save_onnx(case.path("net.onnx"))).expect("net");
+    let row = |at: usize| ((at as f64).sin(), (0.5 * at as f64).cos(), if at % 3 == 0 { "oak" } else { "ash" });
+    let lines = (0..30).map(row).map(|(a, b, tree)| format!("{a},{b},{tree}\n")).collect::<String>();
+    std::fs::write(case.path("t.csv"), format!("a,b,tree\n{lines}")).expect("a table");
+    let turned = (0..30).map(row).map(|(a, b, _)| format!("{b},{a}\n")).collect::<String>();
+    std::fs::write(case.path("turned.csv"), format!("b,a\n{turned}")).expect("a table");
+    let file = |name: &str| DataRef::from(case.path(name).display().to_string());
+    let (data, labels) = (vec![file("t.csv")], Some(file("t.csv:tree")));
+    let train = DataSpec { data, labels, classes: Some("oak,ash".to_owned()), ..DataSpec::default() };
+    let job = UncertaintyJob::new(case.path("net.onnx"), train, vec![file("turned.csv")]);
+    run(&job, &Inputs::none(), &case.path("run"));
+    std::fs::remove_file(case.path("t.csv")).expect("a file");
+    let context = Context::new();
+    let saved = SavedPosterior::open(&case.path("run")).expect("opens");
+    let data = DataSpec { data: vec![file("turned.csv")], ..DataSpec::default() };
+    let samples = saved.samples(&data, Opening { inputs: &Inputs::none(), context: &context }).expect("samples");
+    let Predictions::Classes { names, probabilities, .. } = saved.predict(&samples, &context).expect("predicts") else {
+        panic!("a classifier")
+    };
+    assert_eq!(names, Some(vec!["oak".to_owned(), "ash".to_owned()]));
+    assert_eq!(probabilities.into_dyn(), read(&case.path("run"), "probabilities.npy"));
+}
+
+#[test]
+fn given_arrays_and_files_give_the_same() {
+    let case = Case::new(IRIS);
+    let job = case.job();
+    run(&job, &Inputs::none(), &case.path("files"));
+    let given = UncertaintyJob { test: vec![DataRef::given("new")], ..job };
+    run(&given, &case.samples(), &case.path("arrays"));
+    for name in ["probabilities.npy", "map_probabilities.npy", "variance.npy", "result.json", "reliability.svg"] {
+        let read = |folder: &str| std::fs::read(case.path(folder).join(name)).expect(name);
+        assert!(read("files") == read("arrays"), "{name}");
+    }
+}
+
+#[test]
+fn a_job_is_data() {
+    let case = Case::new(IRIS);
+    let mut job = case.job();
+    job.seed = u64::MAX;
+    job.prior = PriorChoice::Given(2.5);
+    job.noise = NoiseChoice::Given(0.5);
+    job.draws = Some(Draws { count: 9, noise_scale: 20.0 });
+    for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "eigen", "sketch"] {
+        job.method = Method::named(method).expect(method);
+        assert_eq!(job.method.name(), method);
+        let text = serde_json::to_string(&AnyJob::from(job.clone())).expect("JSON");
+        assert!(
+            text.contains(r#""name":"uncertainty""#) && text.contains(r#""seed":"18446744073709551615""#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<AnyJob>(&text).expect("a job"), AnyJob::from(job.clone()));
+        assert!(serde_json::from_str::<AnyJob>(&text.replace("test_labels", "test_label")).is_err());
+    }
+    let least = r#"{"net": "n.onnx", "train": {"data": ["x.npy"], "labels": "y.npy"}, "test": ["z.npy"],
+                    "method": {"eigen": {"components": 8}}}"#;
+    let read: UncertaintyJob = serde_json::from_str(least).expect("a job");
+    assert_eq!(read.method, Method::Eigen { components: 8, landmarks: 128, residual: true });
+    assert_eq!(
+        (read.prior, read.noise, read.precision),
+        (PriorChoice::Evidence, NoiseChoice::Evidence, Precision::F32)
+    );
+}
+
+#[test]
+fn a_run_is_done_again() {
+    let case = Case::new(IRIS);
+    let save = |seed| {
+        let network = mercer::net::arch::Mlp::new(4, &[6], 3).build(seed).expect("builds");
+        network.save_onnx(case.path("net.onnx")).expect("a file");
+    };
+    save(1);
+    let method = Method::Eigen { components: 6, landmarks: 20, residual: true };
+    let job = UncertaintyJob { net: case.path("net.onnx"), method, ..case.job() };
+    run(&job, &Inputs::none(), &case.path("run"));
+    let replayed = replay(&case.path("run"), &Context::new()).expect("runs");
+    assert!(replayed.is_same() && replayed.same > 6, "{replayed:?}");
+    save(2);
+    let replayed = replay(&case.path("run"), &Context::new()).expect("runs");
+    let [changed] = &replayed.changed_inputs[..] else { panic!("{replayed:?}") };
+    assert!(changed.contains("net.onnx") && !replayed.differences.is_empty(), "{replayed:?}");
+}
+
+/// What cannot be done is refused when the job is opened, and nothing is left behind.
+#[test]
+fn senseless_settings_are_refused() {
+    let case = Case::new(IRIS);
+    type Change = fn(&mut UncertaintyJob);
+    let changes: [(Change, &str); 8] = [
+        (|job| job.prior = PriorChoice::Validation, "‹prior› validation"),
+        (|job| job.validation = job.test.clone(), "‹validation›"),
+        (|job| job.prior = PriorChoice::Given(0.0), "‹prior› 0"),
+        (|job| job.noise = NoiseChoice::Given(f64::NAN), "‹noise›"),
+        (|job| job.draws = Some(Draws { count: 0, noise_scale: 1.0 }), "‹draws›"),
+        (|job| job.draws = Some(Draws { count: 1, noise_scale: -1.0 }), "‹noise-scale›"),
+        (|job| job.method = Method::Eigen { components: 0, landmarks: 9, residual: true }, "‹components›"),
+        (|job| job.train.labels = None, "‹train-labels›"),
+    ];
+    let context = Context::new();
+    for (change, word) in changes {
+        let mut job = case.job();
+        change(&mut job);
+        let opening = Opening { inputs: &Inputs::none(), context: &context };
+        let error = job.open(&Destination::new(case.path("run")), opening).expect_err(word);
+        assert!(error.message().contains(word), "{error}");
+        assert!(!case.path("run").exists(), "{word}");
+    }
+}
+
+/// The landmarks' matrix and what is known of every pair of outputs count, and what would do is said.
+#[test]
+fn memory_is_refused_before_the_work() {
+    let case = Case::new(IRIS);
+    let many = Array2::from_shape_fn((3000, 4), |(row, column)| ((row * 3 + column) as f64).sin());
+    write_npy(&case.path("x.npy"), &many, Existing::Refuse).expect("a file");
+    let classes = ndarray::Array1::from_shape_fn(3000, |row| (row % 3) as i64);
+    write_npy(&case.path("y.npy"), &classes, Existing::Refuse).expect("a file");
+    let file = |name: &str| DataRef::from(case.path(name).display().to_string());
+    let context = Context::new().with_memory(1 << 30);
+    let open = |landmarks: usize| {
+        let mut job = case.job();
+        job.train = DataSpec { data: vec![file("x.npy")], labels: Some(file("y.npy")), ..DataSpec::default() };
+        job.method = Method::Eigen { components: 8, landmarks, residual: false };
+        job.open(&Destination::new(case.path("run")), Opening { inputs: &Inputs::none(), context: &context })
+    };
+    assert!(open(20).is_ok());
+    let error = open(3000).expect_err("too much");
+    let hint = &error.hints()[0].text;
+    assert!(error.code() == "memory" && hint.contains("‹landmarks›") && hint.contains("‹memory›"), "{error} {hint}");
+    assert!(!case.path("run").exists());
+}
+
+#[test]
+fn a_run_that_is_called_off_leaves_nothing() {
+    let case = Case::new(IRIS);
+    for method in ["kron", "sketch", "last-layer-full"] {
+        let context = Context::new();
+        let job = UncertaintyJob { method: Method::named(method).expect(method), ..case.job() };
+        let opening = Opening { inputs: &Inputs::none(), context: &context };
+        let opened = job.open(&Destination::new(case.path("run")), opening).expect("opens");
+        context.cancel();
+        let error = opened.run(&context).expect_err("called off");
+        assert!(error.is_interrupted() && !error.hints().is_empty(), "{error:?}");
+        assert!(!case.path("run").exists());
+    }
+}
