@@ -113,7 +113,9 @@ impl KeptGram {
             return Err(KernelError::Setting(text));
         }
         let parts: Box<dyn Iterator<Item = Result<ArrayD<T>>> + '_> = match &self.parts {
-            Parts::Store(store, names) => Box::new(names.iter().map(|name| Ok(store.read_watched::<T>(name, context)?))),
+            Parts::Store(store, names) => {
+                Box::new(names.iter().map(|name| Ok(store.read_watched::<T>(name, context)?)))
+            }
             Parts::Files(sets) => Box::new(sets.iter().map(|set| Ok(set.read::<T>()?))),
         };
         let mut sum: Option<ArrayD<T>> = None;

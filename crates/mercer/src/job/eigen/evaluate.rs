@@ -138,10 +138,9 @@ impl EvaluateJob {
             [] => None,
             _ => Some(saved.samples("data", &self.data, opening)?),
         };
-        let names = [place::VALUES, place::ON_DATA, place::ON_EVAL, place::FIGURE];
         let folder = match destination.dry_run {
             true => None,
-            false => Some(ResultFolder::create(destination, KIND, &names)?),
+            false => Some(place::create(destination)?),
         };
         Ok(Typed { job: self.clone(), folder, saved, eval, known, watch })
     }

@@ -36,7 +36,7 @@ enum Way<T: Real> {
     Tangent,
     Landmarks(Nystrom),
     Features(Arc<dyn Basis<T>>),
-    Networks(Learning),
+    Networks(Box<Learning>),
 }
 
 impl<T: Real> KernelProblem<T> {
@@ -201,7 +201,7 @@ fn way<T: Real>(
         | EigenMethod::Neuralef { .. }
         | EigenMethod::Shared { .. }
         | EigenMethod::Contrastive { .. } => {
-            Ok(Way::Networks(Learning::new(job, &samples.inputs, built.kernel.per_sample(), context)?))
+            Ok(Way::Networks(Box::new(Learning::new(job, &samples.inputs, built.kernel.per_sample(), context)?)))
         }
     }
 }

@@ -210,13 +210,16 @@ impl<T: Real> Typed<T> {
             }
             Problem::Gram(problem) => {
                 let piecewise = problem.is_piecewise::<T>(context);
-                problem.check_memory::<T>(&self.job, context)?;
                 (problem.rows / problem.per_sample, problem.rows, problem.needs(&self.job), piecewise)
             }
             Problem::Pairs(problem) => (problem.samples.n_samples, problem.samples.n_samples, None, false),
         };
         if let Some(needs) = &memory {
             needs.check(context)?;
+        }
+        // A decomposition needs more than its matrix, so that this is refused after it.
+        if let Problem::Gram(problem) = &self.problem {
+            problem.check_memory::<T>(&self.job, context)?;
         }
         let steps = self.job.method.learning().map(|learning| learning.iterations);
         let (method, precision, wanted) = (self.job.method.name(), self.job.precision, self.job.k);

@@ -29,14 +29,7 @@ impl Place {
             return Ok(None);
         }
         let path = destination.folder()?;
-        let names = [VALUES, VALUES_BEFORE, ON_DATA, ON_EVAL, NETWORK, FIGURE];
-        let folder = ResultFolder::create(destination, KIND, &names).map_err(|error| match error.code() {
-            "exists" => {
-                let text = format!("‹out› {}: there are results in it already", path.display());
-                error.with_message(text).hint("‹force› replaces them")
-            }
-            _ => error,
-        })?;
+        let folder = create(destination)?;
         let state = path.join(STATE);
         if !destination.resume && state.symlink_metadata().is_ok() {
             let place = state.display().to_string();
@@ -70,4 +63,16 @@ impl Place {
     pub(super) fn clear(&self) -> Result<(), Error> {
         if self.resume { Ok(()) } else { Ok(clear_state(self.path())?) }
     }
+}
+
+/// A folder for results of this kind, which does not hold any, or may be replaced.
+pub(super) fn create(destination: &Destination) -> Result<ResultFolder, Error> {
+    let names = [VALUES, VALUES_BEFORE, ON_DATA, ON_EVAL, NETWORK, FIGURE];
+    ResultFolder::create(destination, KIND, &names).map_err(|error| match (error.code(), &destination.path) {
+        ("exists", Some(path)) => {
+            let text = format!("‹out› {}: there are results in it already", path.display());
+            error.with_message(text).hint("‹force› replaces them")
+        }
+        _ => error,
+    })
 }
