@@ -110,10 +110,12 @@ fn flipped_bits_are_found_and_named() {
                 flipped[at + (at / 16) % 16.min(bytes.len() - at)] ^= 1 << (at / 16 % 8);
                 std::fs::write(&file, flipped).expect("writes");
                 let errors = Folder::open(&path, None).map_or_else(|error| vec![error], |folder| folder.verify());
-                let [Error::Damaged { place, .. }] = &errors[..] else {
-                    panic!("{name}, {}: {errors:?}", file.display())
+                // An object that two parts share is named for both.
+                let named = |error: &Error| match error {
+                    Error::Damaged { place, .. } => place.starts_with(&file.display().to_string()),
+                    _ => false,
                 };
-                assert!(place.starts_with(&file.display().to_string()), "{name}: {place}");
+                assert!(!errors.is_empty() && errors.iter().all(named), "{name}, {}: {errors:?}", file.display());
                 flips += 1;
             }
             std::fs::write(&file, bytes).expect("writes");
