@@ -158,7 +158,7 @@ fn against_single(member: &Member<f64>, single: &Member<f32>, case: &Case) {
     assert_eq!(member.kernel.parts(), single.kernel.parts(), "{name}");
     assert_eq!(member.kernel.beside(), single.kernel.beside(), "{name}");
     let (cost, half) = (member.kernel.cost(), single.kernel.cost());
-    assert!(cost.sample_bytes > 0 && cost.prepare_bytes > 0 && cost.pair_flops > 0.0, "{name}: {cost:?}");
+    assert!(cost.sample_bytes > 0 && cost.pair_flops > 0.0, "{name}: {cost:?}");
     assert!(half.sample_bytes <= cost.sample_bytes, "{name}: {half:?} {cost:?}");
     assert_ne!(member.kernel.identity(), single.kernel.identity(), "{name}: other numbers, other identity");
 }
