@@ -110,7 +110,7 @@ fn a_machine_knows_its_kernel() {
 #[test]
 fn whatever_made_the_kernel_is_saved() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
-    folder.write("mlp.toml", b"[mlp]\ninputs = 4\noutputs = 3\nwidths = [8, 8]\nactivation = \"tanh\"\n");
+    folder.write("mlp.toml", b"[mlp]\ninputs = [4]\noutputs = 3\nwidths = [8, 8]\nactivation = \"tanh\"\n");
     let n = folder.read("mlp.x.npy").shape()[0];
     folder.write_array("y.npy", Array1::from_shape_fn(n, |i| (i % 2) as i64).view());
     let kernels = [

@@ -21,7 +21,7 @@ fn fixture(name: &str) -> PathBuf {
 
 /// A small network with the weights of a seed.
 fn described(seed: u64, path: &Path) {
-    let text = "[mlp]\ninputs = 4\noutputs = 3\nwidths = [8]\nactivation = \"tanh\"\n";
+    let text = "[mlp]\ninputs = [4]\noutputs = 3\nwidths = [8]\nactivation = \"tanh\"\n";
     let network = Architecture::from_toml(text).unwrap().build(seed).unwrap();
     std::fs::write(path, network.to_onnx_bytes().unwrap()).unwrap();
 }
