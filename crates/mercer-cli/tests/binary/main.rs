@@ -2,8 +2,8 @@
 
 mod classic;
 mod codes;
-mod compare;
 mod command_line;
+mod compare;
 mod corpus;
 mod eigen;
 mod folder;

@@ -28,6 +28,12 @@ impl<'a, T: Real> FeatureRun<'a, T> {
         Self { map, data, effort: map.effort(), held: Held::default() }
     }
 
+    /// Counts memory from what the process held when the run began.
+    pub fn holding(mut self, held: &Held) -> Self {
+        self.held = held.clone();
+        self
+    }
+
     /// Shape and blocks of the result.
     pub fn layout(&self) -> Layout {
         let n_features = self.map.n_features();

@@ -34,7 +34,8 @@ use ndarray::ArrayD;
 use panels::{Panel, panels};
 use plan::tile_side;
 use rayon::prelude::*;
-use sizes::{Held, Sizes};
+pub use sizes::Held;
+use sizes::Sizes;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,6 +74,12 @@ impl<'a, T: Real> Gram<'a, T> {
     /// The matrix of a data set (one [`Dataset`] per input of the kernel) with itself.
     pub fn new(kernel: &'a dyn Kernel<T>, rows: &'a [Dataset]) -> Self {
         Self { kernel, rows, columns: None, cost: kernel.cost(), held: Held::default() }
+    }
+
+    /// Counts memory from what the process held when the run began.
+    pub fn holding(mut self, held: &Held) -> Self {
+        self.held = held.clone();
+        self
     }
 
     /// Compares with these samples instead: they become the columns.

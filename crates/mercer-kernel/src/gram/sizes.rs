@@ -9,7 +9,7 @@ use crate::kernel::Cost;
 use crate::store::Layout;
 use mercer_linalg::memory::{keep_nothing_back, kept_back};
 use mercer_run::resident_memory;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Pages of code and constants that a run touches for the first time: at most two thirds of a megabyte were seen with each of all kernels.
 const CODE: usize = 1 << 20;
@@ -117,9 +117,9 @@ impl Sizes {
 }
 
 /// What the process held before the first plan of a run. Later plans of the same run count from there too: what was made for the run
-/// since then is part of their sizes.
+/// since then is part of their sizes. Clones are of the same run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held(OnceLock<usize>);
+pub struct Held(Arc<OnceLock<usize>>);
 
 /// Where this many times what the allocator keeps back is promised, it may keep it.
 const AMPLE: usize = 8;

@@ -10,7 +10,7 @@ use crate::spec::{DataRef, DataSpec, KernelKind, KernelSpec, Opening, Precision,
 use crate::text::count;
 use mercer_data::folder::digest;
 use mercer_kernel::empirical::Choice;
-use mercer_kernel::gram::{Estimate, Listing, Plan};
+use mercer_kernel::gram::{Estimate, Held, Listing, Plan};
 use mercer_kernel::store::{Layout, Manifest, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
@@ -167,7 +167,7 @@ impl KernelJob {
         let recipe = self.kernel.recipe(&source, self.by_layer)?;
         self.kernel.tell(&recipe, &source, &shapes, opening.context);
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
-        Ok(Typed { job: self.clone(), target, rows, columns, built, watch })
+        Ok(Typed { job: self.clone(), target, rows, columns, built, held: Held::default(), watch })
     }
 }
 
@@ -243,13 +243,15 @@ struct Typed<T: Real> {
     rows: Samples,
     columns: Option<Samples>,
     built: Built<T>,
+    /// By the process when the job was opened.
+    held: Held,
     watch: Stopwatch,
 }
 
 impl<T: Real> Typed<T> {
     /// Refused before anything is made: a plan that does not fit leaves no empty store behind.
     fn plan(&self, context: &Context) -> Result<KernelPlan, Error> {
-        let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref())?;
+        let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
         let wanted = self.job.chosen_tiles(&layout)?;
         let plan = work.plan(&self.job, &wanted, context)?;
@@ -268,7 +270,7 @@ impl<T: Real> Typed<T> {
 
     fn run(self, context: &Context) -> Result<Outcome<KernelFindings>, Error> {
         let Some(target) = &self.target else { return Err(Error::new("there is no place for the result")) };
-        let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref())?;
+        let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
         let wanted = self.job.chosen_tiles(&layout)?;
         let inputs = self.inputs()?;

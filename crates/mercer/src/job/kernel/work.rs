@@ -3,7 +3,7 @@
 use super::KernelJob;
 use crate::Error;
 use crate::spec::Samples;
-use mercer_kernel::gram::{FeatureRun, Gram, Outcome, Plan, Sink};
+use mercer_kernel::gram::{FeatureRun, Gram, Held, Outcome, Plan, Sink};
 use mercer_kernel::store::{Layout, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
@@ -19,15 +19,16 @@ impl<'a, T: Real> Work<'a, T> {
         built: &'a Built<T>,
         rows: &'a Samples,
         columns: Option<&'a Samples>,
+        held: &Held,
     ) -> Result<Self, Error> {
         if job.features {
             let Some(map) = built.map.as_deref() else {
                 return Err(Error::new("‹features›: this kernel has no finite features")
                     .hint("add ‹sketch› METHOD:K, or take ‹kind› ck, embedding or nngp-mc"));
             };
-            return Ok(Self::Features(FeatureRun::new(map, &rows.inputs)));
+            return Ok(Self::Features(FeatureRun::new(map, &rows.inputs).holding(held)));
         }
-        let gram = Gram::new(&*built.kernel, &rows.inputs);
+        let gram = Gram::new(&*built.kernel, &rows.inputs).holding(held);
         Ok(Self::Gram(match columns {
             Some(columns) => gram.against(&columns.inputs),
             None => gram,
