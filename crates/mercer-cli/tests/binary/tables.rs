@@ -219,11 +219,11 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     let folder = Folder::with(&["cnn.onnx", "cnn.pixels.npy", "cnn.image.npy"]);
     let line = "predict --net cnn.onnx --data cnn.pixels.npy --layout nhwc";
     let (_, err) = noted(&folder, &format!("{line} -o raw.npy"));
-    assert!(err.contains("hint: cnn.pixels.npy holds bytes") && err.contains("--scale 1/255"), "{err}");
+    assert!(err.contains("note: cnn.pixels.npy holds bytes") && err.contains("--scale 1/255"), "{err}");
     let (_, err) = noted(&folder, &format!("{line} --scale 1/255 -o scaled.npy"));
-    assert!(!err.contains("hint:"), "{err}");
+    assert!(!err.contains("note: cnn"), "{err}");
     let (_, err) = noted(&folder, "predict --net cnn.onnx --data cnn.image.npy -o floats.npy");
-    assert!(!err.contains("hint:"), "{err}");
+    assert!(!err.contains("note: cnn"), "{err}");
     let line = "kernel --net cnn.onnx --data cnn.pixels.npy --layout nhwc --kind ck";
     assert!(noted(&folder, &format!("{line} -o k.npy")).1.contains("hint:"));
     // Trained on bytes, it is given bytes.

@@ -138,7 +138,10 @@ impl KernelSpec {
     /// The kernel as it is saved within a result: nothing outside of it is needed to build it again.
     pub fn saved<T: Real>(&self, recipe: &Recipe, source: &Source, built: &Built<T>) -> Result<SavedKernel, Error> {
         let network = source.saved(self.path(), &self.parameters)?;
-        Ok(SavedKernel::new(recipe.clone(), network).with_identity(built.kernel.identity()))
+        let saved = SavedKernel::new(recipe.clone(), network);
+        // A network that is written anew computes the same from another graph; its digest tells all that there is to tell.
+        let is_file = self.source.arch.is_none() && self.parameters.weights.is_none();
+        Ok(if is_file { saved.with_identity(built.kernel.identity()) } else { saved })
     }
 
     /// Says so where the kernel is that of the logits behind the network's output, and what is to know of the parameters that it
