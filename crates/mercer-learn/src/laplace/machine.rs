@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(super) const BLOCK_BYTES: usize = 128 << 20;
 
 /// A block has no more samples than this: larger products are not faster.
-const LARGEST_BLOCK: usize = 1024;
+pub(super) const LARGEST_BLOCK: usize = 1024;
 
 /// A linearised Laplace approximation of a network's posterior.
 #[derive(Debug)]

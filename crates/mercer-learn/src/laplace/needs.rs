@@ -1,5 +1,6 @@
 //! What a structure takes, before anything is made.
 
+use super::machine::{BLOCK_BYTES, LARGEST_BLOCK};
 use super::settings::{Settings, Structure};
 use super::source::Head;
 use super::target::Target;
@@ -37,10 +38,12 @@ impl Needs {
         settings.check()?;
         let graph = network.graph(samples)?;
         let output = Target::of(&graph, settings)?.value;
-        let (n_parameters, sides) = sides::<T>(network, samples, &graph, output, settings, features)?;
+        let (n_parameters, sides, numbers) = sides::<T>(network, samples, &graph, output, settings, features)?;
         let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
         let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
-        let bytes = work.saturating_add(2 * super::machine::BLOCK_BYTES).saturating_add(resident_memory());
+        // Of a block: in the network's scalar and in double precision, as they are and weighted.
+        let block = [LARGEST_BLOCK, 4 * size_of::<f64>()].into_iter().fold(numbers, usize::saturating_mul);
+        let bytes = work.saturating_add(block.min(2 * BLOCK_BYTES)).saturating_add(resident_memory());
         Ok(Self { n_parameters, side: sides.into_iter().max().unwrap_or(0), bytes })
     }
 
@@ -66,7 +69,7 @@ impl Needs {
     }
 }
 
-/// The number of parameters, and the sides of all matrices that are kept.
+/// The number of parameters, the sides of all matrices that are kept, and the numbers of a sample while it is worked on.
 fn sides<T: Real>(
     network: &Network,
     samples: &[Vec<usize>],
@@ -74,13 +77,14 @@ fn sides<T: Real>(
     output: ValueId,
     settings: &Settings,
     features: Option<usize>,
-) -> Result<(usize, Vec<usize>)> {
+) -> Result<(usize, Vec<usize>, usize)> {
     if settings.is_last_layer() {
         let head = Head::<T>::new(network, graph, output)?;
         let width = head.width + head.layer.biases.len();
         let count = width * head.n_outputs;
         let full = settings.structure == Structure::LastLayerFull;
-        return Ok((count, if full { vec![count] } else { vec![width, head.n_outputs] }));
+        let numbers = width.saturating_mul(2 + head.n_outputs);
+        return Ok((count, if full { vec![count] } else { vec![width, head.n_outputs] }, numbers));
     }
     let selection = settings.selection(graph)?;
     let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
@@ -88,7 +92,13 @@ fn sides<T: Real>(
     let shapes = gradients.outer_shapes();
     let own = (0..shapes.len()).filter(|&at| gradients.chosen()[at]);
     let count: usize = own.clone().map(|at| gradients.numel(at)).sum();
-    Ok(match settings.structure {
+    let seeds = gradients.n_seeds();
+    let numbers = own.clone().map(|at| {
+        let whole = seeds.saturating_mul(gradients.numel(at));
+        shapes[at].map_or(whole, |shape| whole.max(shape.positions * (shape.left + seeds * shape.right)))
+    });
+    let numbers = numbers.fold(0, usize::saturating_add);
+    let (n_parameters, sides) = match settings.structure {
         Structure::Full => (count, vec![count]),
         // A second matrix finds the part of the parameters that the features stand for.
         Structure::Sketch { k, .. } => (k, vec![k, k]),
@@ -102,5 +112,6 @@ fn sides<T: Real>(
             (count, both.collect())
         }
         _ => (count, Vec::new()),
-    })
+    };
+    Ok((n_parameters, sides, numbers.max(seeds.saturating_mul(n_parameters))))
 }
