@@ -261,22 +261,3 @@ fn huge_targets_are_refused() {
     }
     assert!(!folder.path("no").exists());
 }
-
-/// A flipped bit in any file of a machine is found and named, and a missing file is, too.
-#[test]
-fn damage_is_found_and_named() {
-    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
-    folder.succeed("fit svm --net mlp.onnx --kind trace --data mlp.x.npy --labels mlp.labels.npy -o machine");
-    for entry in std::fs::read_dir(folder.path("machine/objects")).unwrap() {
-        let path = entry.unwrap().path();
-        let bytes = std::fs::read(&path).unwrap();
-        let mut flipped = bytes.clone();
-        flipped[bytes.len() / 3] ^= 8;
-        std::fs::write(&path, flipped).unwrap();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        folder.refuse("predict --from machine --data mlp.x.npy -o no.npy", &[name, "is damaged"]);
-        std::fs::remove_file(&path).unwrap();
-        folder.refuse("predict --from machine --data mlp.x.npy -o no.npy", &[name, "is missing"]);
-        std::fs::write(&path, bytes).unwrap();
-    }
-}

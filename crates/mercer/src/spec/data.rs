@@ -1,6 +1,6 @@
 //! Which samples a job looks at, as data.
 
-use super::PreprocessSpec;
+use super::{PreprocessSpec, fingerprint_of_labels};
 use crate::Error;
 use mercer_data::{ClassOrder, Classes, Dataset, Labels, Source, parse_classes};
 use mercer_run::Context;
@@ -165,8 +165,8 @@ impl Known {
     /// A fingerprint of what is known.
     pub fn fingerprint(&self) -> String {
         match self {
-            Self::Classes(classes) => labels_fingerprint(&Labels::Classes(classes.clone())),
-            Self::Numbers(numbers) => labels_fingerprint(&Labels::Targets(numbers.clone())),
+            Self::Classes(classes) => fingerprint_of_labels(&Labels::Classes(classes.clone())),
+            Self::Numbers(numbers) => fingerprint_of_labels(&Labels::Targets(numbers.clone())),
         }
     }
 
@@ -177,16 +177,4 @@ impl Known {
             Self::Numbers(numbers) => numbers.nrows(),
         }
     }
-}
-
-/// A fingerprint of what samples show.
-pub(super) fn labels_fingerprint(labels: &Labels) -> String {
-    let text = match labels {
-        Labels::Classes(classes) => format!("classes {:?} {:?}", classes.names(), classes.indices()),
-        Labels::Targets(targets) => {
-            let bits: Vec<u64> = targets.iter().map(|number| number.to_bits()).collect();
-            format!("targets {:?} {bits:x?}", targets.dim())
-        }
-    };
-    mercer_data::folder::digest(text.as_bytes())
 }

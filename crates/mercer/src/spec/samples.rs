@@ -1,7 +1,6 @@
 //! Open samples.
 
 use super::assign::{Bound, assign};
-use super::data::labels_fingerprint;
 use super::{DataRef, DataSpec, Opening, PreprocessSpec};
 use crate::Error;
 use mercer_data::{
@@ -225,7 +224,7 @@ impl Samples {
 
     /// A fingerprint of what they show, if that is known.
     pub fn labels_fingerprint(&self) -> Option<String> {
-        self.labels.as_ref().map(labels_fingerprint)
+        self.labels.as_ref().map(fingerprint_of_labels)
     }
 
     /// The files.

@@ -19,7 +19,7 @@ struct Held {
 }
 
 impl MachineSpec {
-    /// Measured on Gram matrices of 3000 samples.
+    /// Counted from what each solver makes beside its rows.
     fn held(&self, n_classes: usize) -> Held {
         let gram = |squares: usize| Held { rows: 0, squares, forms_gram: true };
         match self {
