@@ -174,15 +174,12 @@ impl Folder {
         self.dataset(&found)
     }
 
-    /// Reads everything, and gives an error for every file that is not what was written.
+    /// Reads everything, and gives an error for every object and file that is not what was written.
     pub fn verify(&self) -> Vec<Error> {
         let objects = self.manifest.objects.keys().map(|name| self.found(&self.manifest.objects, name));
         let files = self.manifest.files.keys().map(|name| self.found(&self.manifest.files, name));
         let checked = objects.chain(files).map(|found| self.load(&found?).map(|_| ()));
-        let mut errors: Vec<Error> = checked.filter_map(Result::err).collect();
-        // Objects with one digest are one file.
-        errors.dedup_by_key(|error| error.to_string());
-        errors
+        checked.filter_map(Result::err).collect()
     }
 
     fn found<'a>(&'a self, entries: &'a std::collections::BTreeMap<String, Entry>, name: &str) -> Result<Found<'a>> {
