@@ -1,6 +1,7 @@
 //! Jobs through the library, as every door runs them.
 
 mod eigen;
+mod faults;
 mod kernel;
 mod machines;
 mod train;
