@@ -8,6 +8,8 @@ use mercer::run::Context;
 use mercer::spec::{Inputs, Opening};
 use mercer::{Error, Json};
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where and how a command speaks to its user.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Console {
     bar: Bar,
     context: Context,
     inputs: Inputs,
+    /// Whether a result was printed: an error that follows is no second document.
+    told: Arc<AtomicBool>,
     colour: bool,
 }
 
@@ -34,7 +38,15 @@ impl Console {
             let given = context.with_threads(threads.get());
             context = given.map_err(|error| Error::new(format!("--threads: {error}")))?;
         }
-        Ok(Self { json: common.json, verbose: common.verbose, bar, context, inputs: Inputs::none(), colour })
+        Ok(Self {
+            json: common.json,
+            verbose: common.verbose,
+            bar,
+            context,
+            inputs: Inputs::none(),
+            told: Arc::default(),
+            colour,
+        })
     }
 
     /// Prints a result. A reader that has seen enough (`| head`) is no error.
@@ -56,6 +68,7 @@ impl Console {
 
     /// Prints a result as JSON or as text, whichever was asked for.
     pub(crate) fn result(&self, value: &impl Json, text: impl FnOnce() -> String) -> Result<(), Error> {
+        self.told.store(true, Ordering::Relaxed);
         if self.json { self.json_text(value) } else { self.print(&text()) }
     }
 
@@ -82,7 +95,7 @@ impl Console {
     pub(crate) fn fail(&self, error: &Error) {
         self.bar.clear();
         let error = error.rendered(setting);
-        if self.json {
+        if self.json && !self.told.load(Ordering::Relaxed) {
             // Nobody may be listening.
             let _ = self.json_text(&error.document());
         }

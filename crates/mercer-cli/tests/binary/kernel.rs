@@ -150,7 +150,7 @@ fn a_store_holds_what_a_file_does() {
     // Two processes with half of the tiles each, and memory for two blocks only.
     let half = folder.json(&format!("{line} -o halves.zarr --tiles 0..3 --memory 150MiB"));
     assert_eq!((&half["tiles_done"], &half["complete"]), (&3.into(), &false.into()));
-    assert!(half["peak_bytes"].as_f64().unwrap() < 1.05 * 150.0 * 1048576.0);
+    assert!(half["measurements"]["peak_bytes"].as_f64().unwrap() < 1.05 * 150.0 * 1048576.0);
     let other = folder.json(&format!("{line} -o halves.zarr --tiles 3..6 --resume"));
     assert_eq!(other["complete"], true);
     let halves = mercer::kernel::store::Store::open(&folder.path("halves.zarr")).unwrap();

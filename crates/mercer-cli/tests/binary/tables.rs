@@ -225,7 +225,7 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     let (_, err) = noted(&folder, "predict --net cnn.onnx --data cnn.image.npy -o floats.npy");
     assert!(!err.contains("note: cnn"), "{err}");
     let line = "kernel --net cnn.onnx --data cnn.pixels.npy --layout nhwc --kind ck";
-    assert!(noted(&folder, &format!("{line} -o k.npy")).1.contains("hint:"));
+    assert!(noted(&folder, &format!("{line} -o k.npy")).1.contains("note: cnn.pixels"));
     // Trained on bytes, it is given bytes.
     let sides = folder.read("cnn.pixels.npy").shape().to_vec();
     let images =
@@ -238,10 +238,10 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     );
     folder.write("net.toml", net.as_bytes());
     let train = "train --arch net.toml --data train.npy --labels y.npy --layout nhwc --epochs 1";
-    assert!(noted(&folder, &format!("{train} -o raw")).1.contains("hint:"));
+    assert!(noted(&folder, &format!("{train} -o raw")).1.contains("note: train.npy holds bytes"));
     noted(&folder, &format!("{train} --scale 1/255 -o scaled"));
     let predict =
         |name: &str| format!("predict --net {name}/model.onnx --data train.npy --layout nhwc -o {name}-out.npy");
-    assert!(!noted(&folder, &predict("raw")).1.contains("hint:"));
+    assert!(!noted(&folder, &predict("raw")).1.contains("holds bytes"));
     assert!(noted(&folder, &predict("scaled")).1.contains("it was trained on scaled ones"));
 }

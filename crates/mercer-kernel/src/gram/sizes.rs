@@ -42,6 +42,8 @@ fn shared(cost: &Cost, samples: usize) -> usize {
 pub(super) struct Sizes {
     /// What the process holds already, and what its allocator keeps back.
     base: usize,
+    /// The part of it that the allocator keeps back, and would give back where memory is tight.
+    spare: usize,
     /// A prepared block.
     pub(super) block: usize,
     /// What the threads need at the same time, and what all share.
@@ -79,7 +81,7 @@ impl Sizes {
         let thread = cost.prepare_bytes + packed + STACK;
         let contracting = if cost.contract_alone { contract } else { threads * contract };
         let working = threads * thread + contracting + shared(cost, side) + source.held(side) + CODE;
-        Self { base: 0, block: side * cost.sample_bytes, working }
+        Self { base: 0, spare: 0, block: side * cost.sample_bytes, working }
     }
 
     /// Of features.
@@ -89,7 +91,7 @@ impl Sizes {
         let block = side * cost.sample_bytes;
         let thread = cost.prepare_bytes + STACK;
         let working = block + threads * thread + shared(cost, side) + source.held(side) + CODE;
-        Self { base: 0, block, working }
+        Self { base: 0, spare: 0, block, working }
     }
 
     /// The peak with so many blocks resident and one passing by.
@@ -112,14 +114,17 @@ impl Sizes {
 
     /// The least memory that would do, also for another process that does the same.
     pub(super) fn least(&self, blocks: usize, one_side: bool) -> usize {
-        self.peak(1, !(one_side && blocks == 1)).saturating_add(NOISE)
+        self.peak(1, !(one_side && blocks == 1)).saturating_sub(self.spare).saturating_add(NOISE)
     }
 }
 
 /// What the process held before the first plan of a run. Later plans of the same run count from there too: what was made for the run
 /// since then is part of their sizes. Clones are of the same run.
 #[derive(Clone, Debug, Default)]
-pub struct Held(Arc<OnceLock<usize>>);
+pub struct Held(Arc<OnceLock<(usize, usize)>>);
+
+/// The allocator keeps back so much even where it is told to keep nothing.
+const LEAST_KEPT: usize = 1 << 20;
 
 /// Where this many times what the allocator keeps back is promised, it may keep it.
 const AMPLE: usize = 8;
@@ -127,15 +132,15 @@ const AMPLE: usize = 8;
 impl Held {
     /// The sizes with what is held already. Where that would leave too little room, the allocator is told to keep nothing back.
     pub(super) fn with(&self, sizes: Sizes, blocks: usize, one_side: bool, memory: usize) -> Sizes {
-        let base = *self.0.get_or_init(|| {
+        let (held, kept) = *self.0.get_or_init(|| {
             let (held, kept) = (resident_memory(), kept_back());
             let fits = |bytes: usize| held.saturating_add(kept).saturating_add(bytes) <= memory;
             let ample = memory / AMPLE >= kept && fits(sizes.least(blocks, one_side));
             if !ample && !fits(sizes.peak(blocks, !one_side)) {
                 keep_nothing_back();
             }
-            resident_memory() + kept_back()
+            (resident_memory(), kept_back())
         });
-        Sizes { base, ..sizes }
+        Sizes { base: held + kept, spare: kept.saturating_sub(LEAST_KEPT), ..sizes }
     }
 }

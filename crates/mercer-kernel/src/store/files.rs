@@ -17,6 +17,9 @@ const PARTS: &str = ".parts";
 /// The folder of an array with the places of its chunks.
 const PLACES: &str = ".places";
 
+/// The record of the run that filled a store.
+const RECORD: &str = "run.json";
+
 /// Between the creation of a temporary and its lock there is a moment; this is far longer.
 const GRACE: Duration = Duration::from_secs(600);
 
@@ -132,7 +135,7 @@ pub(super) fn only_ours(folder: &Path, ours: impl Fn(&str) -> bool) -> Result<()
     for entry in fs::read_dir(folder).map_err(io_error(folder))? {
         let entry = entry.map_err(io_error(folder))?;
         let name = entry.file_name();
-        let known = |name: &str| ours(name) || name == PARTS || name == PLACES || name.starts_with(".mercer-");
+        let known = |name: &str| ours(name) || [PARTS, PLACES, RECORD].contains(&name) || name.starts_with(".mercer-");
         if !name.to_str().is_some_and(known) {
             return Err(StoreError::Foreign { file: entry.path().display().to_string() });
         }

@@ -127,7 +127,11 @@ mod tests {
     fn places(inputs: &[&str], texts: &[&str]) -> Result<Vec<String>, String> {
         let data: Vec<DataRef> = texts.iter().map(|&text| text.into()).collect();
         let bound = assign("data", inputs, &data, &Inputs::none()).map_err(|error| error.message().to_owned())?;
-        Ok(bound.iter().map(ToString::to_string).collect())
+        let place = |bound: &Bound| match bound {
+            Bound::File(source) => source.place(),
+            Bound::Given(set) => set.name().to_owned(),
+        };
+        Ok(bound.iter().map(place).collect())
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub fn read_architecture(path: &Path) -> Result<Architecture, Error> {
 fn about_architecture(path: &Path, error: &NetError) -> Error {
     let hint = match error {
         NetError::OverBudget { .. } => hint_for_budget(),
-        _ => "`mercer train ‹help›` shows an example".to_owned(),
+        _ => "`mercer train --help` shows an example".to_owned(),
     };
     Error::new(format!("{}: {error}", path.display())).hint(hint)
 }
@@ -90,9 +90,16 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
     check_listed(path)?;
     let import = Import { limit: parameters.import_limit, ..Import::default() };
     let mut network = Network::import(path, &import).about(path)?;
-    parameters.load_weights(&mut network)?;
     if parameters.unmerge {
         network.unmerge().about(path)?;
+    }
+    parameters.load_weights(&mut network)?;
+    if parameters.include.is_empty() && parameters.exclude.is_empty() {
+        return Ok(network);
+    }
+    if parameters.weights.is_some() {
+        // Names are chosen among the tensors of a file, so the numbers of the checkpoint become those of one first.
+        network = Network::import_bytes(&network.to_onnx_bytes().about(path)?, &import).about(path)?;
     }
     for (flag, include, exclude) in
         [("‹include›", &parameters.include[..], &[][..]), ("‹exclude›", &[], &parameters.exclude[..])]

@@ -67,6 +67,8 @@ fn check<J: Job>(name: &str, job: &J, resumes: bool) {
         if killed.is_ok() || there.is_ok() {
             let folder = there.unwrap_or_else(|error| panic!("{name}, {fault:?}: {error}"));
             assert!(folder.verify().is_empty(), "{name}, {fault:?}: {:?}", folder.verify());
+            // Whoever prepares the place next takes away what is left.
+            mercer::data::folder::sweep(&out).unwrap();
         } else {
             let destination = Destination::new(&out);
             let again = run(job, &destination);

@@ -166,7 +166,7 @@ impl KernelSpec {
         self.check_formula()?;
         if self.source.file().is_some() && self.kind.is_none() {
             return Err(Error::new("‹kind› is missing: which kernel of the network?")
-                .hint("‹kind› trace, pseudo, ck, nngp, …; see ‹help›"));
+                .hint("‹kind› trace, pseudo, ck, nngp, …; see --help"));
         }
         self.random.check(kind)?;
         let tangent = matches!(kind, KernelKind::Tangent(_));

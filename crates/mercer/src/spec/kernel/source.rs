@@ -62,7 +62,7 @@ impl SourceSpec {
     pub fn open(&self, parameters: &ParameterSpec, seed: u64) -> Result<Source, Error> {
         if let Some(text) = &self.kernel {
             let wrong = |error: ClassicError| {
-                Error::new(format!("‹kernel›, {error}")).hint("`mercer kernel ‹help›` lists the kernels")
+                Error::new(format!("‹kernel›, {error}")).hint("`mercer kernel --help` lists the kernels")
             };
             return text.parse().map(Source::Formula).map_err(wrong);
         }
