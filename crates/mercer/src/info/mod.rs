@@ -64,7 +64,7 @@ pub enum Findings {
     /// A network.
     Model(Box<ModelFindings>),
     /// A data set.
-    Data(DataFindings),
+    Data(Box<DataFindings>),
     /// A store of Gram matrices.
     Store(Box<StoreFindings>),
     /// Something that was saved.
@@ -109,7 +109,7 @@ impl Look {
         }
         match describe(&source) {
             Ok(description) => {
-                let findings = Findings::Data(DataFindings { kind: "data", description });
+                let findings = Findings::Data(Box::new(DataFindings { kind: "data", description }));
                 Ok(Looked { findings, failure: None })
             }
             // Models go by many names; what begins like one may be one.

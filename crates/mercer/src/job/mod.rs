@@ -5,7 +5,7 @@
 //! [`Opened::run`] does it. What comes out is an [`Outcome`]: findings, which are the same for the same job, artefacts, and
 //! measurements, which are not.
 //!
-//! Where results go ([`Destination`]), how much memory and how many threads there are ([`Context`](mercer_run::Context)) is not part
+//! Where results go ([`Destination`]), how much memory and how many threads there are ([`Context`]) is not part
 //! of a job, because results do not depend on it.
 
 pub mod compare;

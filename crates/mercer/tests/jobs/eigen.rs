@@ -152,7 +152,7 @@ fn a_folder_is_moved_and_a_run_done_again() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     let save =
-        |seed| mercer::net::arch::Mlp::new(3, &[5], 2).build(seed).unwrap().save_onnx(&place("net.onnx")).unwrap();
+        |seed| mercer::net::arch::Mlp::new(3, &[5], 2).build(seed).unwrap().save_onnx(place("net.onnx")).unwrap();
     save(1);
     for (name, rows) in [("x.npy", 30), ("new.npy", 7)] {
         write_npy(&place(name), &points(rows), Existing::Refuse).unwrap();

@@ -161,7 +161,8 @@ fn a_checkpoint_is_saved_with_the_posterior() {
 fn tables_and_names_are_kept() {
     let case = Case::new(IRIS);
     mercer::net::arch::Mlp::new(2, &[5], 2).build(3).and_then(|net| net.save_onnx(case.path("net.onnx"))).expect("net");
-    let row = |at: usize| ((at as f64).sin(), (0.5 * at as f64).cos(), if at % 3 == 0 { "oak" } else { "ash" });
+    let row =
+        |at: usize| ((at as f64).sin(), (0.5 * at as f64).cos(), if at.is_multiple_of(3) { "oak" } else { "ash" });
     let lines = (0..30).map(row).map(|(a, b, tree)| format!("{a},{b},{tree}\n")).collect::<String>();
     std::fs::write(case.path("t.csv"), format!("a,b,tree\n{lines}")).expect("a table");
     let turned = (0..30).map(row).map(|(a, b, _)| format!("{b},{a}\n")).collect::<String>();
