@@ -3,10 +3,14 @@
 //! The hash is XXH3-128. It runs at the speed of memory and guards against mistakes (the wrong file, other
 //! preprocessing, one row more), not against someone who builds a collision on purpose.
 
+use std::io::Read;
+use std::path::Path;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Result, io_error};
+use crate::files::open_regular;
 
 /// About so many numbers are in memory at a time: half a megabyte, and twice that while they are prepared.
 const BLOCK: usize = 1 << 16;
@@ -29,6 +33,22 @@ const BLOCK: usize = 1 << 16;
 pub struct Fingerprint(Xxh3);
 
 impl Fingerprint {
+    /// The fingerprint of the bytes of a file, which is read in blocks.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io).
+    pub fn of_file(path: &Path) -> Result<String> {
+        let failed = || io_error(path.display());
+        let (mut file, _) = open_regular(path).map_err(failed())?;
+        let (mut fingerprint, mut block) = (Self::new(), vec![0; 1 << 18]);
+        loop {
+            match file.read(&mut block).map_err(failed())? {
+                0 => return Ok(fingerprint.finish()),
+                read => fingerprint.update(&block[..read]),
+            }
+        }
+    }
+
     /// The fingerprint of nothing yet.
     pub fn new() -> Self {
         Self::default()

@@ -152,3 +152,18 @@ fn a_table_with_its_labels() {
     let json = folder.json("predict --net mlp.onnx --data table.csv --labels table.csv:class");
     assert_eq!(json["accuracy"], 0.8);
 }
+
+/// Memory decides how many samples are read at once, not the result; too little is refused with what would do.
+#[test]
+fn memory_is_kept_to() {
+    let folder = Folder::with(&["mlp.onnx"]);
+    let x = ndarray::Array2::from_shape_fn((20_000, 4), |(i, j)| ((i * 37 + j * 11) % 211) as f32 / 100.0 - 1.0);
+    folder.write_array("many.npy", x.view());
+    folder.succeed("predict --net mlp.onnx --data many.npy -o free.npy");
+    let refused = folder.run("predict --net mlp.onnx --data many.npy -o tight.npy --memory 1MiB");
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    let least = refused.err.split(", the smallest").next().unwrap().rsplit("--memory ").next().unwrap();
+    let report = folder.json(&format!("predict --net mlp.onnx --data many.npy -o tight.npy --memory {least}"));
+    assert_eq!(report["measurements"]["promise_broken"], false, "{}", report["measurements"]);
+    assert_eq!(folder.read("tight.npy"), folder.read("free.npy"));
+}

@@ -7,7 +7,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Result, io_error};
 use crate::files::open_regular;
 
 /// The length of a digest as text.
@@ -49,14 +48,6 @@ pub fn digest(bytes: &[u8]) -> String {
     let mut digester = Digester::default();
     digester.update(bytes);
     digester.finish().digest
-}
-
-/// The digest of a file, which is read in blocks.
-///
-/// # Errors
-/// [`Error::Io`](crate::Error::Io).
-pub fn digest_file(path: &Path) -> Result<String> {
-    Ok(entry_of(path).map_err(io_error(path.display()))?.digest)
 }
 
 /// The digest and the length of a file.

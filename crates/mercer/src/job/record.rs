@@ -9,8 +9,8 @@ use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
 use crate::{Error, Json};
-use mercer_data::folder::{digest, digest_file};
-use mercer_data::{Existing, read_regular, write_atomic};
+use mercer_data::folder::digest;
+use mercer_data::{Existing, Fingerprint, read_regular, write_atomic};
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -186,11 +186,11 @@ impl Record {
     }
 }
 
-/// The digest of a file, or of all files below a folder that are not hidden and not metadata.
+/// What tells a result from another: of a file, or of all files below a folder that are not hidden and not metadata.
 pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
     let failed = |error: std::io::Error| crate::error::cannot_open(path.display(), &error);
     if path.is_file() {
-        return Ok(digest_file(path)?);
+        return Ok(Fingerprint::of_file(path)?);
     }
     let mut lines = String::new();
     let mut names: Vec<PathBuf> = std::fs::read_dir(path)

@@ -13,22 +13,29 @@ const FLOPS: u64 = 20_000_000_000;
 /// More samples at a time bring nothing.
 const MOST_ROWS: usize = 16_384;
 
-/// The rows of the data, block by block. A block is whole shards, as many as threads can share, or about `most` rows if that is
-/// said: shards begin at the same rows whatever a block is, so that results are the same bits.
-pub fn of(
-    graph: &Graph,
-    at: Option<&str>,
-    n_samples: usize,
-    most: Option<usize>,
-    element: usize,
-) -> impl Iterator<Item = Range<usize>> + use<> {
+/// Bytes of the inputs and the result of a sample.
+pub fn sample_bytes(graph: &Graph, at: Option<&str>, element: usize) -> usize {
     let size = |id| graph.value(id).meta.numel();
     let inputs: usize = graph.inputs().iter().map(|&id| size(id)).fold(0, usize::saturating_add);
     let target = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
-    let bytes = inputs.saturating_add(target.map_or(0, size)).saturating_mul(element).max(1);
-    let affordable = (BYTES / bytes).min((FLOPS / graph.flops().max(1)) as usize);
-    let shard = Shards::of(graph).grain.max(1);
-    let round = if most.is_some() { shard } else { shard.saturating_mul(rayon::current_num_threads()) };
+    inputs.saturating_add(target.map_or(0, size)).saturating_mul(element).max(1)
+}
+
+/// Samples that threads share at least: a shard each.
+pub fn round(graph: &Graph) -> usize {
+    Shards::of(graph).grain.max(1).saturating_mul(rayon::current_num_threads())
+}
+
+/// The rows of the data, block by block. A block is whole shards, as many as threads can share and as fit into so many bytes, or
+/// about `most` rows if that is said: shards begin at the same rows whatever a block is, so that results are the same bits.
+pub fn of(
+    graph: &Graph,
+    n_samples: usize,
+    most: Option<usize>,
+    (sample, room): (usize, usize),
+) -> impl Iterator<Item = Range<usize>> + use<> {
+    let affordable = (room.min(BYTES) / sample).min((FLOPS / graph.flops().max(1)) as usize);
+    let round = if most.is_some() { Shards::of(graph).grain.max(1) } else { round(graph) };
     let n_rows = match most {
         Some(rows) => rows.div_ceil(round).saturating_mul(round),
         None => (affordable.min(MOST_ROWS) / round).max(1).saturating_mul(round),

@@ -5,13 +5,14 @@ use crate::Error;
 use crate::error::AboutNetwork;
 use crate::job::Destination;
 use crate::spec::{Opening, Precision, Samples, blocks, open_network};
-use crate::text::count;
+use crate::text::{bytes, count, rounded_up};
 use mercer_data::{NpyWriter, RowBlock};
 use mercer_kernel::Real;
 use mercer_net::graph::Graph;
-use mercer_net::network::Prediction;
+use mercer_net::network::{Prediction, Shards};
+use mercer_net::run::{Keep, Workspace};
 use mercer_net::{NetError, Network};
-use mercer_run::Context;
+use mercer_run::{Context, resident_memory};
 use ndarray::{ArrayViewD, IxDyn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -37,6 +38,12 @@ pub struct NetworkFindings {
     #[serde(flatten)]
     pub score: Option<Score>,
 }
+
+/// A block is held so often: as it was stored, as it is read, its results, and their copy that is written.
+const COPIES: usize = 4;
+
+/// Pages of the program that are used for the first time, and stacks.
+const CODE: usize = 4 << 20;
 
 /// A network with its samples.
 #[derive(Debug)]
@@ -68,7 +75,29 @@ impl NetworkRun {
         let samples = samples.in_order_of("labels", &network, job.at.as_deref(), &job.data)?;
         samples.hint(Some(&network), opening)?;
         let graph = network.graph(&samples.shapes()).about(path)?;
-        Ok(Self { setting, path: path.to_owned(), network, graph, samples, at: job.at.clone() })
+        let run = Self { setting, path: path.to_owned(), network, graph, samples, at: job.at.clone() };
+        let (fixed, element) = match job.precision {
+            Precision::F32 => (run.fixed_bytes::<f32>(), size_of::<f32>()),
+            Precision::F64 => (run.fixed_bytes::<f64>(), size_of::<f64>()),
+        };
+        let rows = blocks::round(&run.graph).min(run.samples.n_samples);
+        let sample = blocks::sample_bytes(&run.graph, run.at.as_deref(), element);
+        let needed = fixed.saturating_add(rows.saturating_mul(sample).saturating_mul(COPIES));
+        if needed > opening.context.memory() {
+            let text = format!("‹memory› {} is too little to run the network", bytes(opening.context.memory()));
+            return Err(Error::with_code("memory", text)
+                .hint(format!("‹memory› {}, the smallest that would do", rounded_up(needed))));
+        }
+        Ok(run)
+    }
+
+    /// What is held whatever a block is: what the process holds already, and the passes of every thread.
+    fn fixed_bytes<T: Real>(&self) -> usize {
+        let passes = Workspace::<T>::new(Arc::clone(&self.graph), &Keep::Only(Vec::new()));
+        let shard = passes.bytes(Shards::of(&self.graph).grain);
+        let weights = self.network.n_params().saturating_mul(size_of::<T>());
+        let passes = shard.saturating_mul(rayon::current_num_threads()).saturating_add(weights);
+        resident_memory().saturating_add(passes).saturating_add(CODE)
     }
 
     /// With what it would do.
@@ -104,8 +133,10 @@ impl NetworkRun {
         context: &Context,
     ) -> Result<Predicted, Error> {
         let _phase = context.phase("evaluating");
-        let (at, n_samples) = (self.at.as_deref(), self.samples.n_samples);
-        let blocks = blocks::of(&self.graph, at, n_samples, job.batch.map(NonZeroUsize::get), size_of::<T>());
+        let n_samples = self.samples.n_samples;
+        let sample = blocks::sample_bytes(&self.graph, self.at.as_deref(), size_of::<T>());
+        let room = context.memory().saturating_sub(self.fixed_bytes::<T>()) / COPIES;
+        let blocks = blocks::of(&self.graph, n_samples, job.batch.map(NonZeroUsize::get), (sample, room));
         let mut score = self.samples.labels.as_ref().map(Score::start).transpose()?;
         let mut writer: Option<NpyWriter<T>> = None;
         let mut sample_shape = Vec::new();
