@@ -9,5 +9,5 @@ mod memory;
 mod phases;
 
 pub use context::{Cancelled, Context, Listener, NoThreads};
-pub use memory::{available, default_memory, peak_memory, resident_memory};
+pub use memory::{PROCESS_NOISE, available, default_memory, peak_memory, resident_memory};
 pub use phases::{Phase, Timed};

@@ -8,7 +8,7 @@ use crate::error::{KernelError, Result};
 use crate::kernel::Cost;
 use crate::store::Layout;
 use mercer_linalg::memory::{keep_nothing_back, kept_back};
-use mercer_run::resident_memory;
+use mercer_run::{PROCESS_NOISE, resident_memory};
 use std::sync::{Arc, OnceLock};
 
 /// Pages of code and constants that a run touches for the first time: at most two thirds of a megabyte were seen with each of all kernels.
@@ -16,10 +16,6 @@ const CODE: usize = 1 << 20;
 
 /// The part of a thread's stack that is touched.
 const STACK: usize = 128 << 10;
-
-/// What two processes that do the same hold at the same time differs by less: which pages of code are mapped together with those that
-/// are needed depends on where the program was loaded. In 25 starts each, up to 1.16 MiB were seen.
-const NOISE: usize = 5 << 18;
 
 /// A product packs pieces of one operand, of this depth at most.
 const PACKED_DEPTH: usize = 512;
@@ -114,7 +110,7 @@ impl Sizes {
 
     /// The least memory that would do, also for another process that does the same.
     pub(super) fn least(&self, blocks: usize, one_side: bool) -> usize {
-        self.peak(1, !(one_side && blocks == 1)).saturating_sub(self.spare).saturating_add(NOISE)
+        self.peak(1, !(one_side && blocks == 1)).saturating_sub(self.spare).saturating_add(PROCESS_NOISE)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::text::{bytes, rounded_up};
 use mercer_data::Source;
 use mercer_kernel::gram::KeptGram;
 use mercer_lens::{Extent, Likeness, extent, likeness};
-use mercer_run::{Context, resident_memory};
+use mercer_run::{Context, PROCESS_NOISE, resident_memory};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -93,9 +93,12 @@ impl Job for CompareJob {
         let held = n_rows.saturating_mul(n_rows).saturating_mul(COPIES * size_of::<f64>());
         let needed = held.saturating_add(resident_memory());
         if needed > opening.context.memory() {
-            let text = format!("‹memory› {} is too little: {needed} bytes are needed", bytes(opening.context.memory()));
-            return Err(Error::with_code("memory", text)
-                .hint(format!("‹memory› {}, the smallest that would do", rounded_up(needed))));
+            let allowed = bytes(opening.context.memory());
+            let text = format!("‹memory› {allowed} is too little: {} are needed", bytes(needed));
+            return Err(Error::with_code("memory", text).hint(format!(
+                "‹memory› {}, the smallest that would do",
+                rounded_up(needed.saturating_add(PROCESS_NOISE))
+            )));
         }
         Ok(OpenedCompare { matrices, plan: ComparePlan { n_rows, bytes: needed }, watch })
     }

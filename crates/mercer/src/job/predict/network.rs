@@ -12,7 +12,7 @@ use mercer_net::graph::Graph;
 use mercer_net::network::{Prediction, Shards};
 use mercer_net::run::{Keep, Workspace};
 use mercer_net::{NetError, Network};
-use mercer_run::{Context, resident_memory};
+use mercer_run::{Context, PROCESS_NOISE, resident_memory};
 use ndarray::{ArrayViewD, IxDyn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -85,8 +85,10 @@ impl NetworkRun {
         let needed = fixed.saturating_add(rows.saturating_mul(sample).saturating_mul(COPIES));
         if needed > opening.context.memory() {
             let text = format!("‹memory› {} is too little to run the network", bytes(opening.context.memory()));
-            return Err(Error::with_code("memory", text)
-                .hint(format!("‹memory› {}, the smallest that would do", rounded_up(needed))));
+            return Err(Error::with_code("memory", text).hint(format!(
+                "‹memory› {}, the smallest that would do",
+                rounded_up(needed.saturating_add(PROCESS_NOISE))
+            )));
         }
         Ok(run)
     }
