@@ -57,6 +57,11 @@ pub fn rounded_up(needed: usize) -> String {
     format!("{:.2}{name}", hundredths / 100.0)
 }
 
+/// Bytes to be suggested after `--memory`: what is needed, and what another process may hold more.
+pub fn suggested(needed: usize) -> String {
+    rounded_up(needed.saturating_add(mercer_run::PROCESS_NOISE))
+}
+
 /// `[3, 32, 32]`.
 pub fn shape(sizes: &[usize]) -> String {
     format!("{sizes:?}")

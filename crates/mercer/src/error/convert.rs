@@ -1,7 +1,7 @@
 //! Errors of the libraries, with a code and what to try.
 
 use super::{Error, codes};
-use crate::text::{bytes, rounded_up};
+use crate::text::{bytes, rounded_up, suggested};
 use mercer_data as data;
 use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
@@ -127,7 +127,7 @@ impl From<SpectralError> for Error {
             )
             .hint(format!(
                 "‹memory› {} would do; so may ‹method› lanczos, nystrom with fewer ‹n-landmarks›, or rff with fewer ‹n-features›",
-                rounded_up(needed)
+                suggested(needed)
             )),
             SpectralError::Indefinite { .. } => Self::with_code(code, error.to_string())
                 .hint("‹landmarks› uniform, k-means++ or all; ‹method› exact counts them"),

@@ -3,11 +3,11 @@
 use super::{Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;
 use crate::spec::Opening;
-use crate::text::{bytes, rounded_up};
+use crate::text::{bytes, suggested};
 use mercer_data::Source;
 use mercer_kernel::gram::KeptGram;
 use mercer_lens::{Extent, Likeness, extent, likeness};
-use mercer_run::{Context, PROCESS_NOISE, resident_memory};
+use mercer_run::{Context, resident_memory};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -95,10 +95,8 @@ impl Job for CompareJob {
         if needed > opening.context.memory() {
             let allowed = bytes(opening.context.memory());
             let text = format!("‹memory› {allowed} is too little: {} are needed", bytes(needed));
-            return Err(Error::with_code("memory", text).hint(format!(
-                "‹memory› {}, the smallest that would do",
-                rounded_up(needed.saturating_add(PROCESS_NOISE))
-            )));
+            return Err(Error::with_code("memory", text)
+                .hint(format!("‹memory› {}, the smallest that would do", suggested(needed))));
         }
         Ok(OpenedCompare { matrices, plan: ComparePlan { n_rows, bytes: needed }, watch })
     }

@@ -6,7 +6,7 @@ use super::{EigenFindings, EigenJob, Task, check_eval, input, inputs_of, place};
 use crate::Error;
 use crate::job::Outcome;
 use crate::spec::{Opening, Samples};
-use crate::text::{bytes, rounded_up};
+use crate::text::{bytes, suggested};
 use mercer_data::{Fingerprint, Source};
 use mercer_kernel::gram::KeptGram;
 use mercer_kernel::{KernelError, Real};
@@ -74,7 +74,7 @@ impl GramProblem {
         );
         Err(Error::with_code("memory", text).hint(format!(
             "‹memory› {} would do; ‹method› lanczos or randomised reads the matrix piece by piece",
-            rounded_up(needed)
+            suggested(needed)
         )))
     }
 

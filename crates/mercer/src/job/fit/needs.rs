@@ -4,7 +4,7 @@ use super::machine::MachineSpec;
 use super::training::Opened;
 use crate::Error;
 use crate::spec::Known;
-use crate::text::{bytes as shown, rounded_up};
+use crate::text::{bytes as shown, suggested};
 use mercer_learn::Basis;
 use mercer_run::{Context, resident_memory};
 
@@ -70,5 +70,5 @@ pub(super) fn check(needed: usize, machine: &MachineSpec, context: &Context) -> 
         shown(needed),
         shown(allowed)
     );
-    Err(Error::with_code("memory", text).hint(format!("‹memory› {}, or fewer samples", rounded_up(needed))))
+    Err(Error::with_code("memory", text).hint(format!("‹memory› {}, or fewer samples", suggested(needed))))
 }

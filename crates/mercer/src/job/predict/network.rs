@@ -5,14 +5,14 @@ use crate::Error;
 use crate::error::AboutNetwork;
 use crate::job::Destination;
 use crate::spec::{Opening, Precision, Samples, blocks, open_network};
-use crate::text::{bytes, count, rounded_up};
+use crate::text::{bytes, count, suggested};
 use mercer_data::{NpyWriter, RowBlock};
 use mercer_kernel::Real;
 use mercer_net::graph::Graph;
 use mercer_net::network::{Prediction, Shards};
 use mercer_net::run::{Keep, Workspace};
 use mercer_net::{NetError, Network};
-use mercer_run::{Context, PROCESS_NOISE, resident_memory};
+use mercer_run::{Context, resident_memory};
 use ndarray::{ArrayViewD, IxDyn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -85,10 +85,8 @@ impl NetworkRun {
         let needed = fixed.saturating_add(rows.saturating_mul(sample).saturating_mul(COPIES));
         if needed > opening.context.memory() {
             let text = format!("‹memory› {} is too little to run the network", bytes(opening.context.memory()));
-            return Err(Error::with_code("memory", text).hint(format!(
-                "‹memory› {}, the smallest that would do",
-                rounded_up(needed.saturating_add(PROCESS_NOISE))
-            )));
+            return Err(Error::with_code("memory", text)
+                .hint(format!("‹memory› {}, the smallest that would do", suggested(needed))));
         }
         Ok(run)
     }

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::error::AboutNetwork;
 use crate::spec::open_architecture;
 use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision, Samples, fingerprint_of_labels};
-use crate::text::{bytes, rounded_up};
+use crate::text::{bytes, suggested};
 pub use findings::{EpochFindings, TrainFindings, TrainPlan};
 use mercer_data::folder::digest;
 use mercer_data::{Dataset, Labels};
@@ -245,7 +245,7 @@ impl Run {
         if needed > context.memory() {
             let text =
                 format!("‹memory› {} is too little: training takes some {}", bytes(context.memory()), bytes(needed));
-            let hint = format!("‹memory› {}, or a smaller ‹batch›", rounded_up(needed));
+            let hint = format!("‹memory› {}, or a smaller ‹batch›", suggested(needed));
             return Err(Error::with_code("memory", text).hint(hint));
         }
         let flops = trainer.graph().flops() as f64 * epochs as f64;

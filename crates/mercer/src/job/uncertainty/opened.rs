@@ -7,7 +7,7 @@ use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{DataRef, Opening, Precision, Samples, saved_network};
-use crate::text::{bytes, grouped, rounded_up};
+use crate::text::{bytes, grouped, suggested};
 use mercer_data::{Columns, Labels};
 use mercer_kernel::{KernelError, Real};
 use mercer_learn::LearnError;
@@ -228,7 +228,7 @@ impl UncertaintyJob {
         let matrix = if needs.side > 0 { format!(" with a matrix of side {side}") } else { String::new() };
         let (method, needed, allowed) = (self.method.name(), bytes(needs.bytes), bytes(allowed));
         let text = format!("‹method› {method}{matrix} takes {needed} in all, but {allowed} are allowed");
-        let enough = rounded_up(needs.bytes);
+        let enough = suggested(needs.bytes);
         Err(Error::with_code("memory", text).hint(format!("{}; or ‹memory› {enough}", self.method.smaller())))
     }
 
