@@ -72,7 +72,10 @@ mod tests {
 
     #[test]
     fn what_is_held_is_less_than_the_peak() {
-        assert!(resident_memory() > 0 && peak_memory() >= resident_memory());
+        // The system keeps the peak by the way, thread by thread: it may lag behind what is held by a little.
+        const LAG: usize = 16 << 20;
+        let held = resident_memory();
+        assert!(held > 0 && peak_memory() + LAG >= held, "{held} {}", peak_memory());
         assert!(default_memory() < available().unwrap());
     }
 }
