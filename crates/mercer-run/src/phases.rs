@@ -105,11 +105,11 @@ mod tests {
             std::thread::sleep(Duration::from_millis(30));
         }
         drop(outer);
-        let whole = start.elapsed().as_secs_f64();
         drop(phases.begin("kernel"));
         let all = phases.all();
+        let whole = start.elapsed().as_secs_f64();
         assert_eq!(all.iter().map(|part| part.name).collect::<Vec<_>>(), ["kernel", "reading", "writing"]);
         let sum: f64 = all.iter().map(|part| part.seconds).sum();
-        assert!(all[2].seconds >= 0.03 && all[0].seconds >= 0.01 && sum <= whole + 0.001, "{all:?} of {whole}");
+        assert!(all[2].seconds >= 0.03 && all[0].seconds >= 0.01 && sum <= whole, "{all:?} of {whole}");
     }
 }
