@@ -4,7 +4,6 @@ pub mod arch;
 pub mod error;
 pub mod export;
 pub mod graph;
-pub mod names;
 pub mod network;
 pub mod op;
 pub mod run;

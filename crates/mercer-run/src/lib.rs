@@ -6,6 +6,7 @@
 mod context;
 mod groups;
 mod memory;
+pub mod names;
 mod phases;
 
 pub use context::{Cancelled, Context, Listener, NoThreads};

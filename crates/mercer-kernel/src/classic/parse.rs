@@ -12,7 +12,7 @@
 use super::catalogue::{KERNELS, Kind, Setting, Spec};
 use super::error::ClassicError;
 use super::expression::{Expression, Node, Term};
-use mercer_net::names::near;
+use mercer_run::names::near;
 
 /// Parentheses inside of parentheses.
 const DEPTH: usize = 50;

@@ -4,7 +4,8 @@ use super::layers::layer_names;
 use crate::error::{KernelError, Result};
 use mercer_net::graph::{Graph, ValueId};
 use mercer_net::network::default_logits;
-use mercer_net::{Element, NetError, names};
+use mercer_net::{Element, NetError};
+use mercer_run::names;
 use serde::{Deserialize, Serialize};
 
 /// Which kernel of the outputs.

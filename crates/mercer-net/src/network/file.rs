@@ -4,8 +4,8 @@ use super::{Batching, Import, Input, Parameter, TrainedOn, Values};
 use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::{Graph, count};
-use crate::names;
 use crate::onnx::{Detected, Detection, Dropped, InputShape, Model, Request, Surroundings, detect, lower};
+use mercer_run::names;
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -99,7 +99,7 @@ pub fn find(graph: &Graph, name: &str) -> Result<ValueId> {
     let by_output = graph.outputs().iter().find(|(own, _)| own == name).map(|(_, id)| *id);
     by_output.or_else(|| graph.find(name)).ok_or_else(|| {
         let all: Vec<&str> = graph.values().iter().map(|value| value.name.as_str()).filter(|n| !n.is_empty()).collect();
-        NetError::Unknown { what: "node", name: name.to_owned(), near: crate::names::near(name, &all) }
+        NetError::Unknown { what: "node", name: name.to_owned(), near: mercer_run::names::near(name, &all) }
     })
 }
 

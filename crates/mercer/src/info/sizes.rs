@@ -1,8 +1,8 @@
 //! `[INPUT=]SIZES`: the sizes that a file leaves free.
 
 use crate::Error;
-use mercer_net::names;
 use mercer_net::network::Input;
+use mercer_run::names;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -3,7 +3,7 @@
 use super::{DataRef, Inputs};
 use crate::Error;
 use mercer_data::{Dataset, Source};
-use mercer_net::names;
+use mercer_run::names;
 use std::path::Path;
 
 /// What one input of a network gets.

@@ -7,7 +7,7 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{
-    ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, parse_precision, references,
+    ClassOptions, DataOptions, KernelOptions, ParameterOptions, PreprocessOptions, choice, references,
 };
 use learn::LearnOptions;
 use mercer::Error;
@@ -96,7 +96,7 @@ pub(crate) struct EigenArguments {
     orthogonal: bool,
 
     /// Compute in single or double precision [default: f64; f32 for networks that learn, spin excepted; as stored for --load]
-    #[arg(long, value_name = "TYPE", value_parser = parse_precision())]
+    #[arg(long, value_name = "TYPE", value_parser = choice::<Precision>())]
     precision: Option<Precision>,
 
     #[command(flatten)]

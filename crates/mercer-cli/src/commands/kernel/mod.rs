@@ -3,7 +3,7 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, parse_precision, references};
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, choice, references};
 use mercer::Error;
 use mercer::job::{Destination, Job, KernelJob, Opened};
 use mercer::spec::Precision;
@@ -60,7 +60,7 @@ pub(crate) struct KernelArguments {
     features: bool,
 
     /// Compute in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_precision())]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
     precision: Precision,
 
     #[command(flatten)]

@@ -3,7 +3,7 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{DataOptions, ParameterOptions, parse_precision};
+use crate::options::{DataOptions, ParameterOptions, choice};
 use crate::output::OutputFile;
 use mercer::Error;
 use mercer::job::predict::Subject;
@@ -50,7 +50,7 @@ pub(crate) struct PredictArguments {
     at: Option<String>,
 
     /// Compute in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_precision())]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
     precision: Precision,
 
     /// Read about so many samples at once; the results do not depend on it [default: what suits the network]

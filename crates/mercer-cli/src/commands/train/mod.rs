@@ -4,7 +4,7 @@ pub(crate) mod report;
 mod settings;
 
 use crate::console::Console;
-use crate::options::{DataOptions, ImportOptions, parse_precision};
+use crate::options::{DataOptions, ImportOptions, choice};
 use crate::output::OutputFolder;
 use mercer::Error;
 use mercer::job::{Job, Opened, TrainJob};
@@ -45,7 +45,7 @@ pub(crate) struct TrainArguments {
     import: ImportOptions,
 
     /// Train in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_precision())]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
     precision: Precision,
 
     #[command(flatten)]

@@ -3,7 +3,7 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{ClassOptions, ParameterOptions, PreprocessOptions, parse_precision, references};
+use crate::options::{ClassOptions, ParameterOptions, PreprocessOptions, choice, references};
 use crate::output::OutputFolder;
 use mercer::Error;
 use mercer::job::uncertainty::{Draws, Method, NoiseChoice, PriorChoice};
@@ -52,7 +52,7 @@ pub(crate) struct UncertaintyArguments {
     params: Vec<String>,
 
     /// Run the network in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_precision())]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
     precision: Precision,
 
     #[command(flatten)]

@@ -14,6 +14,7 @@ use mercer_kernel::gram::{Estimate, Held, Listing, Plan};
 use mercer_kernel::store::{Layout, Manifest, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
+use mercer_run::names::Named;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;

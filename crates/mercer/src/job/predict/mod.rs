@@ -17,6 +17,7 @@ use functions::SavedFunctions;
 pub use machine::MachineFindings;
 use machine::SavedMachine;
 use mercer_run::Context;
+use mercer_run::names::Named;
 pub use network::NetworkFindings;
 use network::NetworkRun;
 pub use posterior::PosteriorFindings;

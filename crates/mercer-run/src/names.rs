@@ -1,4 +1,92 @@
-//! Names a user writes: wildcards, and what they may have meant.
+//! Names a user writes: tables of choices, wildcards, and what may have been meant.
+
+/// A choice with a name. Flags, errors, help and completions are all made from [`CHOICES`](Self::CHOICES).
+///
+/// Implement it with [`named!`](crate::named), which also gives the type `Display` and `FromStr`.
+pub trait Named: Copy + Sized + 'static {
+    /// What is chosen, such as `precision`.
+    const WHAT: &'static str;
+
+    /// Every choice with its name and one line of help.
+    const CHOICES: &'static [(Self, &'static str, &'static str)];
+
+    /// The name.
+    fn name(self) -> &'static str;
+
+    /// All names.
+    fn names() -> Vec<&'static str> {
+        Self::CHOICES.iter().map(|(_, name, _)| *name).collect()
+    }
+
+    /// The choice of this name.
+    ///
+    /// # Errors
+    /// A sentence that names what was probably meant, or all choices.
+    fn from_name(text: &str) -> Result<Self, String> {
+        match Self::CHOICES.iter().find(|(_, name, _)| *name == text) {
+            Some((choice, ..)) => Ok(*choice),
+            None => Err(unknown(Self::WHAT, text, &Self::names())),
+        }
+    }
+}
+
+/// Names the choices of an enum in one table:
+///
+/// ```
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Fruit { Apple, Pear }
+///
+/// mercer_run::named! {
+///     Fruit, "fruit":
+///     Apple = "apple", "Round";
+///     Pear = "pear", "Less round";
+/// }
+///
+/// use mercer_run::names::Named;
+/// assert_eq!(Fruit::Pear.to_string(), "pear");
+/// assert_eq!("apple".parse(), Ok(Fruit::Apple));
+/// assert_eq!("aple".parse::<Fruit>(), Err("unknown fruit `aple`; did you mean `apple`?".to_owned()));
+/// assert_eq!(Fruit::CHOICES.len(), 2);
+/// ```
+#[macro_export]
+macro_rules! named {
+    ($type:ident, $what:literal: $($variant:ident = $name:literal, $help:literal;)+) => {
+        impl $crate::names::Named for $type {
+            const WHAT: &'static str = $what;
+            const CHOICES: &'static [(Self, &'static str, &'static str)] = &[$((Self::$variant, $name, $help)),+];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                formatter.pad($crate::names::Named::name(*self))
+            }
+        }
+
+        impl ::std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                $crate::names::Named::from_name(text)
+            }
+        }
+    };
+}
+
+/// Says that a name is unknown, and what was probably meant: the nearest names, or all of them.
+pub fn unknown(what: &str, name: &str, all: &[&str]) -> String {
+    let short: String = name.chars().take(40).collect();
+    let meant = match near(&short, all).first() {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("choose from {}", all.join(", ")),
+    };
+    format!("unknown {what} `{short}`; {meant}")
+}
 
 /// Whether a name matches a pattern in which `*` stands for any text and `?` for any character.
 pub fn matches(pattern: &str, name: &str) -> bool {
