@@ -2,7 +2,7 @@
 //! and one per pair of positions and layer for the others: what is interesting is the time.
 
 use super::cases::{Case, numbers};
-use mercer_kernel::infinite::{Activation, Limit, LimitNet, NodeId, Of, Patch, Scales};
+use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, NodeId, Patch, Scales};
 use mercer_kernel::{Kernel, Real};
 use mercer_net::op::Function;
 
@@ -28,7 +28,7 @@ fn samples<T: Real>(count: usize) -> Vec<T> {
 
 /// Both kernels of all pairs of two sets, so that nothing is mirrored.
 fn case<T: Real>(name: &'static str, net: LimitNet, n: usize, size: usize, flops: f64) -> Case {
-    let kernel = Limit::<T>::new(net, Of::Ntk).expect("a kernel");
+    let kernel = Limit::<T>::new(net, LimitKind::Ntk).expect("a kernel");
     let x = samples::<T>(n * size);
     let y: Vec<T> = x.iter().rev().copied().collect();
     let run = move || {

@@ -13,6 +13,7 @@ mod feature;
 pub mod gram;
 pub mod infinite;
 mod kernel;
+pub mod language;
 pub mod montecarlo;
 pub mod operator;
 mod products;

@@ -1,23 +1,28 @@
 //! A kernel as data: what it takes to build it again for new samples.
 
 use crate::activation::{Activations, Conjugate};
-use crate::algebra::Normalised;
+use crate::algebra::{Normalised, Product, Scaled, Sum};
 use crate::classic::{Classic, Expression};
+use crate::direction::Directions;
 use crate::empirical::{Choice, Kind, Ntk, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{FeatureMap, Features};
-use crate::infinite::{Limit, Of, Rule};
+use crate::infinite::{Limit, LimitKind, Rule};
 use crate::kernel::{Kernel, Real};
 use crate::montecarlo::{Ensemble, MonteCarlo, RandomNetworks};
 use crate::sketch::{Sketch, Spec};
 use mercer_net::Network;
 use mercer_net::network::{Logits, default_logits};
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 use std::sync::Arc;
 
-/// Which kernel, of a network or of none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// A kernel of a network, a function of the data alone, or what is made of these. It is written and read in the
+/// [language](crate::language) of kernels.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Recipe {
     /// A classic kernel by its formula, as `rbf(lengthscale=1.5)`.
@@ -47,14 +52,14 @@ pub enum Recipe {
     /// The limit of infinite width.
     Limit {
         /// NNGP or NTK.
-        of: Of,
+        of: LimitKind,
         /// The distribution of the weights.
         rule: Rule,
     },
     /// The mean over random networks.
     MonteCarlo {
         /// NNGP or NTK.
-        of: Of,
+        of: LimitKind,
         /// The distribution of the weights.
         rule: Rule,
         /// How many networks.
@@ -65,8 +70,63 @@ pub enum Recipe {
         #[serde(default)]
         errors: bool,
     },
+    /// The tangent kernel from derivatives along random directions.
+    Directions {
+        /// How many.
+        count: usize,
+        /// Of which outputs.
+        kind: Kind,
+        /// Of which part.
+        selection: Selection,
+        /// Directions of random signs instead of normal numbers.
+        signs: bool,
+        /// Of the random numbers.
+        seed: u64,
+    },
     /// Divided by `√(κ(x,x)·κ(x',x'))`.
     Normalised(Box<Recipe>),
+    /// A multiple.
+    Scaled {
+        /// By how much.
+        factor: f64,
+        /// Of what.
+        kernel: Box<Recipe>,
+    },
+    /// `Σ κᵢ`.
+    Sum(Vec<Recipe>),
+    /// `Π κᵢ`, element by element.
+    Product(Vec<Recipe>),
+}
+
+impl Serialize for Recipe {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recipe {
+    /// From a text. Folders of version 1 have a map of the same content, which stays readable.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrMap;
+
+        impl<'de> Visitor<'de> for TextOrMap {
+            type Value = Recipe;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a kernel in the language of kernels")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Recipe, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Recipe, A::Error> {
+                Recipe::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_any(TextOrMap)
+    }
 }
 
 /// A kernel, its feature map if it has one, and what was chosen for each parameter of an exact NTK.
@@ -81,31 +141,53 @@ pub struct Built<T: Real> {
 }
 
 impl<T: Real> Built<T> {
-    fn of_map(map: impl FeatureMap<T> + 'static) -> Self {
+    /// A kernel without a feature map.
+    fn new(kernel: impl Kernel<T> + 'static) -> Self {
+        Self { kernel: Arc::new(kernel), map: None, choices: Vec::new() }
+    }
+
+    fn from_map(map: impl FeatureMap<T> + 'static) -> Self {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         Self { kernel: Arc::new(Features(Arc::clone(&map))), map: Some(map), choices: Vec::new() }
     }
 }
 
 impl Recipe {
-    /// Whether it is the kernel of a network.
-    pub fn needs_network(&self) -> bool {
+    /// The recipes that it is made of, if it is a combination of kernels.
+    fn parts(&self) -> &[Recipe] {
         match self {
-            Self::Classic(_) => false,
-            Self::Normalised(inner) => inner.needs_network(),
-            _ => true,
+            Self::Normalised(inner) | Self::Scaled { kernel: inner, .. } => std::slice::from_ref(inner),
+            Self::Sum(kernels) | Self::Product(kernels) => kernels,
+            _ => &[],
         }
+    }
+
+    /// Whether any of the kernels that it is made of has a property.
+    fn any(&self, has: &dyn Fn(&Recipe) -> bool) -> bool {
+        has(self) || self.parts().iter().any(|part| part.any(has))
+    }
+
+    /// Whether a network is needed to build it.
+    pub fn needs_network(&self) -> bool {
+        self.any(&|recipe| recipe.parts().is_empty() && !matches!(recipe, Self::Classic(_)))
+    }
+
+    /// Whether it depends on the distribution of a network's weights alone, not on the weights themselves.
+    pub fn draws_weights(&self) -> bool {
+        let drawn = |recipe: &Recipe| matches!(recipe, Self::Limit { .. } | Self::MonteCarlo { .. });
+        self.any(&drawn) && !self.any(&|recipe| recipe.parts().is_empty() && !drawn(recipe))
     }
 
     /// The logits that the kernel is of, where it is of what lies before the network's output because nobody chose another value.
     pub fn logits(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Option<Logits> {
-        let chosen = match self {
-            Self::Tangent { selection, .. } | Self::Sketch(Spec { selection, .. }) => selection.output.is_some(),
-            Self::Limit { .. } | Self::MonteCarlo { .. } => false,
-            Self::Normalised(inner) => return inner.logits(network, shapes),
-            _ => true,
+        let by_default = |recipe: &Recipe| match recipe {
+            Self::Tangent { selection, .. }
+            | Self::Directions { selection, .. }
+            | Self::Sketch(Spec { selection, .. }) => selection.output.is_none(),
+            Self::Limit { .. } | Self::MonteCarlo { .. } => true,
+            _ => false,
         };
-        if chosen {
+        if !self.any(&by_default) {
             return None;
         }
         let graph = network?.graph(shapes).ok()?;
@@ -114,10 +196,26 @@ impl Recipe {
 
     /// Whether it is made of derivatives by the parameters of the network as it is, so that it depends on what counts as one.
     pub fn depends_on_parameters(&self) -> bool {
+        self.any(&|recipe| matches!(recipe, Self::Tangent { .. } | Self::Directions { .. } | Self::Sketch(_)))
+    }
+
+    /// The same kernel as one matrix per layer, where it is an exact tangent kernel, or a multiple or the normalisation of one.
+    pub fn by_layer(self) -> Option<Self> {
+        Some(match self {
+            Self::Tangent { kind, selection, .. } => Self::Tangent { kind, selection, by_layer: true },
+            Self::Normalised(inner) => Self::Normalised(Box::new(inner.by_layer()?)),
+            Self::Scaled { factor, kernel } => Self::Scaled { factor, kernel: Box::new(kernel.by_layer()?) },
+            _ => return None,
+        })
+    }
+
+    /// The same kernel with the standard errors beside it, where it is a mean over several random networks.
+    pub fn with_errors(self, wanted: bool) -> Self {
         match self {
-            Self::Tangent { .. } | Self::Sketch(_) => true,
-            Self::Normalised(inner) => inner.depends_on_parameters(),
-            _ => false,
+            Self::MonteCarlo { of, rule, networks, seed, .. } => {
+                Self::MonteCarlo { of, rule, networks, seed, errors: wanted && networks > 1 }
+            }
+            other => other,
         }
     }
 
@@ -137,8 +235,7 @@ impl Recipe {
                         shapes.len()
                     )));
                 };
-                let kernel = Classic::new(&expression, shape.iter().product())?;
-                Built { kernel: Arc::new(kernel), map: None, choices: Vec::new() }
+                Built::new(Classic::new(&expression, shape.iter().product())?)
             }
             Self::Tangent { kind, selection, by_layer } => {
                 let ntk = Ntk::of(needed()?, shapes, *kind, selection)?;
@@ -146,34 +243,49 @@ impl Recipe {
                 let choices = ntk.choices();
                 Built { kernel: Arc::new(ntk), map: None, choices }
             }
-            Self::Sketch(spec) => Built::of_map(Sketch::from_spec(needed()?, shapes, spec)?),
+            Self::Sketch(spec) => Built::from_map(Sketch::from_spec(needed()?, shapes, spec)?),
             Self::Conjugate { output, bias } => {
                 let features = Conjugate::new(needed()?, shapes, output.as_deref())?;
-                Built::of_map(if *bias { features } else { features.without_bias() })
+                Built::from_map(if *bias { features } else { features.without_bias() })
             }
             Self::Embedding(nodes) => {
                 let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
-                Built::of_map(Activations::new(needed()?, shapes, &nodes)?)
+                Built::from_map(Activations::new(needed()?, shapes, &nodes)?)
             }
-            Self::Limit { of, rule } => Built {
-                kernel: Arc::new(Limit::of_network(needed()?, shapes, rule, *of)?),
-                map: None,
-                choices: Vec::new(),
-            },
+            Self::Limit { of, rule } => Built::new(Limit::of_network(needed()?, shapes, rule, *of)?),
+            Self::Directions { count, kind, selection, signs, seed } => {
+                let directions = Directions::new(needed()?, shapes, *kind, selection, *count, *seed)?;
+                Built::from_map(if *signs { directions.signs() } else { directions })
+            }
             Self::MonteCarlo { of, rule, networks, seed, errors } => {
                 let ensemble = Arc::new(Ensemble::new(needed()?, shapes, rule, *seed)?);
                 let drawn = || RandomNetworks::new(Arc::clone(&ensemble), *networks);
                 let kernel = MonteCarlo::of(drawn()?, *of)?;
                 let kernel = if *errors { kernel.with_errors()? } else { kernel };
                 let map: Option<Arc<dyn FeatureMap<T>>> = match of {
-                    Of::Nngp => Some(Arc::new(drawn()?)),
-                    Of::Ntk => None,
+                    LimitKind::Nngp => Some(Arc::new(drawn()?)),
+                    LimitKind::Ntk => None,
                 };
                 Built { kernel: Arc::new(kernel), map, choices: Vec::new() }
             }
             Self::Normalised(inner) => {
                 let built = inner.build(network, shapes)?;
                 Built { kernel: Arc::new(Normalised::new(built.kernel)), map: None, ..built }
+            }
+            Self::Scaled { factor, kernel } => {
+                let built = kernel.build(network, shapes)?;
+                let kernel = Scaled::new(built.kernel, T::of(*factor))?;
+                Built { kernel: Arc::new(kernel), map: None, ..built }
+            }
+            Self::Sum(kernels) | Self::Product(kernels) => {
+                let built = kernels.iter().map(|kernel| kernel.build(network, shapes)).collect::<Result<Vec<_>>>()?;
+                let choices = built.iter().flat_map(|built| built.choices.clone()).collect();
+                let kernels = built.into_iter().map(|built: Built<T>| built.kernel).collect();
+                let kernel: Arc<dyn Kernel<T>> = match self {
+                    Self::Sum(_) => Arc::new(Sum::new(kernels)?),
+                    _ => Arc::new(Product::new(kernels)?),
+                };
+                Built { kernel, map: None, choices }
             }
         })
     }
@@ -204,8 +316,8 @@ mod tests {
             tangent.clone(),
             Recipe::Normalised(Box::new(tangent)),
             Recipe::Conjugate { output: None, bias: true },
-            Recipe::Limit { of: Of::Ntk, rule: Rule::ntk(1.4, 0.1) },
-            Recipe::MonteCarlo { of: Of::Nngp, rule: Rule::ntk(1.4, 0.1), networks: 3, seed: 1, errors: false },
+            Recipe::Limit { of: LimitKind::Ntk, rule: Rule::ntk(1.4, 0.1) },
+            Recipe::MonteCarlo { of: LimitKind::Nngp, rule: Rule::ntk(1.4, 0.1), networks: 3, seed: 1, errors: false },
             Recipe::Sketch(Spec::new(crate::sketch::Method::Gaussian, 8, Kind::Pseudo)),
         ];
         for recipe in recipes {

@@ -1,7 +1,7 @@
 //! Gradient flow on kernels: reference values, the differential equation itself, and limits.
 
 use mercer_data::{Existing, Source};
-use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
+use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
 use mercer_kernel::{Kind, Ntk};
 use mercer_learn::ensemble::{Ensemble, FlowSettings, Linearised, Prior};
 use mercer_learn::{LearnError, Repair};
@@ -19,7 +19,7 @@ fn golden(key: &str) -> Array2<f64> {
 }
 
 /// The kernel of the fixture's network, of the training samples followed by the test samples.
-fn limit(of: Of) -> Array2<f64> {
+fn limit(of: LimitKind) -> Array2<f64> {
     let x = concatenate![Axis(0), golden("x_train"), golden("x_test")];
     let mut net = LimitNet::new();
     let mut value = net.input(x.ncols());
@@ -41,7 +41,7 @@ struct Kernels {
 
 impl Kernels {
     fn new() -> Self {
-        Self { ntk: limit(Of::Ntk), nngp: limit(Of::Nngp), y: golden("y_train") }
+        Self { ntk: limit(LimitKind::Ntk), nngp: limit(LimitKind::Nngp), y: golden("y_train") }
     }
 
     fn prior(&self) -> Prior<'_> {

@@ -6,12 +6,11 @@ use crate::Error;
 use crate::job::kernel::KernelJob;
 use crate::job::train::{EpochFindings, ScheduleName, TrainFindings, TrainJob, TrainingSpec};
 use crate::job::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
-use crate::spec::{DataRef, DataSpec, Inputs, KernelKind, KernelSpec, Opening, Precision, SourceSpec};
+use crate::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, Precision};
 use crate::text::count;
 use mercer_data::digits::{self, Digits};
 use mercer_data::folder::sweep;
 use mercer_data::{Existing, Source, write_atomic, write_npy};
-use mercer_kernel::Kind;
 use mercer_net::Network;
 use mercer_net::network::largest;
 use mercer_net::train::files;
@@ -180,12 +179,7 @@ fn check(folder: &Path, force: bool) -> Result<(), Error> {
 /// The kernel of the network between unseen digits and those it learnt from.
 fn kernel(folder: &Path) -> KernelJob {
     KernelJob {
-        kernel: KernelSpec {
-            source: SourceSpec { net: Some(folder.join(files::MODEL)), ..SourceSpec::default() },
-            kind: Some(KernelKind::Tangent(Kind::Trace)),
-            normalise: true,
-            ..KernelSpec::default()
-        },
+        kernel: KernelSpec::new("normalised(trace)").with_net(folder.join(files::MODEL)),
         data: one(file(folder, "test-images.npy")),
         against: vec![file(folder, "train-images.npy")],
         by_layer: false,

@@ -10,7 +10,7 @@
 use crate::{Outcome, option};
 use mercer_data::Existing;
 use mercer_data::random::stream;
-use mercer_kernel::infinite::{Limit, Of, Rule};
+use mercer_kernel::infinite::{Limit, LimitKind, Rule};
 use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::{Kernel, Kind, Ntk, Selection};
 use mercer_net::arch::{Initialisation, Mlp};
@@ -125,7 +125,7 @@ fn ensemble(width: usize) -> Result<Ensemble, Failure> {
 
 /// `Θ(x₀, ·)` at infinite width.
 fn limit() -> Result<Vec<f64>, Failure> {
-    let limit = Limit::<f64>::of_network(&description(1).build(0)?, &[vec![2]], &rule(), Of::Ntk)?;
+    let limit = Limit::<f64>::of_network(&description(1).build(0)?, &[vec![2]], &rule(), LimitKind::Ntk)?;
     let circle: Vec<f64> = angles().flat_map(|angle| [angle.cos(), angle.sin()]).collect();
     let (first, all) = (limit.prepare(&[&[1.0, 0.0]], 1)?, limit.prepare(&[&circle], POINTS)?);
     let mut row = vec![0.0; POINTS];

@@ -6,7 +6,7 @@
 use crate::{Outcome, option};
 use mercer_data::random::stream;
 use mercer_kernel::MonteCarlo;
-use mercer_kernel::infinite::{Limit, Of, Rule};
+use mercer_kernel::infinite::{Limit, LimitKind, Rule};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Cnn, Layer, Mlp};
 use rand::RngExt;
@@ -21,7 +21,7 @@ type Build = fn(usize) -> mercer_net::Result<Network>;
 struct Case {
     name: &'static str,
     build: Build,
-    of: Of,
+    of: LimitKind,
     widths: &'static [usize],
     /// Of all networks, a part.
     share: usize,
@@ -38,7 +38,7 @@ const CASES: [Case; 5] = [
     Case {
         name: "dense, sin, κ(x, x)",
         build: sines,
-        of: Of::Nngp,
+        of: LimitKind::Nngp,
         widths: &[4, 8, 16, 32],
         share: 1,
         weight_std: 1.2,
@@ -48,7 +48,7 @@ const CASES: [Case; 5] = [
     Case {
         name: "dense, sin, κ(x, x')",
         build: sines,
-        of: Of::Ntk,
+        of: LimitKind::Ntk,
         widths: &[4, 8, 16],
         share: 4,
         weight_std: 2.0,
@@ -58,7 +58,7 @@ const CASES: [Case; 5] = [
     Case {
         name: "dense, erf, κ(x, x')",
         build: dense,
-        of: Of::Nngp,
+        of: LimitKind::Nngp,
         widths: &[16, 32, 64, 128, 256],
         share: 20,
         weight_std: 1.5,
@@ -68,7 +68,7 @@ const CASES: [Case; 5] = [
     Case {
         name: "dense, erf, κ(x, x')",
         build: dense,
-        of: Of::Ntk,
+        of: LimitKind::Ntk,
         widths: &[16, 32, 64, 128, 256],
         share: 20,
         weight_std: 1.5,
@@ -78,7 +78,7 @@ const CASES: [Case; 5] = [
     Case {
         name: "convolutions, global average pool, erf",
         build: images,
-        of: Of::Nngp,
+        of: LimitKind::Nngp,
         widths: &[8, 16, 32, 64],
         share: 20,
         weight_std: 1.5,

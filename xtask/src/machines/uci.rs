@@ -9,7 +9,7 @@ use crate::{Outcome, option};
 use flate2::read::GzDecoder;
 use mercer_kernel::Kernel;
 use mercer_kernel::classic::{Classic, Expression};
-use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
+use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
 use mercer_learn::metrics::{gaussian_log_likelihood, root_mean_square_error};
 use mercer_learn::process::{Covariance, Tune};
 use mercer_learn::regression::Ridge;
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &[String]) -> Outcome {
     for set in SETS.iter().filter(|set| set.contains(only)) {
         let table = Table::read(&Path::new(folder).join(set))?;
         let rbf = table.rbf()?;
-        let (nngp, ntk) = (table.limit(Of::Nngp)?, table.limit(Of::Ntk)?);
+        let (nngp, ntk) = (table.limit(LimitKind::Nngp)?, table.limit(LimitKind::Ntk)?);
         let short = |error: f64| if error < 0.1 { format!("{error:.2e}") } else { format!("{error:.4}") };
         let cell = |(likelihood, error): (f64, f64)| format!("{likelihood:.3}, {}", short(error));
         let (n, m) = (table.x.nrows(), table.z.nrows());
@@ -108,7 +108,7 @@ impl Table {
         self.judge(&Classic::new(&tuned.kernel, self.x.ncols())?, 1.0, tuned.noise)
     }
 
-    fn limit(&self, of: Of) -> Fallible<(f64, f64)> {
+    fn limit(&self, of: LimitKind) -> Fallible<(f64, f64)> {
         let (x, y) = self.part();
         let mut best: Option<(f64, usize, f64, f64)> = None;
         for layers in 1..=3 {
@@ -154,7 +154,7 @@ impl Table {
     }
 }
 
-fn network(inputs: usize, layers: usize, of: Of) -> Fallible<Limit<f64>> {
+fn network(inputs: usize, layers: usize, of: LimitKind) -> Fallible<Limit<f64>> {
     let scales = Scales::ntk(2f64.sqrt(), 0.1f64.sqrt());
     let mut net = LimitNet::new();
     let mut x = net.input(inputs);

@@ -18,6 +18,7 @@ mod memory;
 mod parameters;
 mod plans;
 mod predict;
+mod readme;
 mod refusals;
 mod store;
 mod tables;

@@ -34,6 +34,21 @@ impl Kind {
     }
 }
 
+impl std::str::FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let output = text.strip_prefix("logit:").map(str::parse);
+        match (text, output) {
+            ("full", _) => Ok(Self::Full),
+            ("trace", _) => Ok(Self::Trace),
+            ("pseudo", _) => Ok(Self::Pseudo),
+            (_, Some(Ok(output))) => Ok(Self::Logit(output)),
+            _ => Err(format!("`{text}` is not trace, pseudo, full or logit:I")),
+        }
+    }
+}
+
 /// Which part of a network a tangent kernel is of. The default is all parameters and the first output, or, where that ends in a
 /// softmax or sigmoid, the logits before it ([`mercer_net::network::Ending`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The second phase: pairs of samples, many at once.
 
-use super::limit::{Limit, Of};
+use super::limit::{Limit, LimitKind};
 use super::prepare::{Prepared, is_dense};
 use super::run::{Known, Machine, Pairs, Side};
 use super::series;
@@ -91,7 +91,7 @@ impl<'a, T: Real> Tiles<'a, T> {
     }
 
     /// The kernel of each sample with itself.
-    pub(super) fn diagonal(&self, of: Of) -> Vec<T> {
+    pub(super) fn diagonal(&self, of: LimitKind) -> Vec<T> {
         let mut room = self.room();
         let mut diagonal = Vec::with_capacity(self.a.samples);
         for runs in pack((0..self.a.samples).map(|i| Run { left: i, right: i..i + 1 }), self.limit.lanes) {
@@ -101,8 +101,8 @@ impl<'a, T: Real> Tiles<'a, T> {
                     room.distances[node] = vec![T::zero(); runs.len()];
                 }
             }
-            let (value, theta) = self.run(&runs, &mut room, of == Of::Ntk);
-            diagonal.extend_from_slice(if of == Of::Nngp { value } else { theta });
+            let (value, theta) = self.run(&runs, &mut room, of == LimitKind::Ntk);
+            diagonal.extend_from_slice(if of == LimitKind::Nngp { value } else { theta });
         }
         diagonal
     }

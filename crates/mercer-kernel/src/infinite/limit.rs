@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 /// Which of the two kernels is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Of {
+pub enum LimitKind {
     /// The covariance of the outputs over random weights.
     Nngp,
     /// The tangent kernel.
@@ -28,7 +28,7 @@ pub enum Of {
 ///
 /// ```
 /// use mercer_kernel::Kernel;
-/// use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
+/// use mercer_kernel::infinite::{Activation, Limit, LimitNet, LimitKind, Scales};
 ///
 /// let mut net = LimitNet::new();
 /// let mut x = net.input(3);
@@ -37,7 +37,7 @@ pub enum Of {
 ///     x = net.activation(layer, x, Activation::relu())?;
 /// }
 /// net.dense("output", x, Scales::ntk(1.0, 0.0))?;
-/// let kernel = Limit::<f64>::new(net, Of::Ntk)?;
+/// let kernel = Limit::<f64>::new(net, LimitKind::Ntk)?;
 /// let gram = kernel.gram(&[&[1.0, 0.0, 2.0, 0.5, -1.0, 0.0]], 2)?;
 /// assert_eq!(gram[1], gram[2]);
 /// # Ok::<(), mercer_kernel::KernelError>(())
@@ -46,7 +46,7 @@ pub enum Of {
 pub struct Limit<T> {
     pub(super) net: LimitNet,
     pub(super) features: Features,
-    pub(super) of: Of,
+    pub(super) of: LimitKind,
     /// The program of the output.
     pub(super) program: Program,
     /// The programs of pools whose variances are needed.
@@ -61,23 +61,23 @@ pub struct Limit<T> {
 
 impl<T: Real> Limit<T> {
     /// The kernel of a network that was built layer by layer.
-    pub fn new(net: LimitNet, of: Of) -> Result<Self> {
+    pub fn new(net: LimitNet, of: LimitKind) -> Result<Self> {
         Self::with_features(net, Features::default(), of)
     }
 
     /// The kernel of the first output of a network as its width goes to infinity; its weights do not matter, their
     /// distribution does.
-    pub fn of_network(network: &Network, samples: &[Vec<usize>], rule: &Rule, of: Of) -> Result<Self> {
+    pub fn of_network(network: &Network, samples: &[Vec<usize>], rule: &Rule, of: LimitKind) -> Result<Self> {
         let graph = network.graph(samples)?;
         Self::from_lowered(lower(&graph, rule)?, of)
     }
 
     /// The kernel of a graph that was lowered.
-    pub fn from_lowered(lowered: Lowered, of: Of) -> Result<Self> {
+    pub fn from_lowered(lowered: Lowered, of: LimitKind) -> Result<Self> {
         Self::with_features(lowered.net, lowered.features, of)
     }
 
-    fn with_features(net: LimitNet, features: Features, of: Of) -> Result<Self> {
+    fn with_features(net: LimitNet, features: Features, of: LimitKind) -> Result<Self> {
         let Some(output) = net.output().filter(|&output| output < net.nodes().len()) else {
             return Err(KernelError::Setting("a network without layers has no kernel".into()));
         };
@@ -87,7 +87,7 @@ impl<T: Real> Limit<T> {
             return refuse(&node.name, &reason);
         }
         check_pools(&net)?;
-        if of == Of::Ntk {
+        if of == LimitKind::Ntk {
             check_scales(&net)?;
         }
         let program = Program::new(&net, output);
@@ -124,7 +124,7 @@ impl<T: Real> Limit<T> {
     /// # Panics
     /// If it was made for the NNGP, a block was prepared by another kind of kernel, or a matrix has another size.
     pub fn both(&self, a: &Block, b: &Block, nngp: &mut [T], ntk: &mut [T]) {
-        assert_eq!(self.of, Of::Ntk, "only what is made for the NTK knows both kernels");
+        assert_eq!(self.of, LimitKind::Ntk, "only what is made for the NTK knows both kernels");
         Tiles::new(self, a, b).contract(Some(nngp), Some(ntk));
     }
 
@@ -234,7 +234,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
     }
 
     fn identity(&self) -> serde_json::Value {
-        let of = if self.of == Of::Nngp { "nngp" } else { "ntk" };
+        let of = if self.of == LimitKind::Nngp { "nngp" } else { "ntk" };
         let layer = |node: &super::Node| format!("{:?} {:?} {:?}", node.layer, node.inputs, node.space);
         let layers: Vec<String> = self.net.nodes().iter().map(layer).collect();
         serde_json::json!({
@@ -249,8 +249,8 @@ impl<T: Real> Kernel<T> for Limit<T> {
     fn contract(&self, a: &Block, b: &Block, tile: &mut [T]) {
         let tiles = Tiles::new(self, a, b);
         match self.of {
-            Of::Nngp => tiles.contract(Some(tile), None),
-            Of::Ntk => tiles.contract(None, Some(tile)),
+            LimitKind::Nngp => tiles.contract(Some(tile), None),
+            LimitKind::Ntk => tiles.contract(None, Some(tile)),
         }
     }
 

@@ -26,7 +26,7 @@ mod series;
 
 pub use activation::Activation;
 pub use expression::Expression;
-pub use limit::{Limit, Of};
+pub use limit::{Limit, LimitKind};
 pub(crate) use lower::uniform;
 pub use lower::{Features, Lowered, Parametrisation, Rule, Variances, lower};
 pub use net::{Input, Layer, LimitNet, Node, NodeId, Scales};

@@ -1,7 +1,7 @@
 //! The first phase: everything that depends on one sample only.
 
 use super::dual::Form;
-use super::limit::{Limit, Of};
+use super::limit::{Limit, LimitKind};
 use super::net::{Input, Layer, NodeId};
 use super::refuse;
 use super::run::{Known, Machine, Pairs, Side};
@@ -141,7 +141,7 @@ fn side<T: Real>(limit: &Limit<T>, arrays: &[&[T]], samples: usize, chunk: Range
             let series = match limit.series_of(id) {
                 None => Vec::new(),
                 Some((name, expression, odd)) => {
-                    match series::expand((expression, odd), &deviation, limit.of == Of::Ntk) {
+                    match series::expand((expression, odd), &deviation, limit.of == LimitKind::Ntk) {
                         Ok(series) => series,
                         Err(at) => {
                             let reason = format!(

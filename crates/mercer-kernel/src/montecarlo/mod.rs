@@ -23,7 +23,7 @@ pub use networks::RandomNetworks;
 
 use crate::empirical::{Kind, Ntk, Selection};
 use crate::error::{KernelError, Result};
-use crate::infinite::{Of, Rule};
+use crate::infinite::{LimitKind, Rule};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::{products, squares};
 use mercer_net::Network;
@@ -49,11 +49,11 @@ const TILE: usize = 256;
 ///
 /// ```
 /// use mercer_kernel::MonteCarlo;
-/// use mercer_kernel::infinite::{Of, Rule};
+/// use mercer_kernel::infinite::{LimitKind, Rule};
 /// use mercer_net::arch::Mlp;
 ///
 /// let network = Mlp::new(2, &[64, 64], 4).build(0)?;
-/// let kernel = MonteCarlo::<f64>::new(&network, &[vec![2]], &Rule::ntk(1.4, 0.1), Of::Nngp, 50, 0)?;
+/// let kernel = MonteCarlo::<f64>::new(&network, &[vec![2]], &Rule::ntk(1.4, 0.1), LimitKind::Nngp, 50, 0)?;
 /// let mut moments = kernel.start(3);
 /// let samples = [1.0, 0.0, 0.6, 0.8, 0.0, 1.0];
 /// kernel.extend(&mut moments, 0..50, &[&samples], 3)?;
@@ -89,7 +89,7 @@ impl<T: Real> MonteCarlo<T> {
         network: &Network,
         samples: &[Vec<usize>],
         rule: &Rule,
-        of: Of,
+        of: LimitKind,
         n_networks: usize,
         seed: u64,
     ) -> Result<Self> {
@@ -98,9 +98,9 @@ impl<T: Real> MonteCarlo<T> {
     }
 
     /// The mean over these networks.
-    pub fn of(networks: RandomNetworks<T>, of: Of) -> Result<Self> {
+    pub fn of(networks: RandomNetworks<T>, of: LimitKind) -> Result<Self> {
         let mut kernel = Self { networks, tangent: None, errors: false, keeps: false };
-        if of == Of::Ntk {
+        if of == LimitKind::Ntk {
             kernel.tangent = Some(kernel.tangent_of(kernel.networks.networks().start)?);
         }
         kernel.keeps = kernel.networks.networks().len().saturating_mul(kernel.network_bytes()) <= KEPT_BYTES;

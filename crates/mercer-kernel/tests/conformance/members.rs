@@ -3,7 +3,7 @@
 use crate::jacobian::Tangents;
 use crate::networks::Case;
 use mercer_kernel::empirical::layer_names;
-use mercer_kernel::infinite::{Limit, Of, Rule};
+use mercer_kernel::infinite::{Limit, LimitKind, Rule};
 use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::sketch::{Spec, parse};
 use mercer_kernel::{
@@ -208,16 +208,16 @@ fn of_distributions<T: Real>(case: &Case) -> Vec<Member<T>> {
     };
     let ensemble = Ensemble::new(&case.network, &case.shapes(), &rules[0], 5).expect("networks");
     let networks = RandomNetworks::new(Arc::new(ensemble), 3).expect("networks");
-    let normalised = Normalised::new(Arc::new(mean(&rules[1], Of::Nngp)));
+    let normalised = Normalised::new(Arc::new(mean(&rules[1], LimitKind::Nngp)));
     let mut table = vec![
         member("random networks", Features(networks), None),
-        member("mean of nngp", mean(&rules[1], Of::Nngp), None),
-        member("mean of nngp, streaming", mean(&rules[0], Of::Nngp).streaming(), None),
-        member("mean of ntk", mean(&rules[1], Of::Ntk), None),
-        member("mean of ntk, streaming", mean(&rules[0], Of::Ntk).streaming(), None),
+        member("mean of nngp", mean(&rules[1], LimitKind::Nngp), None),
+        member("mean of nngp, streaming", mean(&rules[0], LimitKind::Nngp).streaming(), None),
+        member("mean of ntk", mean(&rules[1], LimitKind::Ntk), None),
+        member("mean of ntk, streaming", mean(&rules[0], LimitKind::Ntk).streaming(), None),
         member("normalised mean", normalised, None),
     ];
-    for (rule, of) in rules.iter().zip([Of::Nngp, Of::Ntk]) {
+    for (rule, of) in rules.iter().zip([LimitKind::Nngp, LimitKind::Ntk]) {
         match Limit::of_network(&case.network, &case.shapes(), rule, of) {
             Ok(limit) => table.push(member(&format!("limit {of:?}"), limit, None)),
             Err(KernelError::NoLimit { .. }) => {}

@@ -2,7 +2,7 @@
 
 use super::{distance, grams, mlp, normal, of, worst};
 use mercer_kernel::infinite::{
-    Activation, Limit, LimitNet, Of, Parametrisation, Patch, Rule, Scales, Variances, lower,
+    Activation, Limit, LimitKind, LimitNet, Parametrisation, Patch, Rule, Scales, Variances, lower,
 };
 use mercer_kernel::{Kernel, Kind, Ntk};
 use mercer_net::Network;
@@ -24,7 +24,7 @@ fn limits(network: &Network, rule: &Rule, x: &[f64], n: usize) -> (Vec<f64>, Vec
     let shapes: Vec<_> = network.inputs().iter().map(|input| input.declared_sample().expect("a shape")).collect();
     let gram =
         |of: Of| Limit::<f64>::of_network(network, &shapes, rule, of).expect("a limit").gram(&[x], n).expect("runs");
-    (gram(Of::Nngp), gram(Of::Ntk))
+    (gram(LimitKind::Nngp), gram(LimitKind::Ntk))
 }
 
 fn assert_same(found: &(Vec<f64>, Vec<f64>), expected: &(Vec<f64>, Vec<f64>), what: &str) {
@@ -305,7 +305,7 @@ fn circular_padding_and_fixed_features() {
         draft
     };
     let x = normal(44, 2 * 32);
-    let limit = Limit::<f64>::from_lowered(lowered, Of::Ntk).unwrap();
+    let limit = Limit::<f64>::from_lowered(lowered, LimitKind::Ntk).unwrap();
     let found = limit.gram(&[&x], 2).unwrap();
     let mut turned = vec![0.0; 64];
     for (at, value) in x.iter().enumerate() {
@@ -361,7 +361,7 @@ fn wide_convolutions_are_near_their_limits() {
 #[test]
 fn blocks_do_not_matter() {
     let network = file("mlp_erf");
-    let limit = Limit::<f32>::of_network(&network, &[vec![8]], &Rule::ntk(1.0, 0.1), Of::Ntk).unwrap();
+    let limit = Limit::<f32>::of_network(&network, &[vec![8]], &Rule::ntk(1.0, 0.1), LimitKind::Ntk).unwrap();
     let x: Vec<f32> = normal(61, 8 * 90).into_iter().map(|x| x as f32).collect();
     let whole = limit.gram(&[&x], 90).unwrap();
     let (a, b) = (limit.prepare(&[&x[..8 * 33]], 33).unwrap(), limit.prepare(&[&x[8 * 33..]], 57).unwrap());

@@ -7,7 +7,7 @@ mod numbers;
 mod reference;
 mod refusals;
 
-use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Scales};
+use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
 use mercer_kernel::{Kernel, Real};
 use mercer_net::op::Function;
 
@@ -26,7 +26,7 @@ pub(crate) fn mlp(inputs: usize, depth: usize, hidden: Scales, activation: &Acti
 
 /// Both kernels between two sets of samples.
 pub(crate) fn both<T: Real>(net: &LimitNet, x: (&[T], usize), y: (&[T], usize)) -> (Vec<T>, Vec<T>) {
-    let limit = Limit::<T>::new(net.clone(), Of::Ntk).expect("a kernel");
+    let limit = Limit::<T>::new(net.clone(), LimitKind::Ntk).expect("a kernel");
     let (a, b) = (limit.prepare(&[x.0], x.1).expect("prepares"), limit.prepare(&[y.0], y.1).expect("prepares"));
     let (mut nngp, mut ntk) = (vec![T::zero(); x.1 * y.1], vec![T::zero(); x.1 * y.1]);
     limit.both(&a, &b, &mut nngp, &mut ntk);
@@ -35,7 +35,7 @@ pub(crate) fn both<T: Real>(net: &LimitNet, x: (&[T], usize), y: (&[T], usize)) 
 
 /// Both kernels of samples with themselves.
 pub(crate) fn grams<T: Real>(net: &LimitNet, x: &[T], n: usize) -> (Vec<T>, Vec<T>) {
-    let limit = Limit::<T>::new(net.clone(), Of::Ntk).expect("a kernel");
+    let limit = Limit::<T>::new(net.clone(), LimitKind::Ntk).expect("a kernel");
     let a = limit.prepare(&[x], n).expect("prepares");
     let (mut nngp, mut ntk) = (vec![T::zero(); n * n], vec![T::zero(); n * n]);
     limit.both(&a, &a, &mut nngp, &mut ntk);

@@ -1,7 +1,7 @@
 //! Closed forms against series, and the edges of the arithmetic.
 
 use super::{both, grams, mlp, normal, of, worst};
-use mercer_kernel::infinite::{Activation, Expression, Limit, LimitNet, Of, Patch, Scales};
+use mercer_kernel::infinite::{Activation, Expression, Limit, LimitKind, LimitNet, Patch, Scales};
 use mercer_kernel::{Kernel, KernelError};
 use mercer_net::op::{Combine, Function};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ fn equal_samples_have_equal_rows() {
         }
         let apart = both(&net, (&x[..32], 1), (&copy, 1));
         assert!((apart.1[0] / ntk[0] - 1.0).abs() < 1e-14);
-        let limit = Limit::<f64>::new(net, Of::Ntk).unwrap();
+        let limit = Limit::<f64>::new(net, LimitKind::Ntk).unwrap();
         let block = limit.prepare(&[&x], 70).unwrap();
         let diagonal: Vec<f64> = (0..70).map(|i| ntk[i * 71]).collect();
         assert!(worst(&limit.diagonal(&block), &diagonal) < 1e-14);
@@ -254,7 +254,7 @@ fn layer_norm_forgets_lengths() {
 #[test]
 fn samples_that_are_not_finite_or_do_not_fit_are_errors() {
     let net = mlp(2, 1, Scales::ntk(1.0, 0.1), &Activation::relu(), Scales::ntk(1.0, 0.0));
-    let limit = Limit::<f32>::new(net, Of::Nngp).unwrap();
+    let limit = Limit::<f32>::new(net, LimitKind::Nngp).unwrap();
     let error = limit.prepare(&[&[1.0, 2.0, f32::NAN, 0.0]], 2).unwrap_err();
     assert!(matches!(error, KernelError::NotFinite { sample: 1, .. }), "{error}");
     assert!(limit.prepare(&[&[1.0, 2.0, 3.0]], 2).is_err());
@@ -266,12 +266,12 @@ fn a_series_that_is_too_short_is_refused() {
     // A clip has kinks: the series of its slope does not end, that of its value does.
     let clip = of(Function::Clip { low: 0.0, high: 6.0 });
     let net = mlp(2, 1, Scales::ntk(1.0, 0.1), &clip, Scales::ntk(1.0, 0.0));
-    let limit = Limit::<f64>::new(net.clone(), Of::Ntk).unwrap();
+    let limit = Limit::<f64>::new(net.clone(), LimitKind::Ntk).unwrap();
     let error = limit.prepare(&[&[1.0, 2.0]], 1).unwrap_err().to_string();
     assert!(error.contains("layer1") && error.contains("Monte-Carlo"), "{error}");
     // Six is four deviations away, so it is nearly a ReLU.
     let x = normal(71, 10);
-    let nngp = Limit::<f64>::new(net, Of::Nngp).unwrap().gram(&[&x], 5).unwrap();
+    let nngp = Limit::<f64>::new(net, LimitKind::Nngp).unwrap().gram(&[&x], 5).unwrap();
     let relu = grams(&mlp(2, 1, Scales::ntk(1.0, 0.1), &Activation::relu(), Scales::ntk(1.0, 0.0)), &x, 5).0;
     assert!(worst(&nngp, &relu) < 1e-4);
 }
@@ -290,8 +290,11 @@ fn activations_without_a_closed_form() {
         assert!(is_positive(&nngp, 10, 1e-13) && is_positive(&ntk, 10, 1e-13), "{function:?}");
     }
     for function in [HardSwish, Selu { alpha: 1.67, gamma: 1.05 }] {
-        assert!(Limit::<f64>::new(build(function), Of::Ntk).unwrap().prepare(&[&x], 10).is_err(), "{function:?}");
-        let nngp = Limit::<f64>::new(build(function), Of::Nngp).unwrap().gram(&[&x], 10).unwrap();
+        assert!(
+            Limit::<f64>::new(build(function), LimitKind::Ntk).unwrap().prepare(&[&x], 10).is_err(),
+            "{function:?}"
+        );
+        let nngp = Limit::<f64>::new(build(function), LimitKind::Nngp).unwrap().gram(&[&x], 10).unwrap();
         assert!(is_positive(&nngp, 10, 1e-13), "{function:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What has no limit is refused by name, and another way is offered.
 
 use mercer_kernel::KernelError;
-use mercer_kernel::infinite::{Activation, Limit, LimitNet, Of, Rule, Scales, lower};
+use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Rule, Scales, lower};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, Layer, Resnet};
 use mercer_net::graph::{Batch, Graph, GraphBuilder, ValueId};
@@ -154,7 +154,8 @@ fn grouped_convolutions() {
 
 fn refused_network(network: &Network, node: &str, reason: &str) {
     let shapes: Vec<_> = network.inputs().iter().map(|input| input.declared_sample().unwrap()).collect();
-    let error = Limit::<f32>::of_network(network, &shapes, &Rule::ntk(1.0, 0.1), Of::Ntk).unwrap_err().to_string();
+    let error =
+        Limit::<f32>::of_network(network, &shapes, &Rule::ntk(1.0, 0.1), LimitKind::Ntk).unwrap_err().to_string();
     assert!(error.contains(node) && error.contains(reason) && error.contains("MonteCarlo"), "{error}");
 }
 
@@ -170,11 +171,11 @@ fn max_pools_and_residual_networks_of_the_first_kind() {
 #[test]
 fn networks_built_in_code() {
     let mut net = LimitNet::new();
-    assert!(Limit::<f64>::new(net.clone(), Of::Ntk).is_err());
+    assert!(Limit::<f64>::new(net.clone(), LimitKind::Ntk).is_err());
     let x = net.image([2, 2], 3);
     assert!(net.activation("early", x, Activation::relu()).is_err());
     let h = net.dense("dense", x, Scales::ntk(1.0, 0.1)).unwrap();
-    assert!(Limit::<f64>::new(net.clone(), Of::Ntk).unwrap_err().to_string().contains("positions"));
+    assert!(Limit::<f64>::new(net.clone(), LimitKind::Ntk).unwrap_err().to_string().contains("positions"));
     assert!(net.dense("nothing", x, Scales::ntk(0.0, 0.1)).is_err());
     assert!(net.sum("twice", &[h, h]).is_err());
     let flat = net.flatten("flatten", h);

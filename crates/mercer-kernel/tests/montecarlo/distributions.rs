@@ -6,7 +6,7 @@
 
 use crate::{limit, mean, normal, shapes};
 use mercer_kernel::MonteCarlo;
-use mercer_kernel::infinite::{Limit, Of, Parametrisation, Rule, Variances};
+use mercer_kernel::infinite::{Limit, LimitKind, Parametrisation, Rule, Variances};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
@@ -17,7 +17,7 @@ use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Normalise, Pool, P
 fn agree(name: &str, network: &Network, rule: &Rule, n_networks: usize, samples: usize) {
     let size: usize = shapes(network).iter().flatten().product();
     let x = normal::<f64>(name, samples * size);
-    for of in [Of::Nngp, Of::Ntk] {
+    for of in [LimitKind::Nngp, LimitKind::Ntk] {
         let found = mean(network, rule, of, n_networks, (&x, samples));
         let expected = limit(network, rule, of, (&x, samples));
         let errors = found.standard_errors();
@@ -123,8 +123,8 @@ fn normalisations_and_scales() {
     for (affine, activated) in [(false, true), (true, false), (true, true)] {
         let network = normalised(affine, activated);
         for rule in [Rule::ntk(1.3, 0.4), Rule::standard(1.3, 0.4), Rule::initialisation(Initialisation::Standard)] {
-            for of in [Of::Nngp, Of::Ntk] {
-                if affine && activated && of == Of::Ntk {
+            for of in [LimitKind::Nngp, LimitKind::Ntk] {
+                if affine && activated && of == LimitKind::Ntk {
                     let refused = Limit::<f64>::of_network(&network, &shapes(&network), &rule, of);
                     let error = refused.unwrap_err().to_string();
                     assert!(error.contains("relu") && error.contains("scale"), "{error}");
@@ -156,15 +156,19 @@ fn a_max_pool_by_hand() {
     let y = g.node("output", MatMul { transposed: true }, &[h, v]).unwrap();
     let network = Builder(g).finish(y);
     let x = normal::<f64>("pool", 6 * 4);
-    let found = mean(&network, &Rule::ntk(1.5, 0.0), Of::Nngp, 2000, (&x, 4));
+    let found = mean(&network, &Rule::ntk(1.5, 0.0), LimitKind::Nngp, 2000, (&x, 4));
     for sample in 0..4 {
         let square: f64 = x[sample * 6..sample * 6 + 6].iter().map(|x| x * x).sum();
         let expected = 1.5f64.powi(4) * square / 3.0 / 2.0;
         let (mean, error) = (found.mean()[sample * 5], found.standard_errors()[sample * 5]);
         assert!((mean - expected).abs() < 5.0 * error && error < 0.02 * expected, "{mean} ± {error}, not {expected}");
     }
-    let refused =
-        mercer_kernel::infinite::Limit::<f64>::of_network(&network, &shapes(&network), &Rule::ntk(1.5, 0.0), Of::Nngp);
+    let refused = mercer_kernel::infinite::Limit::<f64>::of_network(
+        &network,
+        &shapes(&network),
+        &Rule::ntk(1.5, 0.0),
+        LimitKind::Nngp,
+    );
     assert!(refused.unwrap_err().to_string().contains("MonteCarlo"));
 }
 
@@ -179,7 +183,8 @@ fn standard_errors_are_right() {
     let (runs, networks) = (400, 200);
     let mut squares = 0.0;
     for seed in 0..runs {
-        let kernel = MonteCarlo::<f64>::new(&network, &shapes(&network), &rule, Of::Nngp, networks, seed).unwrap();
+        let kernel =
+            MonteCarlo::<f64>::new(&network, &shapes(&network), &rule, LimitKind::Nngp, networks, seed).unwrap();
         let mut moments = kernel.start(2);
         kernel.extend(&mut moments, 0..networks, &[&x], 2).unwrap();
         let (mean, error) = (moments.mean()[1], moments.standard_errors()[1]);

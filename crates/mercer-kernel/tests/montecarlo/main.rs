@@ -5,7 +5,7 @@ mod means;
 mod widths;
 
 use mercer_data::random::stream;
-use mercer_kernel::infinite::{Limit, Of, Rule};
+use mercer_kernel::infinite::{Limit, LimitKind, Rule};
 use mercer_kernel::montecarlo::Moments;
 use mercer_kernel::{MonteCarlo, Real};
 use mercer_net::Network;
@@ -26,7 +26,7 @@ pub(crate) fn shapes(network: &Network) -> Vec<Vec<usize>> {
 pub(crate) fn mean<T: Real>(
     network: &Network,
     rule: &Rule,
-    of: Of,
+    of: LimitKind,
     n_networks: usize,
     (data, samples): (&[T], usize),
 ) -> Moments<T> {
@@ -37,6 +37,6 @@ pub(crate) fn mean<T: Real>(
 }
 
 /// The limit of infinite width.
-pub(crate) fn limit<T: Real>(network: &Network, rule: &Rule, of: Of, (data, samples): (&[T], usize)) -> Vec<T> {
+pub(crate) fn limit<T: Real>(network: &Network, rule: &Rule, of: LimitKind, (data, samples): (&[T], usize)) -> Vec<T> {
     Limit::of_network(network, &shapes(network), rule, of).expect("a limit").gram(&[data], samples).expect("runs")
 }

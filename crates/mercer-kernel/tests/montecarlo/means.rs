@@ -3,7 +3,7 @@
 use crate::{mean, normal, shapes};
 use mercer_data::Dataset;
 use mercer_kernel::gram::Gram;
-use mercer_kernel::infinite::{Of, Rule};
+use mercer_kernel::infinite::{LimitKind, Rule};
 use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::{Features, Kernel, Kind, MonteCarlo, Ntk, RandomNetworks, Scaled, Selection, Sum};
 use mercer_net::Network;
@@ -44,8 +44,8 @@ fn the_mean_over_networks_one_by_one() {
     }
     // Rounding of a few dozen terms.
     let close = |found: &[f64], expected: &[f64]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-13);
-    assert!(close(mean(&network, &rule, Of::Nngp, 7, (&x, 4)).mean(), &nngp));
-    assert!(close(mean(&network, &rule, Of::Ntk, 7, (&x, 4)).mean(), &ntk));
+    assert!(close(mean(&network, &rule, LimitKind::Nngp, 7, (&x, 4)).mean(), &nngp));
+    assert!(close(mean(&network, &rule, LimitKind::Ntk, 7, (&x, 4)).mean(), &ntk));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn any_number_of_calls_and_both_ways_of_keeping_give_the_same_bits() {
     let layers = [Layer::conv(4, 3), Layer::max_pool(2), Layer::dense(6)];
     let network = Cnn::new(&[1, 6, 6], &layers, 3).build(0).unwrap();
     let x = normal::<f32>("x", 5 * 36);
-    for of in [Of::Nngp, Of::Ntk] {
+    for of in [LimitKind::Nngp, LimitKind::Ntk] {
         let kernel = || MonteCarlo::new(&network, &shapes(&network), &Rule::ntk(1.3, 0.2), of, 40, 1).unwrap();
         let (mut once, mut twice) = (kernel().start(5), kernel().start(5));
         kernel().extend(&mut once, 0..40, &[&x], 5).unwrap();
@@ -78,7 +78,7 @@ fn any_number_of_calls_and_both_ways_of_keeping_give_the_same_bits() {
 #[test]
 fn memory_does_not_grow_with_the_number_of_networks() {
     let network = Mlp::new(8, &[64], 2).build(0).unwrap();
-    for of in [Of::Nngp, Of::Ntk] {
+    for of in [LimitKind::Nngp, LimitKind::Ntk] {
         let cost = |networks| {
             MonteCarlo::<f32>::new(&network, &[vec![8]], &Rule::ntk(1.0, 0.1), of, networks, 0).unwrap().cost()
         };
@@ -101,7 +101,7 @@ fn features_have_the_same_kernel() {
     let block = kernel.prepare(&[&x], 6).unwrap();
     let mut gram = vec![0.0; 36];
     kernel.contract(&block, &block, &mut gram);
-    let expected = mean(&network, &rule, Of::Nngp, 20, (&x, 6));
+    let expected = mean(&network, &rule, LimitKind::Nngp, 20, (&x, 6));
     assert!(gram.iter().zip(expected.mean()).all(|(a, b)| (a - b).abs() < 1e-13));
 }
 
@@ -112,7 +112,7 @@ fn networks_have_numbers() {
     let x = normal::<f64>("x", 6);
     let ensemble = Arc::new(Ensemble::new(&network, &[vec![3]], &Rule::ntk(1.0, 0.5), 9).unwrap());
     let of = |networks: RandomNetworks<f64>| {
-        let kernel = MonteCarlo::of(networks, Of::Nngp).unwrap();
+        let kernel = MonteCarlo::of(networks, LimitKind::Nngp).unwrap();
         let block = kernel.prepare(&[&x], 2).unwrap();
         kernel.diagonal(&block)
     };
@@ -127,7 +127,7 @@ fn networks_have_numbers() {
 fn what_makes_no_sense_is_refused() {
     let network = Mlp::new(3, &[9], 1).build(0).unwrap();
     let new = |network: &Network, rule: &Rule, count| {
-        let kernel = MonteCarlo::<f64>::new(network, &shapes(network), rule, Of::Ntk, count, 0);
+        let kernel = MonteCarlo::<f64>::new(network, &shapes(network), rule, LimitKind::Ntk, count, 0);
         kernel.map_err(|error| error.to_string())
     };
     assert!(new(&network, &Rule::ntk(1.0, 0.0), 0).unwrap_err().contains("no networks"));
@@ -148,7 +148,7 @@ fn the_engine_gives_the_same_bits_either_way() {
     let network = Mlp::new(2, &[6], 2).build(0).unwrap();
     let x = ndarray::Array2::from_shape_vec((600, 2), normal::<f32>("many", 1200)).unwrap().into_dyn();
     let data = [Dataset::from_array("x", x.view()).unwrap()];
-    for of in [Of::Nngp, Of::Ntk] {
+    for of in [LimitKind::Nngp, LimitKind::Ntk] {
         let kernel = || MonteCarlo::<f32>::new(&network, &[vec![2]], &Rule::ntk(1.3, 0.2), of, 5, 1).unwrap();
         let arrays = |kernel: MonteCarlo<f32>, threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

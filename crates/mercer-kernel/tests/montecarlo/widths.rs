@@ -4,13 +4,13 @@
 //! layers are then linear in those before. `cargo xtask convergence` measures both rates at larger widths.
 
 use crate::{limit, mean, normal, shapes};
-use mercer_kernel::infinite::{Of, Rule};
+use mercer_kernel::infinite::{LimitKind, Rule};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Cnn, Layer, Mlp};
 
 /// The difference of an entry's mean from the limit, its standard error, and the deviation of single networks; all relative to the
 /// largest that the entry can be. One entry, because entries of one network depend on each other.
-fn measure(network: &Network, of: Of, n_networks: usize, weight_std: f64, entry: usize) -> [f64; 3] {
+fn measure(network: &Network, of: LimitKind, n_networks: usize, weight_std: f64, entry: usize) -> [f64; 3] {
     let size: usize = shapes(network).iter().flatten().product();
     let x = normal::<f64>("x", 2 * size);
     let rule = Rule::ntk(weight_std, 0.1);
@@ -28,7 +28,7 @@ fn dense_network(width: usize, outputs: usize) -> Network {
 /// errors at width 4. Terms of the next order, relative `O(1/width)`, may make up three tenths of it at width 16.
 #[test]
 fn means_of_dense_networks() {
-    for (of, networks, weight_std, entry) in [(Of::Nngp, 20_000, 1.2, 0), (Of::Ntk, 5000, 2.0, 1)] {
+    for (of, networks, weight_std, entry) in [(LimitKind::Nngp, 20_000, 1.2, 0), (LimitKind::Ntk, 5000, 2.0, 1)] {
         let [bias, error, _] = measure(&dense_network(4, 16), of, networks, weight_std, entry);
         let [smaller, smaller_error, _] = measure(&dense_network(16, 64), of, networks, weight_std, entry);
         assert!(bias.abs() > 8.0 * error, "{of:?}: {bias} ± {error}");
@@ -42,7 +42,7 @@ fn means_of_dense_networks() {
 /// outputs of the NNGP grow with the width: they are draws too, and their number must not decide.
 #[test]
 fn single_dense_networks() {
-    for (of, outputs) in [(Of::Nngp, [64, 256]), (Of::Ntk, [1, 1])] {
+    for (of, outputs) in [(LimitKind::Nngp, [64, 256]), (LimitKind::Ntk, [1, 1])] {
         let [.., single] = measure(&dense_network(64, outputs[0]), of, 300, 1.2, 0);
         let [.., less] = measure(&dense_network(256, outputs[1]), of, 300, 1.2, 0);
         assert!((1.5..2.7).contains(&(single / less)), "{of:?}: deviations {single} and {less}");
@@ -56,7 +56,7 @@ fn convolutions() {
         let layers = [Layer::conv(width, 3), Layer::conv(width, 3), Layer::GlobalAveragePool];
         Cnn::new(&[2, 3, 3], &layers, 4 * width).activation(Activation::Sin).build(0).unwrap()
     };
-    for (of, networks, wide, range) in [(Of::Nngp, 5000, 16, 1.6..2.5), (Of::Ntk, 1500, 8, 1.15..1.75)] {
+    for (of, networks, wide, range) in [(LimitKind::Nngp, 5000, 16, 1.6..2.5), (LimitKind::Ntk, 1500, 8, 1.15..1.75)] {
         let [bias, error, single] = measure(&network(4), of, networks, 1.5, 0);
         let [smaller, smaller_error, less] = measure(&network(wide), of, networks, 1.5, 0);
         // Four standard errors, and a tenth per unit of width.

@@ -33,6 +33,14 @@ pub enum Initialisation {
     Ntk,
 }
 
+mercer_run::named! {
+    Initialisation, "initialisation":
+    Standard = "standard", "Variance 1/(3·fan-in), biases too: PyTorch's default";
+    He = "he", "Variance 2/fan-in, biases 0";
+    LeCun = "lecun", "Variance 1/fan-in, biases 0";
+    Ntk = "ntk", "Variance 1; the network itself has the scales";
+}
+
 /// A distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Draw {

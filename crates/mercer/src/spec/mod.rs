@@ -10,7 +10,7 @@ mod preprocess;
 mod samples;
 
 pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
-pub use kernel::{KernelKind, KernelSpec, RandomSpec, Source, SourceSpec};
+pub use kernel::{KernelSpec, NetworkSource};
 pub use network::{ParameterSpec, open_architecture, open_network, read_architecture, saved_network};
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};

@@ -3,9 +3,8 @@
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::job::eigen::{EigenMethod, EigenSource, LandmarkChoice, LearnSpec, MatrixFree, Objective, Views};
 use mercer::job::{AnyJob, Destination, EigenJob, EvaluateJob, Job, KernelJob, Opened, Outcome, replay};
-use mercer::kernel::Kind;
 use mercer::prelude::Context;
-use mercer::spec::{DataRef, DataSpec, Inputs, KernelKind, KernelSpec, Opening, Precision, SourceSpec};
+use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, Precision};
 use mercer::spectral::learnt::Augmentation;
 use ndarray::{Array2, ArrayD};
 use std::path::Path;
@@ -19,8 +18,7 @@ fn data(name: impl Into<DataRef>) -> DataSpec {
 }
 
 fn rbf() -> EigenSource {
-    let source = SourceSpec { kernel: Some("rbf(lengthscale=1.5)".to_owned()), ..SourceSpec::default() };
-    EigenSource::Kernel(Box::new(KernelSpec { source, ..KernelSpec::default() }))
+    EigenSource::Kernel(Box::new(KernelSpec::new("rbf(lengthscale=1.5)")))
 }
 
 fn job(of: EigenSource, name: impl Into<DataRef>, method: EigenMethod) -> EigenJob {
@@ -157,9 +155,7 @@ fn a_folder_is_moved_and_a_run_done_again() {
     for (name, rows) in [("x.npy", 30), ("new.npy", 7)] {
         write_npy(&place(name), &points(rows), Existing::Refuse).unwrap();
     }
-    let source = SourceSpec { net: Some(place("net.onnx")), ..SourceSpec::default() };
-    let kind = Some(KernelKind::Tangent(Kind::Trace));
-    let kernel = || EigenSource::Kernel(Box::new(KernelSpec { source: source.clone(), kind, ..KernelSpec::default() }));
+    let kernel = || EigenSource::Kernel(Box::new(KernelSpec::new("trace").with_net(place("net.onnx"))));
     let learning = LearnSpec { iterations: 15, batch: 30, ..LearnSpec::neural() };
     let methods = [
         EigenMethod::Lanczos { matrix_free: Some(MatrixFree::Always) },

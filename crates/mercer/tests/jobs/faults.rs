@@ -11,7 +11,7 @@ use mercer::job::train::TrainingSpec;
 use mercer::job::uncertainty::Method;
 use mercer::job::{Destination, EigenJob, FitJob, Job, Opened, TrainJob, UncertaintyJob};
 use mercer::prelude::Context;
-use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec, SourceSpec};
+use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
 use ndarray::{Array1, Array2};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -124,8 +124,7 @@ impl Scratch {
 }
 
 fn rbf() -> KernelSpec {
-    let source = SourceSpec { kernel: Some("rbf()".to_owned()), ..SourceSpec::default() };
-    KernelSpec { source, ..KernelSpec::default() }
+    KernelSpec::new("rbf")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::job::{AnyJob, Destination, Job, KernelJob, Opened, replay};
 use mercer::prelude::Context;
-use mercer::spec::{DataRef, DataSpec, Inputs, KernelKind, KernelSpec, Opening, Precision, SourceSpec};
+use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, Precision};
 use ndarray::{Array2, ArrayD};
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,8 @@ fn points(n: usize) -> Array2<f64> {
 }
 
 fn rbf(data: impl Into<DataRef>) -> KernelJob {
-    let source = SourceSpec { kernel: Some("rbf(lengthscale=1.5)".to_owned()), ..SourceSpec::default() };
     KernelJob {
-        kernel: KernelSpec { source, ..KernelSpec::default() },
+        kernel: KernelSpec::new("rbf(lengthscale=1.5)"),
         data: DataSpec { data: vec![data.into()], ..DataSpec::default() },
         against: Vec::new(),
         by_layer: false,
@@ -53,7 +52,7 @@ fn given_arrays_and_files_give_the_same() {
 #[test]
 fn a_job_is_data() {
     let mut job = rbf("x.npy");
-    job.kernel.kind = Some(KernelKind::Tangent(mercer::kernel::Kind::Logit(3)));
+    job.kernel = KernelSpec::new("logit(3)").with_net("model.onnx");
     job.kernel.seed = u64::MAX;
     let text = serde_json::to_string(&AnyJob::from(job.clone())).unwrap();
     assert!(text.contains(r#""name":"kernel""#) && text.contains(r#""seed":"18446744073709551615""#), "{text}");
@@ -71,10 +70,8 @@ fn a_run_is_done_again() {
     };
     save(&place("net.onnx"), 1);
     write_npy(&place("x.npy"), &points(20), Existing::Refuse).unwrap();
-    let source = SourceSpec { net: Some(place("net.onnx")), ..SourceSpec::default() };
-    let kind = Some(KernelKind::Tangent(mercer::kernel::Kind::Trace));
     let mut job = rbf(place("x.npy").display().to_string());
-    job.kernel = KernelSpec { source, kind, ..KernelSpec::default() };
+    job.kernel = KernelSpec::new("trace").with_net(place("net.onnx"));
     let context = Context::new();
     for name in ["gram.npy", "gram.zarr"] {
         let opening = Opening { inputs: &Inputs::none(), context: &context };

@@ -7,7 +7,7 @@ use mercer::job::predict::PredictFindings;
 use mercer::job::{AnyJob, Destination, FitJob, Job, Opened, Outcome, PredictJob, replay};
 use mercer::net::arch::Architecture;
 use mercer::run::{Context, Listener};
-use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec, SourceSpec};
+use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
 use ndarray::{Array1, Array2, ArrayD};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,18 +38,13 @@ fn given(name: &str, array: ArrayD<f32>) -> Inputs {
     Inputs::none().with(name, Dataset::from_array(name, array.view()).unwrap())
 }
 
-fn kernel(source: SourceSpec, data: &[DataRef]) -> Training {
-    let kind = source.net.is_some().then(|| "trace".parse().unwrap());
-    let kernel = Box::new(KernelSpec { source, kind, ..KernelSpec::default() });
+fn kernel(kernel: KernelSpec, data: &[DataRef]) -> Training {
+    let kernel = Box::new(kernel);
     Training::Kernel { kernel, data: data.to_vec(), preprocess: PreprocessSpec::default() }
 }
 
-fn formula(text: &str) -> SourceSpec {
-    SourceSpec { kernel: Some(text.to_owned()), ..SourceSpec::default() }
-}
-
-fn network(path: &Path) -> SourceSpec {
-    SourceSpec { net: Some(path.to_owned()), ..SourceSpec::default() }
+fn network(path: &Path) -> KernelSpec {
+    KernelSpec::new("trace").with_net(path)
 }
 
 fn fit(machine: MachineName, training: Training, labels: DataRef) -> FitJob {
@@ -213,9 +208,10 @@ fn memory_is_asked_for_before() {
     let labels = Dataset::from_array("y", classes(3).into_dyn().view()).unwrap();
     let inputs = given("x", samples().into_dyn()).with("y", labels);
     for (machine, ..) in MachineName::ALL.into_iter().filter(|(name, ..)| *name != MachineName::Logistic) {
-        for training in
-            [kernel(formula("rbf(lengthscale=0.5)"), &[DataRef::given("x")]), Training::Features(DataRef::given("x"))]
-        {
+        for training in [
+            kernel(KernelSpec::new("rbf(lengthscale=0.5)"), &[DataRef::given("x")]),
+            Training::Features(DataRef::given("x")),
+        ] {
             let job = fit(machine, training, DataRef::given("y"));
             let error = run(&job, &place, &inputs, &Context::new().with_memory(1 << 20)).unwrap_err();
             assert_eq!((error.code(), error.hints()[0].setting.as_deref()), ("memory", Some("memory")), "{error}");

@@ -215,7 +215,7 @@ impl EigenArguments {
         let (method, seed) = (self.settings(), kernel.seed);
         let of = match &self.gram {
             Some(path) => Some(EigenSource::Gram(path.clone())),
-            None if kernel.source.is_given() => Some(EigenSource::Kernel(Box::new(kernel))),
+            None if kernel.is_given() => Some(EigenSource::Kernel(Box::new(kernel))),
             None => None,
         };
         EigenJob {

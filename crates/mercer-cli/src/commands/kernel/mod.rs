@@ -12,35 +12,28 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer kernel --net model.onnx --data images.npy --kind trace -o gram.npy
-  mercer kernel --net model.onnx --data train.npz:x --against test.npz:x --kind pseudo -o cross.npy
-  mercer kernel --net model.onnx --data images.npy --kind trace --by-layer -o layers.npy
-  mercer kernel --net binary.onnx --data x.npy --kind pseudo --combine 1,-1 -o difference.npy
-  mercer kernel --net model.onnx --data images.npy --kind trace --sketch sjlt:4096 --features -o phi.npy
-  mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr
-  mercer kernel --net model.onnx --data many.npy --kind pseudo --memory 8GiB -o gram.zarr --resume
-  mercer kernel --arch mlp.toml --data x.npy --kind ntk-limit --weight-std 1.4 --bias-std 0.1 -o limit.npy
-  mercer kernel --net cnn.onnx --data images.npy --kind nngp-mc --samples 1000 --initialisation he -o mean.npy
-  mercer kernel --kernel 'rbf(lengthscale=1.5) + 0.1*linear()' --data x.npy --precision f64 -o gram.npy
+  mercer kernel --net model.onnx --data images.npy --kernel trace -o gram.npy
+  mercer kernel --net model.onnx --data test.npz:x --against train.npz:x --kernel 'normalised(pseudo)' -o cross.npy
+  mercer kernel --net model.onnx --data images.npy --kernel trace --by-layer -o layers.npy
+  mercer kernel --net binary.onnx --data x.npy --kernel 'pseudo(combine=[1,-1])' -o difference.npy
+  mercer kernel --net model.onnx --data images.npy --kernel 'trace(sketch=sjlt:4096)' --as-features -o phi.npy
+  mercer kernel --net model.onnx --data many.npy --kernel pseudo --memory 8GiB -o gram.zarr
+  mercer kernel --net model.onnx --data many.npy --kernel pseudo --memory 8GiB -o gram.zarr --resume
+  mercer kernel --arch mlp.toml --data x.npy --kernel 'ntk-limit(weight-std=1.4, bias-std=0.1)' -o limit.npy
+  mercer kernel --net cnn.onnx --data images.npy --kernel 'nngp-mc(networks=1000, initialisation=he)' -o mean.npy
+  mercer kernel --kernel 'rbf(lengthscale=1.5) + 0.1*linear' --data x.npy --precision f64 -o gram.npy
 
-Kinds: the empirical NTK as full (N, C, M, C) array, trace (sum over outputs), pseudo (sum of the outputs, over C) and
-logit:I (one output); ck (conjugate kernel: features of the last hidden layer) and embedding (features at --at).
-Without a trained network: nngp and ntk-limit are the kernels of the architecture at infinite width, for one output; nngp-mc
-and ntk-mc are means over --samples random networks of the width it has, which exist for every network, and come with
-standard errors in a second file, mean.standard_error.npy. They do not tell how far the finite width is from the limit.
-Sketches approximate trace and pseudo by K features: khatri-rao is the fastest, sjlt the most accurate for its time.
 A .zarr store can be interrupted, resumed, filled by several processes (--tiles), checked (`mercer info`) and opened in
-Python with zarr or dask.
+Python with zarr or dask. A mean over random networks exists for every network and comes with its standard errors in a
+second file (mean.standard_error.npy); they do not tell how far the finite width is from the limit.
 
---kernel takes sums and products of positive numbers and of these kernels, with the parameters that are not their
-defaults. A lengthscale ℓ may be a list with one for every number of a sample, as in rbf(lengthscale=[1, 2, 0.5]):
 ";
 
 fn after_help() -> String {
-    format!("{EXAMPLES}{}", mercer::kernel::classic::help())
+    format!("{EXAMPLES}{}", mercer::kernel::language::help())
 }
 
-/// Compute a kernel on data: of a network (NTKs, conjugate and embedding kernels, limits, means over random networks) or classic
+/// Compute a kernel on data: tangent, conjugate and infinite-width kernels of a network, and classic kernels
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(), next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {

@@ -19,10 +19,10 @@ pub(super) fn outcome(outcome: &Outcome<KernelFindings>) -> String {
         measured.number("gflop_per_second").unwrap_or(0.0),
         bytes(measured.peak_bytes)
     );
-    if !found.layers.is_empty() && found.sketch.is_none() {
+    if !found.layers.is_empty() {
         text += &forms(found);
     }
-    let (what, size) = (&found.kind, shape(&found.shape));
+    let (what, size) = (&found.kernel, shape(&found.shape));
     text += &if found.by_layer {
         let (layers, listing) = (found.matrices.len(), Listing::path(found.output.as_ref()));
         format!("{what} of {layers} layers, each of shape {size}; listed in {}\n", listing.display())
@@ -52,7 +52,7 @@ pub(super) fn plan(planned: &KernelPlan) -> String {
         }
     };
     let rows = [
-        ["result".to_owned(), format!("{} of shape {}, {}", planned.kind, shape(&planned.shape), planned.precision)],
+        ["result".to_owned(), format!("{} of shape {}, {}", planned.kernel, shape(&planned.shape), planned.precision)],
         ["tiles".to_owned(), format!("{} of {} × {} samples", grouped(plan.tiles), plan.tile, plan.tile)],
         [
             "blocks".to_owned(),

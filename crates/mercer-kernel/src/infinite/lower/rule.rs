@@ -43,6 +43,13 @@ pub enum Parametrisation {
     Standard,
 }
 
+mercer_run::named! {
+    Parametrisation, "parametrisation":
+    AsWritten = "as-written", "The parameters that the network has";
+    Ntk = "ntk", "σ_w/√fan-in · W x + σ_b b with weights of variance 1";
+    Standard = "standard", "W x + b with the fan-in that the network has";
+}
+
 impl Rule {
     /// An initialisation, in the parametrisation of the graph.
     pub fn initialisation(initialisation: Initialisation) -> Self {

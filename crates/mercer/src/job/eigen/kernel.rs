@@ -5,7 +5,7 @@ use super::results::{Found, Given};
 use super::{EigenFindings, EigenJob, EigenMethod, Task, check_eval, input, inputs_of};
 use crate::Error;
 use crate::job::Outcome;
-use crate::spec::{KernelSpec, Opening, Samples, Source};
+use crate::spec::{KernelSpec, NetworkSource, Opening, Samples};
 use mercer_data::folder::digest;
 use mercer_kernel::classic::Expression;
 use mercer_kernel::{Built, Real, Recipe, SavedKernel};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A kernel on data, opened.
 pub(super) struct KernelProblem<T: Real> {
     spec: KernelSpec,
-    source: Source,
+    source: NetworkSource,
     recipe: Recipe,
     built: Built<T>,
     saved: SavedKernel,
@@ -46,13 +46,7 @@ impl<T: Real> KernelProblem<T> {
         samples.hint(source.network(), opening)?;
         let shapes = samples.shapes();
         source.check_shapes(&shapes, spec.path())?;
-        let recipe = match spec.recipe(&source, false)? {
-            // Standard errors are of no use to a spectrum.
-            Recipe::MonteCarlo { of, rule, networks, seed, .. } => {
-                Recipe::MonteCarlo { of, rule, networks, seed, errors: false }
-            }
-            recipe => recipe,
-        };
+        let recipe = spec.recipe(&source)?;
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| spec.failure(error))?;
         let saved = spec.saved(&recipe, &source, &built)?;
         spec.tell(&recipe, &source, &shapes, opening.context);
@@ -161,9 +155,8 @@ impl<T: Real> KernelProblem<T> {
         };
         let mut inputs = inputs_of(&samples, eval.as_ref())?;
         if let Some(file) = spec.file() {
-            let setting = if spec.source.net.is_some() { "net" } else { "arch" };
             let print = digest(kernel.identity().to_string().as_bytes());
-            inputs.insert(0, input(setting, file.display().to_string(), print));
+            inputs.insert(0, input(spec.setting(), file.display().to_string(), print));
         }
         let given = Given { samples: &samples, eval: eval.as_ref(), kernel: Some(saved), truth, inputs };
         task.keep(found, given, findings)
@@ -171,14 +164,14 @@ impl<T: Real> KernelProblem<T> {
 }
 
 fn not_tangent() -> Error {
-    Error::new("‹matrix-free› is for tangent kernels").hint("‹kind› trace, pseudo, full or logit:I")
+    Error::new("‹matrix-free› is for tangent kernels").hint("‹kernel› trace, pseudo, full or logit(I)")
 }
 
 /// A method that does not suit the kernel, and networks that cannot be, are refused before anything is written.
 fn way<T: Real>(
     job: &EigenJob,
     (recipe, built): (&Recipe, &Built<T>),
-    source: &Source,
+    source: &NetworkSource,
     samples: &Samples,
     context: &Context,
 ) -> Result<Way<T>, Error> {
@@ -220,7 +213,7 @@ fn features<T: Real>(
             Ok(Arc::new(Fourier::<T>::new(&FourierSpec { orthogonal, seed, ..spec }, &shapes[0])?))
         }
         (_, Some(map)) => Ok(Arc::new(Mapped::new(Arc::clone(map), &shapes))),
-        _ => Err(Error::new("‹method› rff: this kernel has no random features")
-            .hint("‹kernel› rbf(), ‹sketch› METHOD:K, ‹kind› ck or nngp-mc; or ‹method› nystrom")),
+        _ => Err(Error::new("rff: this kernel has no random features")
+            .hint("‹kernel› rbf, 'trace(sketch=sjlt:4096)', ck or nngp-mc; or `mercer eigen nystrom`")),
     }
 }

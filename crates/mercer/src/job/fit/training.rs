@@ -4,7 +4,7 @@ use super::machine::MachineSpec;
 use crate::Error;
 use crate::job::record::InputRecord;
 use crate::job::rows::{UserRows, fingerprint, flat};
-use crate::spec::{DataRef, DataSpec, KernelSpec, Known, Opening, PreprocessSpec, Samples, Source};
+use crate::spec::{DataRef, DataSpec, KernelSpec, Known, NetworkSource, Opening, PreprocessSpec, Samples};
 use mercer_data::folder::{SavedSamples, digest};
 use mercer_data::{Dataset, Labels};
 use mercer_kernel::classic::{ClassicError, Expression};
@@ -47,7 +47,7 @@ pub(super) enum Opened {
 #[derive(Debug)]
 pub(super) struct OpenedKernel {
     spec: KernelSpec,
-    source: Source,
+    source: NetworkSource,
     samples: Samples,
     recipe: Recipe,
 }
@@ -102,7 +102,7 @@ impl OpenedKernel {
     ) -> Result<Self, Error> {
         if !spec.is_given() {
             return Err(Error::new("‹data›: which kernel?").hint(
-                "‹kernel› 'rbf(lengthscale=1)' or ‹net› MODEL.onnx ‹kind› trace; or ‹features› FILE for rows that are features themselves",
+                "‹kernel› 'rbf(lengthscale=1)', or ‹net› MODEL.onnx ‹kernel› trace; or ‹features› FILE for rows that are features themselves",
             ));
         }
         spec.check()?;
@@ -111,7 +111,7 @@ impl OpenedKernel {
         samples.hint(source.network(), opening)?;
         let shapes = samples.shapes();
         source.check_shapes(&shapes, spec.path())?;
-        let recipe = spec.recipe(&source, false)?;
+        let recipe = spec.recipe(&source)?;
         spec.tell(&recipe, &source, &shapes, opening.context);
         if machine.is_tuned() && !(matches!(recipe, Recipe::Classic(_)) && samples.inputs.len() == 1) {
             let text = "‹tune›: this kernel has no parameters to tune";
@@ -215,16 +215,15 @@ impl Opened {
                 let failed = |error| spec.failure(error);
                 let built = recipe.build::<f64>(source.network(), &samples.shapes()).map_err(failed)?;
                 if built.kernel.per_sample() != 1 {
-                    let text = "‹kind› full has a matrix per pair of samples; machines take one number";
-                    return Err(Error::new(text).hint("‹kind› trace or pseudo"));
+                    let text = "‹kernel›: this kernel has a matrix per pair of samples; machines take one number";
+                    return Err(Error::new(text).hint("‹kernel› trace or pseudo"));
                 }
                 let matrix = Gram::new(&*built.kernel, &samples.inputs).to_kernel(context).map_err(failed)?;
                 let matrix = flat("the kernel", matrix)?;
                 let mut inputs = Vec::new();
                 if let Some(file) = spec.file() {
-                    let setting = if spec.source.net.is_some() { "net" } else { "arch" };
                     let identity = digest(built.kernel.identity().to_string().as_bytes());
-                    inputs.push(InputRecord::new(setting, &file.display().to_string(), identity));
+                    inputs.push(InputRecord::new(spec.setting(), &file.display().to_string(), identity));
                 }
                 inputs.push(InputRecord::new("data", &samples.places(), samples.fingerprint()?));
                 let saved = spec.saved(&recipe, &source, &built)?;

@@ -6,7 +6,7 @@ mod work;
 use super::record::{InputRecord, OutputRecord, Record, digest_of};
 use super::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;
-use crate::spec::{DataRef, DataSpec, KernelKind, KernelSpec, Opening, Precision, Samples};
+use crate::spec::{DataRef, DataSpec, KernelSpec, Opening, Precision, Samples};
 use crate::text::count;
 use mercer_data::folder::digest;
 use mercer_kernel::empirical::Choice;
@@ -49,8 +49,8 @@ pub struct KernelJob {
 /// What computing a kernel would do and take.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelPlan {
-    /// The kernel, as it was named.
-    pub kind: String,
+    /// The kernel, as it was written.
+    pub kernel: String,
     /// The scalar of the work.
     pub precision: Precision,
     /// Of a matrix.
@@ -74,12 +74,8 @@ pub struct KernelPlan {
 pub struct KernelFindings {
     /// The file of the network.
     pub network: Option<String>,
-    /// The kernel, as it was named.
-    pub kind: String,
-    /// Its sketch.
-    pub sketch: Option<String>,
-    /// Random networks that the kernel is a mean over.
-    pub networks: Option<usize>,
+    /// The kernel, as it was written.
+    pub kernel: String,
     /// The scalar of the work.
     pub precision: Precision,
     /// The files of the rows.
@@ -117,17 +113,8 @@ impl KernelJob {
     /// Settings that mean nothing together are refused instead of ignored.
     fn check(&self) -> Result<(), Error> {
         self.kernel.check()?;
-        let kind = self.kernel.kind();
-        if self.by_layer && !matches!(kind, KernelKind::Tangent(_)) {
-            return Err(Error::new(format!("‹by-layer› is for tangent kernels, not for ‹kind› {kind}"))
-                .hint("‹kind› trace, pseudo, full or logit:I"));
-        }
-        if self.by_layer && self.kernel.sketch.is_some() {
-            return Err(Error::new("‹by-layer›: a sketch mixes the layers").hint("leave ‹sketch› out"));
-        }
-        if self.features && (self.kernel.normalise || !self.against.is_empty()) {
-            let other = if self.kernel.normalise { "‹normalise›" } else { "‹against›" };
-            return Err(Error::new(format!("‹features› writes the features of ‹data›; {other} is for matrices")));
+        if self.features && !self.against.is_empty() {
+            return Err(Error::new("‹as-features› writes the features of ‹data›; ‹against› is for matrices"));
         }
         Ok(())
     }
@@ -165,7 +152,14 @@ impl KernelJob {
             return Err(Error::new(text).hint("both must have samples of the same shape"));
         }
         source.check_shapes(&shapes, self.kernel.path())?;
-        let recipe = self.kernel.recipe(&source, self.by_layer)?;
+        let recipe = self.kernel.recipe(&source)?.with_errors(true);
+        let recipe = match self.by_layer {
+            true => recipe.by_layer().ok_or_else(|| {
+                let text = format!("‹by-layer›: {} has no share per layer", self.kernel.name());
+                Error::new(text).hint("‹kernel› trace, pseudo, full or logit(I), alone, scaled or normalised")
+            })?,
+            false => recipe,
+        };
         self.kernel.tell(&recipe, &source, &shapes, opening.context);
         let built = recipe.build::<T>(source.network(), &shapes).map_err(|error| self.kernel.failure(error))?;
         Ok(Typed { job: self.clone(), target, rows, columns, built, held: Held::default(), watch })
@@ -257,7 +251,7 @@ impl<T: Real> Typed<T> {
         let wanted = self.job.chosen_tiles(&layout)?;
         let plan = work.plan(&self.job, &wanted, context)?;
         Ok(KernelPlan {
-            kind: self.job.kernel.name(),
+            kernel: self.job.kernel.name(),
             precision: self.job.precision,
             shape: layout.shape(),
             tiles: layout.n_tiles(),
@@ -286,9 +280,7 @@ impl<T: Real> Typed<T> {
         let written = target.close(opened, &layout, &tiles)?;
         let findings = KernelFindings {
             network: self.job.kernel.file().map(|file| file.display().to_string()),
-            kind: self.job.kernel.name(),
-            sketch: self.job.kernel.sketch.clone(),
-            networks: self.job.kernel.networks(),
+            kernel: self.job.kernel.name(),
             precision: self.job.precision,
             data: self.rows.places(),
             against: self.columns.as_ref().map(Samples::places),
@@ -336,8 +328,11 @@ impl<T: Real> Typed<T> {
         };
         // What a kernel is depends on its network alone, and on settings that are in the job.
         if let Some(file) = self.job.kernel.file() {
-            let setting = if self.job.kernel.source.net.is_some() { "net" } else { "arch" };
-            add(setting, file.display().to_string(), digest(self.built.kernel.identity().to_string().as_bytes()));
+            add(
+                self.job.kernel.setting(),
+                file.display().to_string(),
+                digest(self.built.kernel.identity().to_string().as_bytes()),
+            );
         }
         add("data", self.rows.places(), self.rows.fingerprint()?);
         if let Some(columns) = &self.columns {

@@ -23,8 +23,8 @@ impl<'a, T: Real> Work<'a, T> {
     ) -> Result<Self, Error> {
         if job.features {
             let Some(map) = built.map.as_deref() else {
-                return Err(Error::new("‹features›: this kernel has no finite features")
-                    .hint("add ‹sketch› METHOD:K, or take ‹kind› ck, embedding or nngp-mc"));
+                return Err(Error::new("‹as-features›: this kernel has no finite features")
+                    .hint("‹kernel› 'trace(sketch=sjlt:4096)', ck, embedding(…), directions(…) or nngp-mc has them"));
             };
             return Ok(Self::Features(FeatureRun::new(map, &rows.inputs).holding(held)));
         }
