@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::dataset::Dataset;
-use crate::element::Element;
+use crate::element::DataScalar;
 use crate::error::Result;
 
 /// Consecutive samples of every input, row-major.
@@ -21,7 +21,7 @@ pub struct RowBlock<T> {
     inputs: Vec<Vec<T>>,
 }
 
-impl<T: Element> RowBlock<T> {
+impl<T: DataScalar> RowBlock<T> {
     /// Reads some rows of every data set, one per input.
     ///
     /// # Errors

@@ -34,10 +34,14 @@ impl ClassOrder {
     /// If the user's names are not the stored ones, or are not as many as there are outputs. Stored names that are no more than
     /// the numbers of the classes say how many there are. Without any names and outputs there is no order, and labels are
     /// numbered by themselves.
-    pub fn of(given: Option<&[String]>, stored: Option<&[String]>, outputs: Option<usize>) -> Result<Option<Self>> {
+    pub fn resolve(
+        given: Option<&[String]>,
+        stored: Option<&[String]>,
+        outputs: Option<usize>,
+    ) -> Result<Option<Self>> {
         let refused = |place: &str, reason: String| Err(Error::ClassNames { place: place.to_owned(), reason });
         let (stored, outputs) = match stored {
-            Some(stored) if given.is_some() && Naming::of(stored) == Naming::Own => (None, Some(stored.len())),
+            Some(stored) if given.is_some() && Naming::from_names(stored) == Naming::Own => (None, Some(stored.len())),
             _ => (stored, outputs),
         };
         if let (Some(given), Some(stored)) = (given, stored)
@@ -131,7 +135,7 @@ impl Classes {
             })
         };
         let indices = self.indices.iter().enumerate().map(renumber).collect::<Result<_>>()?;
-        Ok(Self { indices, naming: Naming::of(names), names: names.clone() })
+        Ok(Self { indices, naming: Naming::from_names(names), names: names.clone() })
     }
 
     /// Labels that are numbers of outputs themselves.

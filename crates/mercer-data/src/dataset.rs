@@ -10,7 +10,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use crate::arrays::header;
 use crate::bytes::Bytes;
 use crate::columns::Chosen;
-use crate::element::{ByteOrder, DType, Element, Storable};
+use crate::element::{ByteOrder, DType, DataScalar, Storable};
 use crate::error::{Error, Result, io_error};
 use crate::format::{self, Format, Opened, table};
 use crate::preprocess::Preprocess;
@@ -180,22 +180,22 @@ impl Dataset {
     /// Reads consecutive samples.
     ///
     /// NaN and infinities are errors, as are integers that `T` cannot hold exactly; both name sample and position.
-    pub fn rows<T: Element>(&self, rows: Range<usize>) -> Result<ArrayD<T>> {
+    pub fn rows<T: DataScalar>(&self, rows: Range<usize>) -> Result<ArrayD<T>> {
         self.read_runs(&[rows])
     }
 
     /// Reads samples in the order given; the same one may be asked for twice.
-    pub fn select<T: Element>(&self, indices: &[usize]) -> Result<ArrayD<T>> {
+    pub fn select<T: DataScalar>(&self, indices: &[usize]) -> Result<ArrayD<T>> {
         let runs: Vec<_> = indices.iter().map(|&row| row..row.saturating_add(1)).collect();
         self.read_runs(&runs)
     }
 
     /// Reads everything: only for data that are known to be small.
-    pub fn read<T: Element>(&self) -> Result<ArrayD<T>> {
+    pub fn read<T: DataScalar>(&self) -> Result<ArrayD<T>> {
         self.rows(0..self.n_samples())
     }
 
-    fn read_runs<T: Element>(&self, runs: &[Range<usize>]) -> Result<ArrayD<T>> {
+    fn read_runs<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<ArrayD<T>> {
         if self.class_names.is_some() {
             let (place, dtype) = (self.place.clone(), "text".to_owned());
             return Err(Error::ElementType { place, dtype, hint: "such a column can only be used as labels" });
@@ -250,7 +250,7 @@ impl Dataset {
     }
 
     /// The numbers as they are stored: neither checked nor preprocessed.
-    pub(crate) fn stored_values<T: Element>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
+    pub(crate) fn stored_values<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
         let n_samples = self.n_samples();
         if let Some(run) = runs.iter().find(|run| run.end > n_samples) {
             let row = run.start.max(n_samples);

@@ -48,7 +48,7 @@ pub struct Used {
 
 /// Open samples, with what is worth keeping and saying about them.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs {
+pub struct OpenInputs {
     /// A set per source, in their order, all of the same samples.
     pub sets: Vec<Dataset>,
     /// The columns of each set that comes from a table.
@@ -75,8 +75,8 @@ pub struct Inputs {
 /// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is no input"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<Inputs> {
-    let mut inputs = Inputs::default();
+pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<OpenInputs> {
+    let mut inputs = OpenInputs::default();
     for (at, source) in data.iter().enumerate() {
         let expected = like.get(at).and_then(Option::as_ref);
         let (set, columns) = open_one(source, used, expected, &mut inputs.notes)?;

@@ -4,7 +4,7 @@ use ndarray::{Array2, Ix2};
 
 use crate::classes::ClassOrder;
 use crate::dataset::Dataset;
-use crate::element::Element;
+use crate::element::DataScalar;
 use crate::error::{Error, Result};
 use crate::inputs::{Role, Used, open_inputs};
 use crate::source::Source;
@@ -58,7 +58,7 @@ impl Labels {
     }
 
     /// A row per sample and a column per output: classes become one-hot.
-    pub fn matrix<T: Element>(&self) -> Result<Array2<T>> {
+    pub fn matrix<T: DataScalar>(&self) -> Result<Array2<T>> {
         match self {
             Self::Classes(classes) => classes.one_hot(),
             Self::Targets(targets) => Ok(targets.mapv(T::of)),
@@ -144,7 +144,7 @@ pub(crate) enum Naming {
 }
 
 impl Naming {
-    pub(crate) fn of(names: &[String]) -> Self {
+    pub(crate) fn from_names(names: &[String]) -> Self {
         if names.iter().enumerate().all(|(index, name)| *name == index.to_string()) {
             Self::Own
         } else if names.iter().all(|name| name.parse::<i64>().is_ok()) {
@@ -246,7 +246,7 @@ impl Classes {
     }
 
     /// A row per sample, with a 1 in the column of its class.
-    pub fn one_hot<T: Element>(&self) -> Result<Array2<T>> {
+    pub fn one_hot<T: DataScalar>(&self) -> Result<Array2<T>> {
         let shape = (self.indices.len(), self.names.len());
         let n_values = shape.0.saturating_mul(shape.1);
         let mut values = Vec::new();

@@ -5,7 +5,7 @@
 use ndarray::{ArrayD, Axis, IxDyn, Zip};
 use serde::{Deserialize, Serialize};
 
-use crate::element::Element;
+use crate::element::DataScalar;
 use crate::error::{Error, Result};
 use crate::stored::checked_count;
 
@@ -113,7 +113,7 @@ impl Preprocess {
     }
 
     /// Applies the steps to an array whose first axis counts samples.
-    pub fn apply<T: Element>(&self, mut array: ArrayD<T>) -> Result<ArrayD<T>> {
+    pub fn apply<T: DataScalar>(&self, mut array: ArrayD<T>) -> Result<ArrayD<T>> {
         let Some((&n_samples, sample_shape)) = array.shape().split_first() else {
             let (place, reason) = ("preprocessing".to_owned(), "there is no axis of samples".to_owned());
             return Err(Error::Shape { place, shape: Vec::new(), reason });
@@ -175,7 +175,7 @@ impl Step {
     }
 
     /// `to` is the whole shape afterwards, samples included; it has been checked.
-    fn apply<T: Element>(&self, mut array: ArrayD<T>, to: &[usize]) -> Result<ArrayD<T>> {
+    fn apply<T: DataScalar>(&self, mut array: ArrayD<T>, to: &[usize]) -> Result<ArrayD<T>> {
         match self {
             // In f64, so that x/255 is as good as division in the narrow type.
             Self::Scale(factor) => array.mapv_inplace(|value| T::of(value.wide() * factor)),

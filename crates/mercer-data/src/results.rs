@@ -17,7 +17,7 @@ const LONGEST: u64 = 256 << 20;
 
 /// What the record of a folder says.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Record {
+pub struct ResultRecord {
     /// What kind of result it is, such as `training`.
     pub kind: String,
     /// The files that were written with it, relative to the folder; records of earlier versions do not list them.
@@ -25,7 +25,7 @@ pub struct Record {
     pub files: Option<Vec<String>>,
 }
 
-impl Record {
+impl ResultRecord {
     /// The record of a folder; nothing if there is none that can be read.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&read_regular(&folder.join(RECORD), LONGEST).ok()?).ok()
@@ -61,9 +61,9 @@ impl<'a> Results<'a> {
         paths.push(RECORD.to_owned());
         paths.sort();
         paths.dedup();
-        let record = Record::read(folder).filter(|record| record.kind == kind);
+        let record = ResultRecord::read(folder).filter(|record| record.kind == kind);
         let listed = |name: &String| match &record {
-            Some(Record { files: Some(files), .. }) => files.contains(name),
+            Some(ResultRecord { files: Some(files), .. }) => files.contains(name),
             Some(_) => true,
             None => false,
         };

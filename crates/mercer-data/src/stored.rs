@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::bytes::Bytes;
-use crate::element::{ByteOrder, DType, Element, Inexact, decode};
+use crate::element::{ByteOrder, DType, DataScalar, Inexact, decode};
 use crate::error::{Error, Result};
 
 /// What a header says about an array.
@@ -98,7 +98,7 @@ impl Stored {
     }
 
     /// Appends rows to `out`; they must exist. Numbers are converted as [`decode`] does, and not looked at.
-    pub(crate) fn read<T: Element>(&self, rows: Range<usize>, out: &mut Vec<T>) -> Result<(), Inexact> {
+    pub(crate) fn read<T: DataScalar>(&self, rows: Range<usize>, out: &mut Vec<T>) -> Result<(), Inexact> {
         let Layout { dtype, order, fortran, .. } = self.layout;
         if !fortran {
             let row = self.sample_len() * dtype.size();

@@ -1,6 +1,6 @@
 //! What can go wrong with a machine.
 
-use crate::samples::Basis;
+use crate::samples::SampleKind;
 
 /// An error of this crate. It names the setting, the row, the class or the file it speaks of.
 #[derive(Debug, thiserror::Error)]
@@ -70,9 +70,9 @@ pub enum LearnError {
     #[error("the machine was fitted on {fitted}, but is given {given}")]
     Basis {
         /// What it was fitted on.
-        fitted: Basis,
+        fitted: SampleKind,
         /// What it should predict from.
-        given: Basis,
+        given: SampleKind,
     },
     /// An iteration ended before it came to its goal.
     #[error("{solver}: the {measure} is {reached:.3e} after {iterations} iterations, not yet {goal:.1e}")]

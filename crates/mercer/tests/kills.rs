@@ -121,7 +121,7 @@ fn flipped_bits_are_found_and_named() {
             std::fs::write(&file, bytes).expect("writes");
         }
         assert!(load(&path));
-        folder::remove(&path, folder::Kind { name, version: 1 }).expect("removes");
+        folder::remove(&path, folder::FolderKind { name, version: 1 }).expect("removes");
         assert!(!path.exists());
     }
     assert!(flips > 500, "{flips}");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Kind;
+use super::FolderKind;
 use super::digest::Entry;
 use super::manifest::{MOST_BYTES, Manifest, malformed};
 use super::reader::{Backing, Folder};
@@ -56,7 +56,7 @@ impl Folder {
     ///
     /// # Errors
     /// As [`open`](Self::open). All bytes are checked when they are read, as those of files are.
-    pub fn from_bytes(bytes: Vec<u8>, kind: Option<Kind>) -> Result<Self> {
+    pub fn from_bytes(bytes: Vec<u8>, kind: Option<FolderKind>) -> Result<Self> {
         let damaged = |reason: &str| Error::Damaged { place: PLACE.to_owned(), reason: reason.to_owned() };
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| malformed(PLACE, "it does not begin with its magic"))?;
         let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it breaks off"))?;

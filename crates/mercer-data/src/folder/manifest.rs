@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::digest::{DIGITS, Entry, digest, is_digest};
-use super::{Kind, MANIFEST};
+use super::{FolderKind, MANIFEST};
 use crate::error::{Error, Result, io_error};
 use crate::files::read_regular;
 
@@ -40,7 +40,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: FolderKind) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,

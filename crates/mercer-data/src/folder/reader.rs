@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::digest::{Digester, Entry, digest};
 use super::manifest::{Manifest, check_version, malformed};
-use super::{Kind, MANIFEST, OBJECTS, stage};
+use super::{FolderKind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
 use crate::dataset::Dataset;
-use crate::element::Element;
+use crate::element::DataScalar;
 use crate::error::{Error, Result, io_error};
 use crate::files::open_regular;
 use crate::format::{Format, npy};
@@ -55,7 +55,7 @@ impl Folder {
     /// # Errors
     /// [`Error::Damaged`] if the manifest is not what was written, [`Error::Version`] if it is newer than this program,
     /// [`Error::Kind`] if it is something else that was saved, and [`Error::Io`] if there is none.
-    pub fn open(folder: &Path, kind: Option<Kind>) -> Result<Self> {
+    pub fn open(folder: &Path, kind: Option<FolderKind>) -> Result<Self> {
         let place = folder.join(MANIFEST).display().to_string();
         let swept = if stage::has_committed(folder) { stage::sweep(folder) } else { Ok(()) };
         let manifest = {
@@ -70,7 +70,7 @@ impl Folder {
         Self::new(place, manifest, Backing::Disk(folder.to_owned()), kind)
     }
 
-    pub(super) fn new(place: String, manifest: Manifest, backing: Backing, kind: Option<Kind>) -> Result<Self> {
+    pub(super) fn new(place: String, manifest: Manifest, backing: Backing, kind: Option<FolderKind>) -> Result<Self> {
         if let Some(kind) = kind {
             if manifest.kind != kind.name {
                 let (found, wanted) = (with_article(&manifest.kind), with_article(kind.name));
@@ -318,7 +318,7 @@ impl Part<'_> {
     }
 
     /// Reads an array of these sizes, where they are known; its numbers are finite.
-    pub fn read<T: Element>(&self, name: &str, shape: &[Option<usize>]) -> Result<ArrayD<T>> {
+    pub fn read<T: DataScalar>(&self, name: &str, shape: &[Option<usize>]) -> Result<ArrayD<T>> {
         let dataset = self.array(name)?;
         let found = dataset.stored_shape();
         let fits = |(found, known): (&usize, &Option<usize>)| known.is_none_or(|known| known == *found);

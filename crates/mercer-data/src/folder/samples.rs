@@ -144,7 +144,7 @@ impl SavedSamples {
             Some(Kind::Classes { names }) => {
                 // Indices of classes are far below 2⁵³, so that they are exact.
                 let indices = part.read::<f64>("labels", &[None])?.iter().map(|&index| index as usize).collect();
-                let classes = Classes { indices, naming: Naming::of(&names), names };
+                let classes = Classes { indices, naming: Naming::from_names(&names), names };
                 if classes.indices.iter().any(|&index| index >= classes.names.len()) {
                     return Err(part.malformed("a label is of no class"));
                 }

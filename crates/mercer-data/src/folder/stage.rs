@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::Manifest;
 use super::writer::standing;
-use super::{Kind, MANIFEST, OBJECTS};
+use super::{FolderKind, MANIFEST, OBJECTS};
 use crate::disk::{self, DiskFile};
 use crate::error::{Error, Result, io_error};
 use crate::write::Existing;
@@ -150,7 +150,7 @@ pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
-pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
+pub fn remove(folder: &Path, kind: FolderKind) -> Result<()> {
     sweep(folder)?;
     let _turn = turn(folder);
     if standing(folder, kind, Existing::Replace)?.is_none() {
@@ -172,7 +172,7 @@ pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
-pub fn release(folder: &Path, kind: Kind, keep: &[String]) -> Result<()> {
+pub fn release(folder: &Path, kind: FolderKind, keep: &[String]) -> Result<()> {
     sweep(folder)?;
     let _turn = turn(folder);
     let Some(mut old) = standing(folder, kind, Existing::Replace)? else { return Ok(()) };
@@ -189,7 +189,7 @@ pub fn release(folder: &Path, kind: Kind, keep: &[String]) -> Result<()> {
 }
 
 /// Whether something of this kind is saved in a folder, be it damaged or not.
-pub fn holds(folder: &Path, kind: Kind) -> bool {
+pub fn holds(folder: &Path, kind: FolderKind) -> bool {
     (has_committed(folder) && sweep(folder).is_ok() || folder.join(MANIFEST).is_file())
         && Manifest::ours(folder).is_some_and(|manifest| manifest.kind == kind.name)
 }

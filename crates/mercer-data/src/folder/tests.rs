@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, Faults, forge};
 use crate::{Existing, write_atomic};
 
-const KIND: Kind = Kind { name: "machine", version: 3 };
+const KIND: FolderKind = FolderKind { name: "machine", version: 3 };
 
 /// Two things that share a part and differ in all others; the second one is smaller.
 fn write(folder: &Path, which: usize, existing: Existing) -> Result<()> {
@@ -204,7 +204,7 @@ fn removing_may_end_anywhere() {
         }
     }
     let (_root, folder) = begin(Some(1));
-    let error = remove(&folder, Kind { name: "posterior", version: 1 }).unwrap_err();
+    let error = remove(&folder, FolderKind { name: "posterior", version: 1 }).unwrap_err();
     assert!(matches!(error, Error::Foreign { .. }) && read(&folder) == Some(1));
 }
 
@@ -235,7 +235,7 @@ fn releasing_may_end_anywhere() {
         }
     }
     let (_root, folder) = begin(Some(1));
-    assert!(release(&folder, Kind { name: "posterior", version: 1 }, &keep).is_err() && read(&folder) == Some(1));
+    assert!(release(&folder, FolderKind { name: "posterior", version: 1 }, &keep).is_err() && read(&folder) == Some(1));
 }
 
 /// A file is checked where it is opened by its name, if the manifest beside it lists it.
@@ -314,7 +314,7 @@ fn only_what_is_ours_is_replaced() {
     assert!(matches!(refused(Existing::Replace), Error::Foreign { place } if place.ends_with("psi.npy")));
     assert!(matches!(refused(Existing::Refuse), Error::Exists { place } if place.ends_with("psi.npy")));
     std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
-    let other = Kind { name: "posterior", version: 1 };
+    let other = FolderKind { name: "posterior", version: 1 };
     let error = FolderWriter::create(&folder, other, Existing::Replace).err().unwrap();
     assert!(matches!(error, Error::Foreign { place } if place.ends_with(MANIFEST)));
     let error = Folder::open(&folder, Some(other)).unwrap_err().to_string();
@@ -330,7 +330,7 @@ fn only_what_is_ours_is_replaced() {
 #[test]
 fn versions_and_names_are_checked() {
     let (_root, folder) = begin(Some(1));
-    let newest = Kind { version: 2, ..KIND };
+    let newest = FolderKind { version: 2, ..KIND };
     let error = Folder::open(&folder, Some(newest)).unwrap_err();
     assert!(matches!(error, Error::Version { found: 3, known: 2, .. }), "{error}");
     let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::digest::{Entry, entry_of};
 use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
 use super::stage::{self, FILES, Stage};
-use super::{Kind, MANIFEST, OBJECTS};
+use super::{FolderKind, MANIFEST, OBJECTS};
 use crate::arrays::{NpyGrid, NpyWriter, header, write_whole};
 use crate::dataset::Dataset;
 use crate::disk::{self, DiskFile};
@@ -23,10 +23,10 @@ use crate::write::{Existing, Output, folder as parent};
 /// A folder that is being written. Nothing is at its place before [`commit`](Self::commit).
 ///
 /// ```
-/// use mercer_data::{Existing, folder::{Folder, FolderWriter, Kind}};
+/// use mercer_data::{Existing, folder::{Folder, FolderWriter, FolderKind}};
 /// use ndarray::array;
 ///
-/// const KIND: Kind = Kind { name: "example", version: 1 };
+/// const KIND: FolderKind = FolderKind { name: "example", version: 1 };
 /// let place = tempfile::tempdir()?;
 /// let writer = FolderWriter::create(&place.path().join("saved"), KIND, Existing::Refuse)?;
 /// writer.objects().array("weights", &array![1.0, 2.0])?;
@@ -40,7 +40,7 @@ use crate::write::{Existing, Output, folder as parent};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FolderWriter {
-    kind: Kind,
+    kind: FolderKind,
     ledger: Arc<Mutex<Ledger>>,
     /// On disk; nothing for a folder in memory.
     place: Option<Place>,
@@ -71,7 +71,7 @@ impl FolderWriter {
     /// # Errors
     /// [`Error::Exists`] if a folder was saved here and may not be replaced, [`Error::Foreign`] if it is of another kind or none of
     /// ours, and [`Error::Io`] where nothing can be written.
-    pub fn create(folder: &Path, kind: Kind, existing: Existing) -> Result<Self> {
+    pub fn create(folder: &Path, kind: FolderKind, existing: Existing) -> Result<Self> {
         stage::sweep(folder)?;
         standing(folder, kind, existing)?;
         let failed = || io_error(folder.display());
@@ -82,7 +82,7 @@ impl FolderWriter {
     }
 
     /// Begins a folder in memory, for [`into_bytes`](Self::into_bytes): only for small things.
-    pub fn in_memory(kind: Kind) -> Self {
+    pub fn in_memory(kind: FolderKind) -> Self {
         let ledger = Ledger::new(kind);
         Self { kind, ledger: Arc::new(Mutex::new(ledger)), place: None }
     }
@@ -304,7 +304,7 @@ impl Staged {
 }
 
 impl Ledger {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: FolderKind) -> Self {
         Self { manifest: Manifest::new(kind), adopted: Vec::new(), blobs: BTreeMap::new(), begun: 0 }
     }
 
@@ -334,7 +334,7 @@ pub(super) fn check_length(place: &str, text: &str) -> Result<()> {
 }
 
 /// The folder that would be replaced.
-pub(super) fn standing(folder: &Path, kind: Kind, existing: Existing) -> Result<Option<Manifest>> {
+pub(super) fn standing(folder: &Path, kind: FolderKind, existing: Existing) -> Result<Option<Manifest>> {
     let place = |path: &Path| path.display().to_string();
     let objects = folder.join(OBJECTS);
     if objects.symlink_metadata().is_ok_and(|found| !found.is_dir()) {

@@ -2,7 +2,7 @@
 
 mod teacher;
 
-pub use teacher::{Activation, Teacher};
+pub use teacher::{Teacher, TeacherActivation};
 
 use std::f64::consts::{PI, TAU};
 

@@ -8,7 +8,7 @@ use mercer_data::folder::{Folder, MANIFEST};
 use mercer_data::{self as data, RECORD, Source, read_regular};
 use mercer_net::train::files as training;
 use mercer_run::Context;
-use mercer_spectral::Description;
+use mercer_spectral::EigenDescription;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::ErrorKind;
@@ -149,7 +149,7 @@ impl FolderFindings {
             self.result = Some(parse(&path.join(RECORD), &bytes)?);
         }
         if self.kind == mercer_spectral::KIND.name
-            && let Ok(description) = folder.content::<Description>()
+            && let Ok(description) = folder.content::<EigenDescription>()
         {
             self.values = folder
                 .array("values")
@@ -203,7 +203,7 @@ impl FolderFindings {
     }
 }
 
-fn of_eigenfunctions(description: &Description) -> Vec<(String, String)> {
+fn of_eigenfunctions(description: &EigenDescription) -> Vec<(String, String)> {
     let note = |name: &str| description.notes.get(name).map(plain);
     let data = description.notes.get("data");
     let of_data = |name: &str| data.and_then(|data| data.get(name)).map(plain);

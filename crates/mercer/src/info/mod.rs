@@ -25,7 +25,7 @@ mod store;
 use crate::Error;
 use crate::spec::ParameterSpec;
 pub use folder::{FileDamage, FileFindings, FolderFindings};
-pub use layers::Layer;
+pub use layers::LayerInfo;
 use mercer_data::{self as data, Source, describe};
 use mercer_run::Context;
 pub use model::{EndingFindings, InputFindings, ModelFindings, OutputFindings, TensorFindings};

@@ -1,7 +1,7 @@
 //! How to train, as it is said, and as the settings of a run.
 
 use crate::Error;
-use mercer_net::train::{Decay, FitSettings, Loss, Optimiser, Schedule};
+use mercer_net::train::{Decay, Loss, Optimiser, Schedule, TrainingSettings};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
@@ -174,7 +174,7 @@ impl TrainingSpec {
     }
 
     /// Length, order and learning rates of a specification that is complete.
-    pub(super) fn settings(&self) -> FitSettings {
+    pub(super) fn settings(&self) -> TrainingSettings {
         let epochs = self.epochs.get();
         let mut checkpoints = self.checkpoint_at.clone();
         if let Some(every) = self.checkpoint_every {
@@ -189,7 +189,13 @@ impl TrainingSpec {
         };
         let learning_rate = self.learning_rate.unwrap_or_else(|| self.optimiser.usual_rate());
         let schedule = Schedule { learning_rate, decay, warm_up: self.warm_up };
-        FitSettings { epochs, batch_size: self.batch.map(NonZeroUsize::get), seed: self.seed, schedule, checkpoints }
+        TrainingSettings {
+            epochs,
+            batch_size: self.batch.map(NonZeroUsize::get),
+            seed: self.seed,
+            schedule,
+            checkpoints,
+        }
     }
 }
 
