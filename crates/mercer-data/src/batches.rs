@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 
 use crate::dataset::Dataset;
 use crate::element::DataScalar;
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::random::stream;
 
 /// Some samples, and which ones they are.
@@ -48,7 +48,7 @@ impl Dataset {
     /// let mut seen: Vec<usize> = batches.iter().flat_map(|batch| batch.indices.clone()).collect();
     /// seen.sort();
     /// assert_eq!(seen, (0..10).collect::<Vec<_>>());
-    /// # Ok::<(), mercer_data::Error>(())
+    /// # Ok::<(), mercer_data::DataError>(())
     /// ```
     pub fn shuffled_batches<T: DataScalar>(&self, size: usize, seed: u64, epoch: u64) -> Result<RowBatches<'_, T>> {
         self.batches_in_order(size, Some(shuffled(self.n_samples(), seed, epoch)))
@@ -56,7 +56,7 @@ impl Dataset {
 
     fn batches_in_order<T: DataScalar>(&self, size: usize, order: Option<Vec<usize>>) -> Result<RowBatches<'_, T>> {
         if size == 0 {
-            return Err(Error::Argument { name: "batch size", reason: "must be at least 1".to_owned() });
+            return Err(DataError::Argument { name: "batch size", reason: "must be at least 1".to_owned() });
         }
         Ok(RowBatches { dataset: self, size, order, next: 0, element: PhantomData })
     }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn odd_sizes() {
-        assert!(matches!(numbers(3).batches::<f32>(0), Err(Error::Argument { .. })));
+        assert!(matches!(numbers(3).batches::<f32>(0), Err(DataError::Argument { .. })));
         assert_eq!(numbers(3).batches::<f32>(usize::MAX).unwrap().count(), 1);
         assert_eq!(numbers(0).batches::<f32>(4).unwrap().count(), 0);
     }

@@ -44,7 +44,7 @@ pub use columns::Columns;
 pub use dataset::Dataset;
 pub use describe::{Description, Entry, Summary, describe, summarise};
 pub use element::{DType, DataScalar, Storable};
-pub use error::{Error, Result};
+pub use error::{DataError, Result};
 pub use files::{open_regular, read_regular, read_regular_text};
 pub use fingerprint::Fingerprint;
 pub use format::Format;

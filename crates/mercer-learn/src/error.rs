@@ -8,10 +8,10 @@ use crate::samples::SampleKind;
 pub enum LearnError {
     /// An input that is not finite or not symmetric, or a solve that failed.
     #[error(transparent)]
-    Algebra(#[from] mercer_linalg::Error),
+    Algebra(#[from] mercer_linalg::LinalgError),
     /// Data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(Box<mercer_data::Error>),
+    Data(Box<mercer_data::DataError>),
     /// A kernel could not be computed.
     #[error(transparent)]
     Kernel(Box<mercer_kernel::KernelError>),
@@ -120,8 +120,8 @@ pub enum LearnError {
     },
 }
 
-impl From<mercer_data::Error> for LearnError {
-    fn from(error: mercer_data::Error) -> Self {
+impl From<mercer_data::DataError> for LearnError {
+    fn from(error: mercer_data::DataError) -> Self {
         Self::Data(Box::new(error))
     }
 }

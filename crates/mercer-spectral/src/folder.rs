@@ -151,7 +151,7 @@ impl<T: Real> Eigenfunctions<T> {
     /// Reads functions that were saved. Sections of a kernel that was not saved with them need the kernel, which must be the same.
     ///
     /// # Errors
-    /// [`Damaged`](mercer_data::Error::Damaged) and others for a folder that is damaged, [`SpectralError::OtherKernel`] for a
+    /// [`Damaged`](mercer_data::DataError::Damaged) and others for a folder that is damaged, [`SpectralError::OtherKernel`] for a
     /// kernel that is missing or another one.
     pub fn load(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
         let folder = Folder::open(folder, Some(KIND))?;

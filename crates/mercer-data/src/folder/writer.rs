@@ -17,7 +17,7 @@ use crate::arrays::{NpyGrid, NpyWriter, header, write_whole};
 use crate::dataset::Dataset;
 use crate::disk::{self, DiskFile};
 use crate::element::Storable;
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::write::{Existing, Output, folder as parent};
 
 /// A folder that is being written. Nothing is at its place before [`commit`](Self::commit).
@@ -69,8 +69,8 @@ impl FolderWriter {
     /// Begins a folder, which is made if it is not there. What dead processes left in it is finished or removed.
     ///
     /// # Errors
-    /// [`Error::Exists`] if a folder was saved here and may not be replaced, [`Error::Foreign`] if it is of another kind or none of
-    /// ours, and [`Error::Io`] where nothing can be written.
+    /// [`DataError::Exists`] if a folder was saved here and may not be replaced, [`DataError::Foreign`] if it is of another kind or none of
+    /// ours, and [`DataError::Io`] where nothing can be written.
     pub fn create(folder: &Path, kind: FolderKind, existing: Existing) -> Result<Self> {
         stage::sweep(folder)?;
         standing(folder, kind, existing)?;
@@ -90,7 +90,7 @@ impl FolderWriter {
     /// Checks now, before long work, that files of these names may be written.
     ///
     /// # Errors
-    /// [`Error::Exists`] and [`Error::Foreign`], as [`create`](Self::create): a file is ours if the folder that is replaced lists it.
+    /// [`DataError::Exists`] and [`DataError::Foreign`], as [`create`](Self::create): a file is ours if the folder that is replaced lists it.
     pub fn claim(&self, names: &[&str]) -> Result<()> {
         names.iter().try_for_each(|name| check_name(name, true))?;
         match &self.place {
@@ -132,12 +132,12 @@ impl FolderWriter {
     /// the one that it has now.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read.
+    /// [`DataError::Io`] if it cannot be read.
     pub fn adopt(&self, name: &str) -> Result<()> {
         check_name(name, true)?;
         let Some(Place { folder, .. }) = &self.place else {
             let reason = "a folder in memory has no files at their place".to_owned();
-            return Err(Error::Argument { name: "folder", reason });
+            return Err(DataError::Argument { name: "folder", reason });
         };
         let path = folder.join(name);
         let entry = entry_of(&path).map_err(io_error(path.display()))?;
@@ -167,7 +167,7 @@ impl FolderWriter {
     pub fn commit(self, content: &impl Serialize) -> Result<()> {
         let Some(place) = self.place else {
             let reason = "a folder in memory is not committed but turned into bytes".to_owned();
-            return Err(Error::Argument { name: "folder", reason });
+            return Err(DataError::Argument { name: "folder", reason });
         };
         let (folder, existing) = (&place.folder, place.existing);
         let path = folder.join(MANIFEST).display().to_string();
@@ -311,7 +311,7 @@ impl Ledger {
     fn check_fresh(&self, name: &str, is_file: bool) -> Result<()> {
         let entries = if is_file { &self.manifest.files } else { &self.manifest.objects };
         if entries.contains_key(name) {
-            return Err(Error::Exists { place: name.to_owned() });
+            return Err(DataError::Exists { place: name.to_owned() });
         }
         Ok(())
     }
@@ -338,17 +338,17 @@ pub(super) fn standing(folder: &Path, kind: FolderKind, existing: Existing) -> R
     let place = |path: &Path| path.display().to_string();
     let objects = folder.join(OBJECTS);
     if objects.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        return Err(Error::Foreign { place: place(&objects) });
+        return Err(DataError::Foreign { place: place(&objects) });
     }
     let path = folder.join(MANIFEST);
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     if existing == Existing::Refuse {
-        return Err(Error::Exists { place: place(folder) });
+        return Err(DataError::Exists { place: place(folder) });
     }
     match Manifest::ours(folder).filter(|manifest| manifest.kind == kind.name) {
-        None => Err(Error::Foreign { place: place(&path) }),
+        None => Err(DataError::Foreign { place: place(&path) }),
         manifest => Ok(manifest),
     }
 }
@@ -359,9 +359,9 @@ fn claim(folder: &Path, old: Option<&Manifest>, existing: Existing, name: &str) 
     let place = path.display().to_string();
     match path.symlink_metadata() {
         Err(_) => Ok(()),
-        Ok(_) if existing == Existing::Refuse => Err(Error::Exists { place }),
+        Ok(_) if existing == Existing::Refuse => Err(DataError::Exists { place }),
         Ok(found) if found.is_file() && old.is_some_and(|old| old.files.contains_key(name)) => Ok(()),
-        Ok(_) => Err(Error::Foreign { place }),
+        Ok(_) => Err(DataError::Foreign { place }),
     }
 }
 

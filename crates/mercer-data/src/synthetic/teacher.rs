@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::{check_noise, check_size, normal};
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::random::stream;
 
 /// A nonlinear function σ; teachers use it normalised.
@@ -81,7 +81,7 @@ fn gaussian_mean(f: impl Fn(f64) -> f64) -> f64 {
 /// let teacher = Teacher::single_index(1000, TeacherActivation::Softplus, 0)?.with_quadratic(0.2)?;
 /// let (x, y) = teacher.sample(50, 0.3, 0, "train")?;
 /// assert_eq!((x.dim(), y.len()), ((50, 1000), 50));
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Teacher {
@@ -107,7 +107,7 @@ impl Teacher {
     ) -> Result<Self> {
         if n_directions == 0 || n_directions > n_features {
             let reason = format!("must lie between 1 and the number of features, {n_features}, not {n_directions}");
-            return Err(Error::Argument { name: "n_directions", reason });
+            return Err(DataError::Argument { name: "n_directions", reason });
         }
         check_size(n_directions, n_features)?;
         let directions = orthonormal(n_directions, n_features, seed);
@@ -118,7 +118,7 @@ impl Teacher {
     /// Adds τ/d ‖x‖², as in equation (81).
     pub fn with_quadratic(mut self, tau: f64) -> Result<Self> {
         if !tau.is_finite() {
-            return Err(Error::Argument { name: "tau", reason: format!("must be finite, not {tau}") });
+            return Err(DataError::Argument { name: "tau", reason: format!("must be finite, not {tau}") });
         }
         self.quadratic = tau;
         Ok(self)
@@ -134,7 +134,7 @@ impl Teacher {
         let n_features = self.directions.ncols();
         if inputs.ncols() != n_features {
             let (shape, reason) = (inputs.shape().to_vec(), format!("the teacher has {n_features} features"));
-            return Err(Error::Shape { place: "teacher inputs".to_owned(), shape, reason });
+            return Err(DataError::Shape { place: "teacher inputs".to_owned(), shape, reason });
         }
         let projections = inputs.dot(&self.directions.t());
         let signal = projections.mapv(|value| (self.activation.value(value) - self.mean) / self.deviation);

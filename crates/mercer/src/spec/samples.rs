@@ -263,7 +263,7 @@ fn check_counts(sets: &[Dataset]) -> Result<(), Error> {
     for pair in sets.windows(2) {
         let [first, other] = [&pair[0], &pair[1]];
         if first.n_samples() != other.n_samples() {
-            return Err(mercer_data::Error::Samples {
+            return Err(mercer_data::DataError::Samples {
                 first: first.place().to_owned(),
                 n_first: first.n_samples(),
                 other: other.place().to_owned(),
