@@ -138,7 +138,7 @@ fn resnet20() -> Network {
 fn step(name: &'static str, network: &Network, batch: usize, inputs: bool) -> Case {
     let graph = network.graph(&[sample(network)]).expect("declared sizes");
     let weights = network.weights::<f32>(&graph);
-    let grain = Shards::of(&graph).grain;
+    let grain = Shards::for_graph(&graph).grain;
     let size: usize = sample(network).iter().product();
     let outputs = graph.value(graph.outputs()[0].1).meta.numel();
     let (x, seed) = (numbers(batch * size, 1.0), numbers(batch * outputs, 1.0));

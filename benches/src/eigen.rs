@@ -5,7 +5,7 @@ use mercer_data::Dataset;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
 use mercer_run::Context;
-use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
+use mercer_spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, side_by_side};
 use ndarray::Array2;
 
 const SAMPLES: usize = 1024;
@@ -13,8 +13,8 @@ const STEPS: usize = 200;
 
 /// Constructors of all cases.
 pub(super) fn all() -> Vec<fn() -> Case> {
-    vec![|| case("neuralef_10_mlp_1-32-32-1_n1024_b256_200_steps", Method::NeuralEf, false), || {
-        case("neuralef_shared_mlp_1-32-32-10_n1024_b256_200_steps", Method::NeuralEf, true)
+    vec![|| case("neuralef_10_mlp_1-32-32-1_n1024_b256_200_steps", LearningMethod::NeuralEf, false), || {
+        case("neuralef_shared_mlp_1-32-32-10_n1024_b256_200_steps", LearningMethod::NeuralEf, true)
     }]
 }
 
@@ -26,7 +26,7 @@ fn networks(shared: bool) -> Network {
     side_by_side(&each).expect("alike")
 }
 
-fn case(name: &'static str, method: Method, shared: bool) -> Case {
+fn case(name: &'static str, method: LearningMethod, shared: bool) -> Case {
     let points = numbers(SAMPLES, 1.0);
     let gram = Array2::from_shape_fn((SAMPLES, SAMPLES), |(i, j)| (points[i] * points[j] + 1.5).powi(4));
     let points = Array2::from_shape_vec((SAMPLES, 1), points).expect("as many");
@@ -36,7 +36,7 @@ fn case(name: &'static str, method: Method, shared: bool) -> Case {
     let run = move || {
         let mut kernel = Matrices::new(gram.clone(), 1).expect("a kernel matrix");
         let mut batches = Batches::new(&data, &mut kernel, 256, 0, &Context::new()).expect("batches");
-        let learn = Learn::new(Settings::new(method).steps(STEPS));
+        let learn = Learn::new(LearningSettings::new(method).steps(STEPS));
         let learnt: Learnt<f32> = learn.run(networks(shared), &mut batches).expect("learns");
         std::hint::black_box(learnt);
     };

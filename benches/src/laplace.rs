@@ -6,7 +6,7 @@
 
 use super::cases::{Case, mlp, numbers};
 use mercer_data::{Classes, Dataset, Labels};
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_run::Context;
 use ndarray::Array2;
 
@@ -34,7 +34,7 @@ fn case(name: &'static str, structure: Structure, test: usize) -> Case {
     let (train, other) = (samples(SAMPLES, 0), samples(test, SAMPLES));
     let classes = Classes::new((0..SAMPLES).map(|at| at % OUTPUTS).collect(), OUTPUTS).expect("classes");
     let labels = Labels::Classes(classes);
-    let settings = Settings::new(structure, Likelihood::Categorical);
+    let settings = LaplaceSettings::new(structure, Likelihood::Categorical);
     let run = move || {
         let silent = Context::new();
         let machine = Laplace::<f32>::fit(&network, &train, &labels, &settings, &silent).expect("fits");

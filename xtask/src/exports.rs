@@ -101,7 +101,7 @@ fn open(values: &Path, key: &str) -> Fallible<Dataset> {
 }
 
 /// The larger error of those at batch 3 and 1.
-fn error<T: Element + mercer_data::Element>(network: &Network, values: &Path) -> Fallible<f64> {
+fn error<T: Element + mercer_data::DataScalar>(network: &Network, values: &Path) -> Fallible<f64> {
     let expected: Vec<f64> = open(values, "outputs")?.read::<f64>()?.into_iter().collect();
     let mut inputs: Vec<(Vec<T>, Vec<usize>)> = Vec::new();
     let mut samples = 0;

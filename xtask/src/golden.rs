@@ -74,7 +74,7 @@ pub(crate) fn counted(values: &Path, key: &str) -> Fallible<usize> {
 }
 
 /// The errors at batch 6 and 1.
-fn both<T: Element + mercer_data::Element>(network: &Network, x: &Dataset, expected: &[f64]) -> Fallible<[f64; 2]> {
+fn both<T: Element + mercer_data::DataScalar>(network: &Network, x: &Dataset, expected: &[f64]) -> Fallible<[f64; 2]> {
     let data: Vec<T> = x.read::<T>()?.into_iter().collect();
     let error = |batch| -> Fallible<f64> {
         let found = network.predict(&[(&data[..], x.sample_shape())], x.n_samples(), None, Some(batch))?;

@@ -13,7 +13,7 @@ use mercer_data::{Dataset, Labels, Source};
 use mercer_kernel::empirical::{Kind, Selection};
 use mercer_kernel::sketch::Method;
 use mercer_kernel::{FeatureMap, Ntk};
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_net::Network;
 use mercer_run::Context;
 use mercer_spectral::{Landmarks, Nystrom};
@@ -55,8 +55,8 @@ impl Case {
         })
     }
 
-    fn settings(&self, structure: Structure) -> Settings {
-        Settings::new(structure, Likelihood::of(&self.labels)).prior_precision(self.precision)
+    fn settings(&self, structure: Structure) -> LaplaceSettings {
+        LaplaceSettings::new(structure, Likelihood::for_labels(&self.labels)).prior_precision(self.precision)
     }
 
     fn covariances(&self, machine: &Laplace<f64>) -> Result<[Array3<f64>; 2], Error> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use ndarray::{ArrayBase, ArrayView, Data, Dimension};
 
 use crate::element::{DType, Storable};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::format::npy;
 use crate::write::{Existing, Output, write_atomic};
 
@@ -81,7 +81,7 @@ impl<T: Storable> NpyWriter<T> {
                 self.n_rows += n_rows;
                 Ok(())
             }
-            _ => Err(Error::Shape {
+            _ => Err(DataError::Shape {
                 place: self.file.path().display().to_string(),
                 shape: rows.shape().to_vec(),
                 reason: format!("rows of shape {:?} are expected", self.sample_shape),
@@ -137,7 +137,7 @@ impl<T: Storable> NpyGrid<T> {
 
     pub(crate) fn begin(mut file: Output, shape: &[usize], columns: usize) -> Result<Self> {
         let path = file.path().to_owned();
-        let too_large = || Error::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
+        let too_large = || DataError::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
         let header = header(&path, T::DTYPE, shape, 0)?;
         let size = shape.iter().try_fold(T::DTYPE.size(), |size, &length| size.checked_mul(length));
         let size = size.and_then(|size| size.checked_add(header.len())).ok_or_else(too_large)?;
@@ -191,7 +191,7 @@ pub(crate) fn header(path: &Path, dtype: DType, shape: &[usize], shortest: usize
     let descr = npy::descr(dtype);
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({lengths}), }}");
     let length = (PREFIX + text.len() + 1).max(shortest).next_multiple_of(64);
-    let too_long = |_| Error::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
+    let too_long = |_| DataError::TooLarge { place: path.display().to_string(), shape: shape.to_vec() };
     let after_prefix = u16::try_from(length - PREFIX).map_err(too_long)?;
     let mut header = [npy::MAGIC.as_slice(), &[1, 0], &after_prefix.to_le_bytes(), text.as_bytes()].concat();
     header.resize(length - 1, b' ');

@@ -6,13 +6,13 @@ use ndarray::ArrayD;
 use rand::seq::SliceRandom;
 
 use crate::dataset::Dataset;
-use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::element::DataScalar;
+use crate::error::{DataError, Result};
 use crate::random::stream;
 
 /// Some samples, and which ones they are.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch<T> {
+pub struct RowBatch<T> {
     /// The rows of the data set.
     pub indices: Vec<usize>,
     /// The samples themselves.
@@ -23,7 +23,7 @@ pub struct Batch<T> {
 ///
 /// Every sample comes exactly once; the last batch may be smaller.
 #[derive(Debug)]
-pub struct Batches<'a, T> {
+pub struct RowBatches<'a, T> {
     dataset: &'a Dataset,
     size: usize,
     order: Option<Vec<usize>>,
@@ -33,7 +33,7 @@ pub struct Batches<'a, T> {
 
 impl Dataset {
     /// The samples in order, `size` at a time.
-    pub fn batches<T: Element>(&self, size: usize) -> Result<Batches<'_, T>> {
+    pub fn batches<T: DataScalar>(&self, size: usize) -> Result<RowBatches<'_, T>> {
         self.batches_in_order(size, None)
     }
 
@@ -48,17 +48,17 @@ impl Dataset {
     /// let mut seen: Vec<usize> = batches.iter().flat_map(|batch| batch.indices.clone()).collect();
     /// seen.sort();
     /// assert_eq!(seen, (0..10).collect::<Vec<_>>());
-    /// # Ok::<(), mercer_data::Error>(())
+    /// # Ok::<(), mercer_data::DataError>(())
     /// ```
-    pub fn shuffled_batches<T: Element>(&self, size: usize, seed: u64, epoch: u64) -> Result<Batches<'_, T>> {
+    pub fn shuffled_batches<T: DataScalar>(&self, size: usize, seed: u64, epoch: u64) -> Result<RowBatches<'_, T>> {
         self.batches_in_order(size, Some(shuffled(self.n_samples(), seed, epoch)))
     }
 
-    fn batches_in_order<T: Element>(&self, size: usize, order: Option<Vec<usize>>) -> Result<Batches<'_, T>> {
+    fn batches_in_order<T: DataScalar>(&self, size: usize, order: Option<Vec<usize>>) -> Result<RowBatches<'_, T>> {
         if size == 0 {
-            return Err(Error::Argument { name: "batch size", reason: "must be at least 1".to_owned() });
+            return Err(DataError::Argument { name: "batch size", reason: "must be at least 1".to_owned() });
         }
-        Ok(Batches { dataset: self, size, order, next: 0, element: PhantomData })
+        Ok(RowBatches { dataset: self, size, order, next: 0, element: PhantomData })
     }
 }
 
@@ -69,8 +69,8 @@ pub fn shuffled(n_samples: usize, seed: u64, epoch: u64) -> Vec<usize> {
     order
 }
 
-impl<T: Element> Iterator for Batches<'_, T> {
-    type Item = Result<Batch<T>>;
+impl<T: DataScalar> Iterator for RowBatches<'_, T> {
+    type Item = Result<RowBatch<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let start = self.next;
@@ -83,7 +83,7 @@ impl<T: Element> Iterator for Batches<'_, T> {
             None => ((start..end).collect(), self.dataset.rows(start..end)),
             Some(order) => (order[start..end].to_vec(), self.dataset.select(&order[start..end])),
         };
-        Some(rows.map(|rows| Batch { indices, rows }))
+        Some(rows.map(|rows| RowBatch { indices, rows }))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -92,7 +92,7 @@ impl<T: Element> Iterator for Batches<'_, T> {
     }
 }
 
-impl<T: Element> ExactSizeIterator for Batches<'_, T> {}
+impl<T: DataScalar> ExactSizeIterator for RowBatches<'_, T> {}
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn odd_sizes() {
-        assert!(matches!(numbers(3).batches::<f32>(0), Err(Error::Argument { .. })));
+        assert!(matches!(numbers(3).batches::<f32>(0), Err(DataError::Argument { .. })));
         assert_eq!(numbers(3).batches::<f32>(usize::MAX).unwrap().count(), 1);
         assert_eq!(numbers(0).batches::<f32>(4).unwrap().count(), 0);
     }

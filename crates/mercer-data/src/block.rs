@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::dataset::Dataset;
-use crate::element::Element;
+use crate::element::DataScalar;
 use crate::error::Result;
 
 /// Consecutive samples of every input, row-major.
@@ -14,14 +14,14 @@ use crate::error::Result;
 /// let x = Dataset::from_array("x", ndarray::array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].into_dyn().view())?;
 /// let block = RowBlock::<f32>::read(&[x], 1..3)?;
 /// assert_eq!(block.slices(), [&[3.0, 4.0, 5.0, 6.0]]);
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct RowBlock<T> {
     inputs: Vec<Vec<T>>,
 }
 
-impl<T: Element> RowBlock<T> {
+impl<T: DataScalar> RowBlock<T> {
     /// Reads some rows of every data set, one per input.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use memmap2::{Mmap, MmapOptions};
 
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::files::open_regular;
 
 /// Decompressed data beyond this size go to an unnamed temporary file instead of memory.
@@ -101,14 +101,14 @@ pub(crate) fn inflate(place: &str, reader: &mut impl Read, length: usize, compre
     let declared = length as u64;
     let possible = compressed.saturating_mul(DEFLATE_RATIO);
     if declared > possible {
-        return Err(Error::Size { place: place.to_owned(), declared, found: possible, at_most: true });
+        return Err(DataError::Size { place: place.to_owned(), declared, found: possible, at_most: true });
     }
     let mut spool = Spool::default();
     let found = io::copy(&mut reader.take(declared), &mut spool).map_err(io_error(place))?;
     // Reading to the very end also makes the decompressor verify its checksum.
     let beyond = io::copy(&mut reader.take(1), &mut io::sink()).map_err(io_error(place))?;
     if found + beyond != declared {
-        return Err(Error::Size { place: place.to_owned(), declared, found: found + beyond, at_most: false });
+        return Err(DataError::Size { place: place.to_owned(), declared, found: found + beyond, at_most: false });
     }
     spool.finish(place)
 }
@@ -117,7 +117,9 @@ pub(crate) fn inflate(place: &str, reader: &mut impl Read, length: usize, compre
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     let place = &path.display();
     open_regular(path).map_err(|error| match error.kind() {
-        io::ErrorKind::IsADirectory => Error::UnknownFormat { place: place.to_string(), reason: "this is a folder" },
+        io::ErrorKind::IsADirectory => {
+            DataError::UnknownFormat { place: place.to_string(), reason: "this is a folder" }
+        }
         _ => io_error(place)(error),
     })
 }

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use crate::error::{Error, Result, io_error, listed};
+use crate::error::{DataError, Result, io_error, listed};
 use crate::files::read_regular_text;
 use crate::labels::{Classes, Naming};
 
@@ -34,10 +34,14 @@ impl ClassOrder {
     /// If the user's names are not the stored ones, or are not as many as there are outputs. Stored names that are no more than
     /// the numbers of the classes say how many there are. Without any names and outputs there is no order, and labels are
     /// numbered by themselves.
-    pub fn of(given: Option<&[String]>, stored: Option<&[String]>, outputs: Option<usize>) -> Result<Option<Self>> {
-        let refused = |place: &str, reason: String| Err(Error::ClassNames { place: place.to_owned(), reason });
+    pub fn resolve(
+        given: Option<&[String]>,
+        stored: Option<&[String]>,
+        outputs: Option<usize>,
+    ) -> Result<Option<Self>> {
+        let refused = |place: &str, reason: String| Err(DataError::ClassNames { place: place.to_owned(), reason });
         let (stored, outputs) = match stored {
-            Some(stored) if given.is_some() && Naming::of(stored) == Naming::Own => (None, Some(stored.len())),
+            Some(stored) if given.is_some() && Naming::from_names(stored) == Naming::Own => (None, Some(stored.len())),
             _ => (stored, outputs),
         };
         if let (Some(given), Some(stored)) = (given, stored)
@@ -74,7 +78,7 @@ pub(crate) fn check_names(place: &str, names: &[String]) -> Result<()> {
         None if names.is_empty() => "there are no names".to_owned(),
         None => return Ok(()),
     };
-    Err(Error::ClassNames { place: place.to_owned(), reason })
+    Err(DataError::ClassNames { place: place.to_owned(), reason })
 }
 
 /// The names of classes as a user gives them: a text file with a name per line, or a list as in `cat,dog`.
@@ -82,7 +86,7 @@ pub(crate) fn check_names(place: &str, names: &[String]) -> Result<()> {
 /// ```
 /// assert_eq!(mercer_data::parse_classes("cat, dog")?, ["cat", "dog"]);
 /// assert!(mercer_data::parse_classes("cat,cat").is_err());
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 pub fn parse_classes(text: &str) -> Result<Vec<String>> {
     let path = Path::new(text);
@@ -94,7 +98,7 @@ pub fn parse_classes(text: &str) -> Result<Vec<String>> {
         text.split(',').map(|name| name.trim().to_owned()).collect()
     } else {
         let reason = "this is neither a file with a name per line nor a list as in cat,dog".to_owned();
-        return Err(Error::ClassNames { place: text.to_owned(), reason });
+        return Err(DataError::ClassNames { place: text.to_owned(), reason });
     };
     check_names(text, &names)?;
     Ok(names)
@@ -123,7 +127,7 @@ impl Classes {
             })
             .collect();
         let renumber = |(row, &index): (usize, &usize)| {
-            there[index].ok_or_else(|| Error::UnknownClass {
+            there[index].ok_or_else(|| DataError::UnknownClass {
                 place: place.to_owned(),
                 row,
                 value: self.names[index].clone(),
@@ -131,7 +135,7 @@ impl Classes {
             })
         };
         let indices = self.indices.iter().enumerate().map(renumber).collect::<Result<_>>()?;
-        Ok(Self { indices, naming: Naming::of(names), names: names.clone() })
+        Ok(Self { indices, naming: Naming::from_names(names), names: names.clone() })
     }
 
     /// Labels that are numbers of outputs themselves.
@@ -141,11 +145,11 @@ impl Classes {
                 "the labels are {}, and nothing says which of the {outputs} outputs is which class; give the names of all classes in the order of the outputs",
                 listed(&self.names)
             );
-            return Err(Error::ClassNames { place: place.to_owned(), reason });
+            return Err(DataError::ClassNames { place: place.to_owned(), reason });
         }
         if let Some((row, &index)) = self.indices.iter().enumerate().find(|(_, index)| **index >= outputs) {
             let known = (0..outputs).map(|index| index.to_string()).collect();
-            return Err(Error::UnknownClass { place: place.to_owned(), row, value: index.to_string(), known });
+            return Err(DataError::UnknownClass { place: place.to_owned(), row, value: index.to_string(), known });
         }
         Self::new(self.indices.clone(), outputs)
     }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 
 /// The columns of a table: which of them are inputs, and which were used as labels, ids or groups.
 ///
@@ -59,7 +59,7 @@ impl Columns {
         if chosen.places.len() != expected.inputs.len() {
             let reason = format!("it has {} columns, but {} are needed", chosen.places.len(), expected.inputs.len());
             let expected = expected.inputs.clone();
-            return Err(Error::Columns { place: place.to_owned(), reason, expected });
+            return Err(DataError::Columns { place: place.to_owned(), reason, expected });
         }
         let note = (named != expected.named).then(|| {
             let (with, without) =
@@ -92,7 +92,7 @@ fn by_name(expected: &[String], place: &str, names: &[String], places: &[usize])
         |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", crate::error::listed(names)));
     let parts: Vec<String> =
         [part("it lacks", &missing), part("nothing is known of", &extra)].into_iter().flatten().collect();
-    Err(Error::Columns { place: place.to_owned(), reason: parts.join("; "), expected: expected.to_vec() })
+    Err(DataError::Columns { place: place.to_owned(), reason: parts.join("; "), expected: expected.to_vec() })
 }
 
 #[cfg(test)]

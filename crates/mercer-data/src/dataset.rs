@@ -10,8 +10,8 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use crate::arrays::header;
 use crate::bytes::Bytes;
 use crate::columns::Chosen;
-use crate::element::{ByteOrder, DType, Element, Storable};
-use crate::error::{Error, Result, io_error};
+use crate::element::{ByteOrder, DType, DataScalar, Storable};
+use crate::error::{DataError, Result, io_error};
 use crate::format::{self, Format, Opened, table};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
@@ -30,7 +30,7 @@ use crate::stored::{Layout, Stored, checked_count, unravel};
 /// let pixels = pixels.with_preprocess(Preprocess::new().scale(1.0 / 255.0))?;
 /// assert_eq!(pixels.n_samples(), 2);
 /// assert_eq!(pixels.rows::<f32>(1..2)?, array![[0.4, 1.0]].into_dyn());
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Dataset {
@@ -180,25 +180,25 @@ impl Dataset {
     /// Reads consecutive samples.
     ///
     /// NaN and infinities are errors, as are integers that `T` cannot hold exactly; both name sample and position.
-    pub fn rows<T: Element>(&self, rows: Range<usize>) -> Result<ArrayD<T>> {
+    pub fn rows<T: DataScalar>(&self, rows: Range<usize>) -> Result<ArrayD<T>> {
         self.read_runs(&[rows])
     }
 
     /// Reads samples in the order given; the same one may be asked for twice.
-    pub fn select<T: Element>(&self, indices: &[usize]) -> Result<ArrayD<T>> {
+    pub fn select<T: DataScalar>(&self, indices: &[usize]) -> Result<ArrayD<T>> {
         let runs: Vec<_> = indices.iter().map(|&row| row..row.saturating_add(1)).collect();
         self.read_runs(&runs)
     }
 
     /// Reads everything: only for data that are known to be small.
-    pub fn read<T: Element>(&self) -> Result<ArrayD<T>> {
+    pub fn read<T: DataScalar>(&self) -> Result<ArrayD<T>> {
         self.rows(0..self.n_samples())
     }
 
-    fn read_runs<T: Element>(&self, runs: &[Range<usize>]) -> Result<ArrayD<T>> {
+    fn read_runs<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<ArrayD<T>> {
         if self.class_names.is_some() {
             let (place, dtype) = (self.place.clone(), "text".to_owned());
-            return Err(Error::ElementType { place, dtype, hint: "such a column can only be used as labels" });
+            return Err(DataError::ElementType { place, dtype, hint: "such a column can only be used as labels" });
         }
         let values: Vec<T> = self.stored_values(runs)?;
         let sample_len = self.stored.sample_len();
@@ -218,7 +218,7 @@ impl Dataset {
             None => Ok(array),
             Some((index, value)) => {
                 let sample_len = array.len() / n_rows;
-                Err(Error::NotFinite {
+                Err(DataError::NotFinite {
                     place: self.place.clone(),
                     row: nth_row(runs, index / sample_len),
                     position: unravel(index % sample_len, self.sample_shape()),
@@ -250,21 +250,22 @@ impl Dataset {
     }
 
     /// The numbers as they are stored: neither checked nor preprocessed.
-    pub(crate) fn stored_values<T: Element>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
+    pub(crate) fn stored_values<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
         let n_samples = self.n_samples();
         if let Some(run) = runs.iter().find(|run| run.end > n_samples) {
             let row = run.start.max(n_samples);
-            return Err(Error::Row { place: self.place.clone(), row, n_samples });
+            return Err(DataError::Row { place: self.place.clone(), row, n_samples });
         }
         let sample_len = self.stored.sample_len();
         let n_rows = runs.iter().fold(0_usize, |sum, run| sum.saturating_add(run.len()));
         let n_values = n_rows.saturating_mul(sample_len);
         let mut values = Vec::new();
-        values
-            .try_reserve_exact(n_values)
-            .map_err(|_| Error::Memory { place: self.place.clone(), bytes: n_values.saturating_mul(size_of::<T>()) })?;
+        values.try_reserve_exact(n_values).map_err(|_| DataError::Memory {
+            place: self.place.clone(),
+            bytes: n_values.saturating_mul(size_of::<T>()),
+        })?;
         for run in runs.iter().filter(|run| !run.is_empty()) {
-            self.stored.read(run.clone(), &mut values).map_err(|inexact| Error::Inexact {
+            self.stored.read(run.clone(), &mut values).map_err(|inexact| DataError::Inexact {
                 place: self.place.clone(),
                 row: nth_row(runs, inexact.index / sample_len),
                 position: unravel(inexact.index % sample_len, self.stored.sample_shape()),
@@ -276,7 +277,7 @@ impl Dataset {
     }
 
     /// Says what the file holds where a value that is not finite was read.
-    fn not_finite(&self, row: usize, index: usize) -> Error {
+    fn not_finite(&self, row: usize, index: usize) -> DataError {
         let mut values: Vec<f64> = Vec::new();
         let value = match self.stored.read(row..row + 1, &mut values) {
             Ok(()) => values[index],
@@ -284,7 +285,7 @@ impl Dataset {
         };
         let position = unravel(index, self.stored.sample_shape());
         let stage = if value.is_finite() { ", too large for the type it is read as" } else { "" };
-        Error::NotFinite { place: self.place.clone(), row, position, value, stage }
+        DataError::NotFinite { place: self.place.clone(), row, position, value, stage }
     }
 }
 
@@ -301,5 +302,5 @@ fn nth_row(runs: &[Range<usize>], mut nth: usize) -> usize {
 
 fn to_array<T>(place: &str, n_rows: usize, sample_shape: &[usize], values: Vec<T>) -> Result<ArrayD<T>> {
     let shape: Vec<usize> = std::iter::once(n_rows).chain(sample_shape.iter().copied()).collect();
-    ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|_| Error::TooLarge { place: place.to_owned(), shape })
+    ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|_| DataError::TooLarge { place: place.to_owned(), shape })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::dataset::Dataset;
 use crate::element::DType;
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::format::{self, Format, npz, table};
 use crate::labels::Classes;
 use crate::source::Source;
@@ -95,7 +95,9 @@ pub fn describe(source: &Source) -> Result<Description> {
     }
     match source.open() {
         Ok(dataset) => description.summary = Some(summarise(&dataset)?),
-        Err(error @ (Error::KeyNeeded { .. } | Error::Cell { .. })) => description.note = Some(error.to_string()),
+        Err(error @ (DataError::KeyNeeded { .. } | DataError::Cell { .. })) => {
+            description.note = Some(error.to_string())
+        }
         Err(error) => return Err(error),
     }
     Ok(description)

@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use ndarray::{Array3, Ix3};
 
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::format::{Format, idx};
 use crate::labels::Classes;
 
@@ -31,12 +31,12 @@ pub struct Digits {
 /// let digits = mercer_data::digits::load()?;
 /// assert_eq!(digits.images.shape(), [1797, 8, 8]);
 /// assert_eq!(digits.classes.indices()[..5], [0, 1, 2, 3, 4]);
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 pub fn load() -> Result<Digits> {
     let open = |name: &str, bytes: &[u8]| {
         let stored = idx::inflate(name, &mut GzDecoder::new(bytes), bytes.len() as u64)?;
-        Ok::<_, Error>(Dataset::from_stored(name, Format::Memory, stored))
+        Ok::<_, DataError>(Dataset::from_stored(name, Format::Memory, stored))
     };
     let labels = open("digits labels", LABELS)?;
     Ok(Digits { images: open("digits", IMAGES)?, classes: Classes::read(&labels)? })
@@ -72,7 +72,8 @@ impl Digits {
     pub fn pixels(&self) -> Result<Array3<f32>> {
         let pixels = self.images.read::<f32>()?.mapv(|value| value / 16.0);
         let shape = pixels.shape().to_vec();
-        let wrong = |_| Error::Shape { place: "digits".to_owned(), shape, reason: "three axes expected".to_owned() };
+        let wrong =
+            |_| DataError::Shape { place: "digits".to_owned(), shape, reason: "three axes expected".to_owned() };
         pixels.into_dimensionality::<Ix3>().map_err(wrong)
     }
 }

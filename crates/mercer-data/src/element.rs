@@ -11,14 +11,14 @@ mod sealed {
 }
 
 /// The scalars that data are read into: `f32` and `f64`.
-pub trait Element: Scalar + Storable {
+pub trait DataScalar: Scalar + Storable {
     /// The integer in this type, if it can be held exactly.
     fn from_integer(value: i128) -> Option<Self>;
 }
 
 macro_rules! element {
     ($type:ty) => {
-        impl Element for $type {
+        impl DataScalar for $type {
             fn from_integer(value: i128) -> Option<Self> {
                 let converted = value as $type;
                 (converted as i128 == value).then_some(converted)
@@ -136,7 +136,7 @@ pub(crate) struct Inexact {
 
 /// Appends the decoded elements to `out`. Whole numbers are converted exactly or not at all; 64-bit floats are
 /// rounded to the nearest 32-bit ones when those are asked for.
-pub(crate) fn decode<T: Element>(
+pub(crate) fn decode<T: DataScalar>(
     dtype: DType,
     order: ByteOrder,
     bytes: &[u8],

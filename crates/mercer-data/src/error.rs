@@ -3,14 +3,14 @@
 use std::io;
 
 /// The result of everything in this crate that reads or writes data.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = DataError> = std::result::Result<T, E>;
 
 /// An error about data: which file and key, which row and column, and what to try.
 ///
 /// `place` is what the user would type to name the array: `file.npy`, or `file.npz:key`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DataError {
     /// The operating system refused to read or write.
     #[error("{place}: {source}")]
     Io {
@@ -370,7 +370,7 @@ pub(crate) fn listed(keys: &[String]) -> String {
 }
 
 /// Turns an [`io::Error`] into ours by adding the file it speaks of.
-pub(crate) fn io_error(place: impl ToString) -> impl FnOnce(io::Error) -> Error {
+pub(crate) fn io_error(place: impl ToString) -> impl FnOnce(io::Error) -> DataError {
     let place = place.to_string();
-    move |source| Error::Io { place, source }
+    move |source| DataError::Io { place, source }
 }

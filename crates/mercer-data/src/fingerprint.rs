@@ -36,7 +36,7 @@ impl Fingerprint {
     /// The fingerprint of the bytes of a file, which is read in blocks.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io).
+    /// [`DataError::Io`](crate::DataError::Io).
     pub fn of_file(path: &Path) -> Result<String> {
         let failed = || io_error(path.display());
         let (mut file, _) = open_regular(path).map_err(failed())?;

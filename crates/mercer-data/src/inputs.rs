@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::columns::{Chosen, Columns};
 use crate::dataset::Dataset;
-use crate::error::{Error, Result, listed};
+use crate::error::{DataError, Result, listed};
 use crate::format::{self, Format, table};
 use crate::source::Source;
 
@@ -48,7 +48,7 @@ pub struct Used {
 
 /// Open samples, with what is worth keeping and saying about them.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs {
+pub struct OpenInputs {
     /// A set per source, in their order, all of the same samples.
     pub sets: Vec<Dataset>,
     /// The columns of each set that comes from a table.
@@ -75,15 +75,15 @@ pub struct Inputs {
 /// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is no input"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<Inputs> {
-    let mut inputs = Inputs::default();
+pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<OpenInputs> {
+    let mut inputs = OpenInputs::default();
     for (at, source) in data.iter().enumerate() {
         let expected = like.get(at).and_then(Option::as_ref);
         let (set, columns) = open_one(source, used, expected, &mut inputs.notes)?;
         if let Some(first) = inputs.sets.first()
             && first.n_samples() != set.n_samples()
         {
-            return Err(Error::Samples {
+            return Err(DataError::Samples {
                 first: first.place().to_owned(),
                 n_first: first.n_samples(),
                 other: set.place().to_owned(),
@@ -120,7 +120,7 @@ fn open_one(
             [] => {}
             [first, ..] if chosen.explicit => {
                 let (column, role) = (first.clone(), one.role.to_string());
-                return Err(Error::UsedColumn { place: source.place(), column, role });
+                return Err(DataError::UsedColumn { place: source.place(), column, role });
             }
             [only] => notes.push(format!("{place}: the column `{only}` is used as {}, so it is no input", one.role)),
             several => notes.push(format!(
@@ -140,7 +140,7 @@ fn open_one(
     }
     if chosen.places.is_empty() {
         let reason = "no column is left for the inputs".to_owned();
-        return Err(Error::Shape { place: source.place(), shape: vec![names.len()], reason });
+        return Err(DataError::Shape { place: source.place(), shape: vec![names.len()], reason });
     }
     let set = Dataset::open_table(source, &chosen, gzipped)?;
     let inputs: Vec<String> = chosen.places.iter().map(|&column| names[column].clone()).collect();

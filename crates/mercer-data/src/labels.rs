@@ -4,8 +4,8 @@ use ndarray::{Array2, Ix2};
 
 use crate::classes::ClassOrder;
 use crate::dataset::Dataset;
-use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::element::DataScalar;
+use crate::error::{DataError, Result};
 use crate::inputs::{Role, Used, open_inputs};
 use crate::source::Source;
 
@@ -58,7 +58,7 @@ impl Labels {
     }
 
     /// A row per sample and a column per output: classes become one-hot.
-    pub fn matrix<T: Element>(&self) -> Result<Array2<T>> {
+    pub fn matrix<T: DataScalar>(&self) -> Result<Array2<T>> {
         match self {
             Self::Classes(classes) => classes.one_hot(),
             Self::Targets(targets) => Ok(targets.mapv(T::of)),
@@ -77,7 +77,7 @@ impl Labels {
     pub fn select(&self, indices: &[usize]) -> Result<Self> {
         let n_samples = self.n_samples();
         if let Some(&row) = indices.iter().find(|&&row| row >= n_samples) {
-            return Err(Error::Row { place: "labels".to_owned(), row, n_samples });
+            return Err(DataError::Row { place: "labels".to_owned(), row, n_samples });
         }
         Ok(match self {
             Self::Classes(classes) => {
@@ -105,10 +105,10 @@ fn targets(dataset: &Dataset) -> Result<Array2<f64>> {
         [_, n_targets] => *n_targets,
         _ => {
             let (place, reason) = (dataset.place().to_owned(), "labels have one or two axes".to_owned());
-            return Err(Error::Shape { place, shape, reason });
+            return Err(DataError::Shape { place, shape, reason });
         }
     };
-    let too_large = |_| Error::TooLarge { place: dataset.place().to_owned(), shape };
+    let too_large = |_| DataError::TooLarge { place: dataset.place().to_owned(), shape };
     dataset.read()?.into_shape_with_order(Ix2(n_samples, n_targets)).map_err(too_large)
 }
 
@@ -123,7 +123,7 @@ fn targets(dataset: &Dataset) -> Result<Array2<f64>> {
 /// assert_eq!(classes.names(), ["-1", "1"]);
 /// assert_eq!(classes.indices(), [1, 0, 1]);
 /// assert_eq!(classes.one_hot::<f32>()?, array![[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]);
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
@@ -144,7 +144,7 @@ pub(crate) enum Naming {
 }
 
 impl Naming {
-    pub(crate) fn of(names: &[String]) -> Self {
+    pub(crate) fn from_names(names: &[String]) -> Self {
         if names.iter().enumerate().all(|(index, name)| *name == index.to_string()) {
             Self::Own
         } else if names.iter().all(|name| name.parse::<i64>().is_ok()) {
@@ -166,7 +166,7 @@ impl Classes {
         let place = dataset.place();
         if !is_column(dataset.shape()) {
             let reason = "class labels are one number per sample".to_owned();
-            return Err(Error::Shape { place: place.to_owned(), shape: dataset.shape().to_vec(), reason });
+            return Err(DataError::Shape { place: place.to_owned(), shape: dataset.shape().to_vec(), reason });
         }
         if let Some(texts) = dataset.class_names() {
             let all = 0..dataset.n_samples();
@@ -177,7 +177,7 @@ impl Classes {
         let values = dataset.read::<f64>()?;
         if let Some((row, value)) = values.iter().enumerate().find(|(_, value)| !is_class(**value)) {
             let reason = "which is not a whole number of reasonable size; are these regression targets?";
-            return Err(Error::Label { place: place.to_owned(), row, value: value.to_string(), reason });
+            return Err(DataError::Label { place: place.to_owned(), row, value: value.to_string(), reason });
         }
         if values.iter().all(|&value| (0.0..MOST_CLASSES as f64).contains(&value)) {
             let indices: Vec<usize> = values.iter().map(|&value| value as usize).collect();
@@ -189,7 +189,7 @@ impl Classes {
         if let Some(row) = classes.indices.iter().position(|&index| index >= MOST_CLASSES) {
             let value = classes.names[classes.indices[row]].clone();
             let reason = "one of more than 65536 different values; are these regression targets?";
-            return Err(Error::Label { place: place.to_owned(), row, value, reason });
+            return Err(DataError::Label { place: place.to_owned(), row, value, reason });
         }
         Ok(classes)
     }
@@ -198,7 +198,7 @@ impl Classes {
     pub fn new(indices: Vec<usize>, n_classes: usize) -> Result<Self> {
         if let Some((row, index)) = indices.iter().enumerate().find(|(_, index)| **index >= n_classes) {
             let (place, value) = ("labels".to_owned(), index.to_string());
-            return Err(Error::Label { place, row, value, reason: "which is beyond the number of classes" });
+            return Err(DataError::Label { place, row, value, reason: "which is beyond the number of classes" });
         }
         let names = (0..n_classes).map(|class| class.to_string()).collect();
         Ok(Self { indices, names, naming: Naming::Own })
@@ -246,12 +246,12 @@ impl Classes {
     }
 
     /// A row per sample, with a 1 in the column of its class.
-    pub fn one_hot<T: Element>(&self) -> Result<Array2<T>> {
+    pub fn one_hot<T: DataScalar>(&self) -> Result<Array2<T>> {
         let shape = (self.indices.len(), self.names.len());
         let n_values = shape.0.saturating_mul(shape.1);
         let mut values = Vec::new();
         let memory =
-            || Error::Memory { place: "one-hot labels".to_owned(), bytes: n_values.saturating_mul(size_of::<T>()) };
+            || DataError::Memory { place: "one-hot labels".to_owned(), bytes: n_values.saturating_mul(size_of::<T>()) };
         values.try_reserve_exact(n_values).map_err(|_| memory())?;
         values.resize(n_values, T::zero());
         self.indices.iter().enumerate().for_each(|(row, index)| values[row * shape.1 + index] = T::one());
@@ -274,7 +274,7 @@ pub fn open_labelled(data: &Source, labels: &Source) -> Result<(Dataset, Labels)
 pub fn open_labels(labels: &Source, samples: &Dataset) -> Result<Dataset> {
     let set = labels.open()?;
     if set.n_samples() != samples.n_samples() {
-        return Err(Error::Count {
+        return Err(DataError::Count {
             data: samples.place().to_owned(),
             n_data: samples.n_samples(),
             labels: set.place().to_owned(),

@@ -5,8 +5,8 @@
 use ndarray::{ArrayD, Axis, IxDyn, Zip};
 use serde::{Deserialize, Serialize};
 
-use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::element::DataScalar;
+use crate::error::{DataError, Result};
 use crate::stored::checked_count;
 
 /// One step. Shapes are those of a sample, without the axis of samples.
@@ -45,7 +45,7 @@ pub enum Step {
 ///
 /// let steps = Preprocess::new().scale(1.0 / 255.0).channels_first().normalise(vec![0.5; 3], vec![0.25; 3]);
 /// assert_eq!(steps.sample_shape(&[32, 32, 3])?, [3, 32, 32]);
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -113,10 +113,10 @@ impl Preprocess {
     }
 
     /// Applies the steps to an array whose first axis counts samples.
-    pub fn apply<T: Element>(&self, mut array: ArrayD<T>) -> Result<ArrayD<T>> {
+    pub fn apply<T: DataScalar>(&self, mut array: ArrayD<T>) -> Result<ArrayD<T>> {
         let Some((&n_samples, sample_shape)) = array.shape().split_first() else {
             let (place, reason) = ("preprocessing".to_owned(), "there is no axis of samples".to_owned());
-            return Err(Error::Shape { place, shape: Vec::new(), reason });
+            return Err(DataError::Shape { place, shape: Vec::new(), reason });
         };
         let mut shape = sample_shape.to_vec();
         for step in &self.steps {
@@ -132,7 +132,7 @@ impl Step {
     fn shape(&self, mut shape: Vec<usize>) -> Result<Vec<usize>> {
         let fail = |shape: &[usize], reason: &str| {
             let place = format!("preprocessing step {self:?}");
-            Err(Error::Shape { place, shape: shape.to_vec(), reason: reason.to_owned() })
+            Err(DataError::Shape { place, shape: shape.to_vec(), reason: reason.to_owned() })
         };
         match self {
             Self::Scale(factor) if !factor.is_finite() || *factor == 0.0 => {
@@ -175,7 +175,7 @@ impl Step {
     }
 
     /// `to` is the whole shape afterwards, samples included; it has been checked.
-    fn apply<T: Element>(&self, mut array: ArrayD<T>, to: &[usize]) -> Result<ArrayD<T>> {
+    fn apply<T: DataScalar>(&self, mut array: ArrayD<T>, to: &[usize]) -> Result<ArrayD<T>> {
         match self {
             // In f64, so that x/255 is as good as division in the narrow type.
             Self::Scale(factor) => array.mapv_inplace(|value| T::of(value.wide() * factor)),
@@ -204,7 +204,7 @@ impl Step {
                 if !array.is_standard_layout() {
                     array = array.as_standard_layout().into_owned();
                 }
-                array = array.into_shape_with_order(IxDyn(to)).map_err(|error| Error::Shape {
+                array = array.into_shape_with_order(IxDyn(to)).map_err(|error| DataError::Shape {
                     place: "preprocessing".to_owned(),
                     shape: to.to_vec(),
                     reason: error.to_string(),
@@ -216,5 +216,5 @@ impl Step {
 }
 
 fn argument<T>(name: &'static str, reason: String) -> Result<T> {
-    Err(Error::Argument { name, reason })
+    Err(DataError::Argument { name, reason })
 }

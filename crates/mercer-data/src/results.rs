@@ -4,7 +4,7 @@
 //! descriptions), or if the folder's record does: `result.json`, which holds the `kind` of the result and the list of `files` that
 //! were written with it. Everything else belongs to somebody else, also under a name that the command would write.
 
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::files::read_regular;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const LONGEST: u64 = 256 << 20;
 
 /// What the record of a folder says.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Record {
+pub struct ResultRecord {
     /// What kind of result it is, such as `training`.
     pub kind: String,
     /// The files that were written with it, relative to the folder; records of earlier versions do not list them.
@@ -25,7 +25,7 @@ pub struct Record {
     pub files: Option<Vec<String>>,
 }
 
-impl Record {
+impl ResultRecord {
     /// The record of a folder; nothing if there is none that can be read.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&read_regular(&folder.join(RECORD), LONGEST).ok()?).ok()
@@ -48,9 +48,9 @@ impl<'a> Results<'a> {
     /// other names of files in it are such, and `proof` asks files themselves.
     ///
     /// # Errors
-    /// [`Error::Io`] if the folder cannot be read. One that is not there holds nothing.
+    /// [`DataError::Io`] if the folder cannot be read. One that is not there holds nothing.
     pub fn find(folder: &'a Path, kind: &str, names: &[&str], more: fn(&str) -> bool, proof: Proof) -> Result<Self> {
-        let failed = |source| Error::Io { place: folder.display().to_string(), source };
+        let failed = |source| DataError::Io { place: folder.display().to_string(), source };
         let mut paths: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         if folder.is_dir() {
             for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -61,9 +61,9 @@ impl<'a> Results<'a> {
         paths.push(RECORD.to_owned());
         paths.sort();
         paths.dedup();
-        let record = Record::read(folder).filter(|record| record.kind == kind);
+        let record = ResultRecord::read(folder).filter(|record| record.kind == kind);
         let listed = |name: &String| match &record {
-            Some(Record { files: Some(files), .. }) => files.contains(name),
+            Some(ResultRecord { files: Some(files), .. }) => files.contains(name),
             Some(_) => true,
             None => false,
         };
@@ -86,10 +86,10 @@ impl<'a> Results<'a> {
     /// Refuses to go on where a file that is not the command's own would be replaced.
     ///
     /// # Errors
-    /// [`Error::Foreign`] names it.
+    /// [`DataError::Foreign`] names it.
     pub fn check(&self) -> Result<()> {
         match self.found.iter().find(|(path, own)| !own || !path.is_file()) {
-            Some((path, _)) => Err(Error::Foreign { place: path.display().to_string() }),
+            Some((path, _)) => Err(DataError::Foreign { place: path.display().to_string() }),
             None => Ok(()),
         }
     }
@@ -97,12 +97,12 @@ impl<'a> Results<'a> {
     /// Takes away the command's own files, except those that `keep` names; before that it refuses as [`check`](Self::check) does.
     ///
     /// # Errors
-    /// [`Error::Foreign`], and [`Error::Io`] for a file that cannot be removed.
+    /// [`DataError::Foreign`], and [`DataError::Io`] for a file that cannot be removed.
     pub fn clear(&self, keep: &[&str]) -> Result<()> {
         self.check()?;
         for (path, _) in &self.found {
             if !keep.iter().any(|name| *path == self.folder.join(name)) {
-                let failed = |source| Error::Io { place: path.display().to_string(), source };
+                let failed = |source| DataError::Io { place: path.display().to_string(), source };
                 std::fs::remove_file(path).map_err(failed)?;
             }
         }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(names(path), ["mine.npy", "state.txt"]);
         // A name that we write, but not our file.
         write("epoch2.txt", "theirs");
-        assert!(matches!(results(path).clear(&[]), Err(Error::Foreign { place }) if place.ends_with("epoch2.txt")));
+        assert!(matches!(results(path).clear(&[]), Err(DataError::Foreign { place }) if place.ends_with("epoch2.txt")));
         assert_eq!(names(path), ["epoch2.txt", "mine.npy", "state.txt"], "nothing is removed before that is known");
         std::fs::remove_file(path.join("epoch2.txt")).unwrap();
         // What cannot say itself is ours if the record lists it.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::format::{self, Format};
 
 /// A data source as the user wrote it: a file, the array or column in it, and a name to show.
@@ -21,7 +21,7 @@ use crate::format::{self, Format};
 /// assert_eq!(source.path().to_str(), Some("images.npz"));
 /// assert_eq!(source.key(), Some("x_test"));
 /// assert!("images.npz:".parse::<Source>().is_err());
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
@@ -77,7 +77,7 @@ impl Source {
     }
 
     fn parse_with(text: &str, exists: impl Fn(&str) -> bool) -> Result<Self> {
-        let bad = |reason| Error::Source { text: text.to_owned(), reason };
+        let bad = |reason| DataError::Source { text: text.to_owned(), reason };
         if text.is_empty() {
             return Err(bad("it is empty"));
         }
@@ -105,7 +105,7 @@ impl Source {
 }
 
 impl FromStr for Source {
-    type Err = Error;
+    type Err = DataError;
 
     fn from_str(text: &str) -> Result<Self> {
         Self::parse_with(text, |path| !path.is_empty() && Path::new(path).exists())

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::bytes::Bytes;
-use crate::element::{ByteOrder, DType, Element, Inexact, decode};
-use crate::error::{Error, Result};
+use crate::element::{ByteOrder, DType, DataScalar, Inexact, decode};
+use crate::error::{DataError, Result};
 
 /// What a header says about an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Layout {
         n_elements
             .checked_mul(self.dtype.size())
             .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or_else(|| Error::TooLarge { place: place.to_owned(), shape: self.shape.clone() })
+            .ok_or_else(|| DataError::TooLarge { place: place.to_owned(), shape: self.shape.clone() })
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn checked_count(place: &str, shape: &[usize]) -> Result<usize> {
     let mut nonzero = shape.iter().filter(|&&length| length != 0);
     let product = nonzero.try_fold(1_usize, |product, &length| product.checked_mul(length));
     match product.filter(|&product| isize::try_from(product).is_ok()) {
-        None => Err(Error::TooLarge { place: place.to_owned(), shape: shape.to_vec() }),
+        None => Err(DataError::TooLarge { place: place.to_owned(), shape: shape.to_vec() }),
         Some(_) if shape.contains(&0) => Ok(0),
         Some(product) => Ok(product),
     }
@@ -71,7 +71,7 @@ impl Stored {
         let declared = layout.n_bytes(place)?;
         if declared != bytes.len() {
             let (declared, found) = (declared as u64, bytes.len() as u64);
-            return Err(Error::Size { place: place.to_owned(), declared, found, at_most: false });
+            return Err(DataError::Size { place: place.to_owned(), declared, found, at_most: false });
         }
         Ok(Self { layout, bytes })
     }
@@ -98,7 +98,7 @@ impl Stored {
     }
 
     /// Appends rows to `out`; they must exist. Numbers are converted as [`decode`] does, and not looked at.
-    pub(crate) fn read<T: Element>(&self, rows: Range<usize>, out: &mut Vec<T>) -> Result<(), Inexact> {
+    pub(crate) fn read<T: DataScalar>(&self, rows: Range<usize>, out: &mut Vec<T>) -> Result<(), Inexact> {
         let Layout { dtype, order, fortran, .. } = self.layout;
         if !fortran {
             let row = self.sample_len() * dtype.size();

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::disk::{self, DiskFile, Temporary};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::folder::{Digester, Entry, Staged};
 
 /// What happens to a file of the same name.
@@ -40,7 +40,7 @@ impl Output {
     /// Refuses an existing file now, before long work, and again at the end.
     pub(crate) fn create(path: &Path, existing: Existing) -> Result<Self> {
         if existing == Existing::Refuse && path.symlink_metadata().is_ok() {
-            return Err(Error::Exists { place: path.display().to_string() });
+            return Err(DataError::Exists { place: path.display().to_string() });
         }
         let (file, temporary) = DiskFile::temporary(folder(path)).map_err(io_error(path.display()))?;
         let writer = BufWriter::new(Sink { target: Target::File(file), digester: None });
@@ -76,7 +76,7 @@ impl Output {
             }
         };
         temporary.persist(&self.path, existing == Existing::Refuse).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Error::Exists { place: place.clone() },
+            io::ErrorKind::AlreadyExists => DataError::Exists { place: place.clone() },
             _ => io_error(&place)(error),
         })?;
         let folder = folder(&self.path);

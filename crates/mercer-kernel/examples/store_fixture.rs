@@ -1,7 +1,7 @@
 //! Writes stores, and the same matrices as `.npy`, for `tests/python/test_store.py`:
 //! `cargo run -p mercer-kernel --example store_fixture -- OUTDIR`.
 
-use mercer_data::{Element, Existing};
+use mercer_data::{DataScalar, Existing};
 use mercer_kernel::store::{Columns, Layout, Manifest, Store};
 use mercer_run::Context;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// A tile of `sin(31·row + column)`, or of the product of both sines for a symmetric matrix.
-fn tile<T: Element>(store: &Store, index: usize) -> Result<Vec<T>, Box<dyn std::error::Error>> {
+fn tile<T: DataScalar>(store: &Store, index: usize) -> Result<Vec<T>, Box<dyn std::error::Error>> {
     let (layout, place) = (store.layout(), store.tile(index)?);
     let (rows, columns) = layout.tile_shape(&place);
     let (first_row, first_column) =
@@ -22,7 +22,7 @@ fn tile<T: Element>(store: &Store, index: usize) -> Result<Vec<T>, Box<dyn std::
     Ok((0..rows).flat_map(row).collect())
 }
 
-fn write<T: Element>(folder: &Path, name: &str, columns: Columns, per_sample: usize) -> Outcome {
+fn write<T: DataScalar>(folder: &Path, name: &str, columns: Columns, per_sample: usize) -> Outcome {
     let layout =
         Layout { arrays: vec!["kernel".to_owned()], rows: 11, columns, per_sample, tile: 4, precision: T::DTYPE };
     let manifest = Manifest::new(layout).fact("kernel", name);

@@ -13,10 +13,10 @@ pub enum KernelError {
     Network(Box<NetError>),
     /// The data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(Box<mercer_data::Error>),
+    Data(Box<mercer_data::DataError>),
     /// A decomposition or a solve failed.
     #[error(transparent)]
-    Algebra(#[from] mercer_linalg::Error),
+    Algebra(#[from] mercer_linalg::LinalgError),
     /// A gradient or feature that is not a finite number, although the network's values are.
     #[error("{place} is not finite in sample {sample}")]
     NotFinite {
@@ -88,8 +88,8 @@ impl From<NetError> for KernelError {
     }
 }
 
-impl From<mercer_data::Error> for KernelError {
-    fn from(error: mercer_data::Error) -> Self {
+impl From<mercer_data::DataError> for KernelError {
+    fn from(error: mercer_data::DataError) -> Self {
         Self::Data(Box::new(error))
     }
 }

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 /// A scalar that data are read into and kernels are computed in: `f32` or `f64`.
-pub trait Real: mercer_net::Element + mercer_data::Element {}
+pub trait Real: mercer_net::Element + mercer_data::DataScalar {}
 
 impl Real for f32 {}
 impl Real for f64 {}

@@ -86,7 +86,7 @@ impl SavedKernel {
     ///
     /// # Errors
     /// For what cannot be written.
-    pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::Error> {
+    pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::DataError> {
         let network = self.network.as_ref().map(|network| network.write(part)).transpose()?;
         part.content(&Content { recipe: self.recipe.clone(), network, identity: self.identity.clone() })
     }
@@ -95,7 +95,7 @@ impl SavedKernel {
     ///
     /// # Errors
     /// For files that are missing or damaged.
-    pub fn read(part: &Part<'_>, content: &Value) -> Result<Self, mercer_data::Error> {
+    pub fn read(part: &Part<'_>, content: &Value) -> Result<Self, mercer_data::DataError> {
         let Content { recipe, network, identity } = part.content(content)?;
         let network = network.map(|content| SavedNetwork::read(part, &content)).transpose()?;
         if recipe.needs_network() && network.is_none() {

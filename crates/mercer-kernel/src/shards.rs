@@ -17,7 +17,7 @@ pub(crate) struct Shards<P> {
 impl<P: Send> Shards<P> {
     /// Shards of the size that suits a graph; it depends on nothing else.
     pub(crate) fn of(graph: &Graph) -> Self {
-        Self { grain: mercer_net::network::Shards::of(graph).grain, idle: Mutex::default() }
+        Self { grain: mercer_net::network::Shards::for_graph(graph).grain, idle: Mutex::default() }
     }
 
     /// Samples per shard.

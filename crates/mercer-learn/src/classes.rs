@@ -18,7 +18,7 @@ pub struct ClassSet {
 
 impl ClassSet {
     /// The classes of some labels, and each label as an index into the classes that are present.
-    pub fn of(labels: &Classes) -> (Self, Vec<usize>) {
+    pub fn from_labels(labels: &Classes) -> (Self, Vec<usize>) {
         let mut counts = vec![0_usize; labels.names().len()];
         labels.indices().iter().for_each(|&class| counts[class] += 1);
         let present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
@@ -28,10 +28,10 @@ impl ClassSet {
         (Self { names: labels.names().to_vec(), present }, compact)
     }
 
-    /// As [`of`](Self::of), for machines that need a boundary: at least two classes, as many labels as samples.
+    /// As [`from_labels`](Self::from_labels), for machines that need a boundary: at least two classes, as many labels as samples.
     pub(crate) fn for_boundary(labels: &Classes, n_samples: usize) -> Result<(Self, Vec<usize>)> {
         check_size("the number of labels", n_samples, labels.indices().len())?;
-        let (set, compact) = Self::of(labels);
+        let (set, compact) = Self::from_labels(labels);
         match set.present.as_slice() {
             [] => Err(LearnError::Empty { what: "labels" }),
             &[only] => Err(LearnError::OneClass { class: set.names[only].clone() }),

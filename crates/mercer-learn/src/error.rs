@@ -1,6 +1,6 @@
 //! What can go wrong with a machine.
 
-use crate::samples::Basis;
+use crate::samples::SampleKind;
 
 /// An error of this crate. It names the setting, the row, the class or the file it speaks of.
 #[derive(Debug, thiserror::Error)]
@@ -8,10 +8,10 @@ use crate::samples::Basis;
 pub enum LearnError {
     /// An input that is not finite or not symmetric, or a solve that failed.
     #[error(transparent)]
-    Algebra(#[from] mercer_linalg::Error),
+    Algebra(#[from] mercer_linalg::LinalgError),
     /// Data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(Box<mercer_data::Error>),
+    Data(Box<mercer_data::DataError>),
     /// A kernel could not be computed.
     #[error(transparent)]
     Kernel(Box<mercer_kernel::KernelError>),
@@ -70,9 +70,9 @@ pub enum LearnError {
     #[error("the machine was fitted on {fitted}, but is given {given}")]
     Basis {
         /// What it was fitted on.
-        fitted: Basis,
+        fitted: SampleKind,
         /// What it should predict from.
-        given: Basis,
+        given: SampleKind,
     },
     /// An iteration ended before it came to its goal.
     #[error("{solver}: the {measure} is {reached:.3e} after {iterations} iterations, not yet {goal:.1e}")]
@@ -120,8 +120,8 @@ pub enum LearnError {
     },
 }
 
-impl From<mercer_data::Error> for LearnError {
-    fn from(error: mercer_data::Error) -> Self {
+impl From<mercer_data::DataError> for LearnError {
+    fn from(error: mercer_data::DataError) -> Self {
         Self::Data(Box::new(error))
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::error::{Result, setting};
 use crate::machine::Machine;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::Predict;
-use mercer_data::folder::{Folder, FolderWriter, Kind, SavedSamples};
+use mercer_data::folder::{Folder, FolderKind, FolderWriter, SavedSamples};
 use mercer_data::{Dataset, Existing, RowBlock};
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Kernel, SavedKernel};
@@ -53,7 +53,7 @@ impl From<Machine> for KernelMachine {
 
 impl KernelMachine {
     /// Folders of machines.
-    pub const KIND: Kind = Kind { name: "machine", version: 1 };
+    pub const KIND: FolderKind = FolderKind { name: "machine", version: 1 };
 
     /// Saves the machine in a folder, which is made if it is not there.
     ///
@@ -156,8 +156,8 @@ impl KernelMachine {
     /// Rows as the machine takes them.
     pub fn samples_of<'a>(&self, rows: &'a Rows) -> Samples<'a> {
         match self.machine.basis() {
-            Basis::Gram => Samples::Gram(rows.matrix.view()),
-            Basis::Features => Samples::Features(rows.matrix.view()),
+            SampleKind::Gram => Samples::Gram(rows.matrix.view()),
+            SampleKind::Features => Samples::Features(rows.matrix.view()),
         }
     }
 }

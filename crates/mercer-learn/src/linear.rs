@@ -10,7 +10,7 @@
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result};
 use crate::repair::Repair;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::softmax::softmax;
 use crate::traits::{Classify, Predict};
 use mercer_linalg::matmul;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// `s(x) = r(x)·W + b`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linear {
-    pub(crate) basis: Basis,
+    pub(crate) basis: SampleKind,
     pub(crate) weights: Array2<f64>,
     pub(crate) bias: Array1<f64>,
     pub(crate) repairs: Vec<Repair>,
@@ -38,7 +38,7 @@ impl Linear {
     }
 
     /// What it was fitted on.
-    pub fn basis(&self) -> Basis {
+    pub fn basis(&self) -> SampleKind {
         self.basis
     }
 }
@@ -61,7 +61,7 @@ impl Predict for Linear {
 /// What the scores of a classifier mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Link {
+pub enum ScoreLink {
     /// Unnormalised logarithms of probabilities: softmax.
     Softmax,
     /// Log-odds of each class against the others: sigmoids, made to sum to one.
@@ -75,7 +75,7 @@ pub enum Link {
 pub struct LinearClassifier {
     pub(crate) scores: Linear,
     pub(crate) classes: ClassSet,
-    pub(crate) link: Link,
+    pub(crate) link: ScoreLink,
     /// How long the solver took, and where it ended.
     pub(crate) solved: Solved,
 }
@@ -103,14 +103,14 @@ impl LinearClassifier {
     }
 
     /// What the scores mean.
-    pub fn link(&self) -> Link {
+    pub fn link(&self) -> ScoreLink {
         self.link
     }
 
     /// The same machine, its scores read as logarithms of probabilities: the softmax of scores instead of sigmoids made to sum to
     /// one. Margins stay margins.
     pub fn with_softmax(self) -> Self {
-        let link = if self.link == Link::Margin { Link::Margin } else { Link::Softmax };
+        let link = if self.link == ScoreLink::Margin { ScoreLink::Margin } else { ScoreLink::Softmax };
         Self { link, ..self }
     }
 }
@@ -139,9 +139,9 @@ impl Classify for LinearClassifier {
     fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
         let scores = self.predict(samples)?;
         let present = match self.link {
-            Link::Softmax => softmax(scores.view()),
-            Link::OneVsRest => one_vs_rest(scores),
-            Link::Margin => {
+            ScoreLink::Softmax => softmax(scores.view()),
+            ScoreLink::OneVsRest => one_vs_rest(scores),
+            ScoreLink::Margin => {
                 let reason = "the machine gives margins, not probabilities; use its scores, or a logistic machine";
                 return Err(LearnError::Undefined { metric: "the probability of a class", reason });
             }

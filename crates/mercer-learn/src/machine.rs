@@ -4,10 +4,10 @@ use crate::arrays::Arrays;
 use crate::classes::ClassSet;
 use crate::classification::{By, Centres, Neighbours};
 use crate::error::Result;
-use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::process::{Binary, Latent, Multinomial, Process, ProcessClassifier};
 use crate::repair::Repair;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::{Classify, Predict};
 use mercer_data::folder::{Part, PartWriter};
 use mercer_linalg::Cholesky;
@@ -38,18 +38,18 @@ pub enum Machine {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Content {
     Linear {
-        basis: Basis,
+        basis: SampleKind,
         repairs: Vec<Repair>,
     },
     LinearClassifier {
-        basis: Basis,
+        basis: SampleKind,
         repairs: Vec<Repair>,
         classes: ClassSet,
-        link: Link,
+        link: ScoreLink,
         solved: Solved,
     },
     Process {
-        basis: Basis,
+        basis: SampleKind,
         repairs: Vec<Repair>,
         noise: f64,
         jitter: f64,
@@ -57,13 +57,13 @@ enum Content {
         log_likelihood: f64,
     },
     ProcessClassifier {
-        basis: Basis,
+        basis: SampleKind,
         repairs: Vec<Repair>,
         classes: ClassSet,
         log_likelihood: f64,
     },
     Neighbours {
-        basis: Basis,
+        basis: SampleKind,
         repairs: Vec<Repair>,
         classes: ClassSet,
         count: usize,
@@ -72,7 +72,7 @@ enum Content {
         labels: Vec<usize>,
     },
     Centres {
-        basis: Basis,
+        basis: SampleKind,
         repairs: Vec<Repair>,
         classes: ClassSet,
     },
@@ -92,7 +92,7 @@ from!(Linear, LinearClassifier, Process, ProcessClassifier, Neighbours, Centres)
 
 impl Machine {
     /// What it was fitted on.
-    pub fn basis(&self) -> Basis {
+    pub fn basis(&self) -> SampleKind {
         match self {
             Self::Linear(machine) => machine.basis,
             Self::LinearClassifier(machine) => machine.scores.basis,
@@ -262,7 +262,7 @@ impl Predict for Machine {
     }
 }
 
-fn load_linear(reader: &Arrays<'_>, basis: Basis, repairs: Vec<Repair>, outputs: Option<usize>) -> Result<Linear> {
+fn load_linear(reader: &Arrays<'_>, basis: SampleKind, repairs: Vec<Repair>, outputs: Option<usize>) -> Result<Linear> {
     let weights = reader.matrix("weights", None, outputs)?;
     let bias: Array1<f64> = reader.vector("bias", Some(weights.ncols()))?;
     Ok(Linear { basis, weights, bias, repairs })
@@ -278,10 +278,10 @@ fn load_square(reader: &Arrays<'_>, name: &str, side: Option<usize>) -> Result<A
 }
 
 /// Features of training samples; none were saved for a Gram matrix.
-fn load_features(reader: &Arrays<'_>, basis: Basis, n_samples: usize) -> Result<Array2<f64>> {
+fn load_features(reader: &Arrays<'_>, basis: SampleKind, n_samples: usize) -> Result<Array2<f64>> {
     match basis {
-        Basis::Gram => Ok(Array2::zeros((0, 0))),
-        Basis::Features => reader.matrix("features", Some(n_samples), None),
+        SampleKind::Gram => Ok(Array2::zeros((0, 0))),
+        SampleKind::Features => reader.matrix("features", Some(n_samples), None),
     }
 }
 

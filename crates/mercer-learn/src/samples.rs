@@ -9,14 +9,14 @@ use std::fmt;
 /// The two kinds of [`Samples`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Basis {
+pub enum SampleKind {
     /// Kernel values between samples and training samples.
     Gram,
     /// Features of samples.
     Features,
 }
 
-impl fmt::Display for Basis {
+impl fmt::Display for SampleKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gram => "a Gram matrix",
@@ -38,10 +38,10 @@ pub enum Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// Which of the two.
-    pub fn basis(&self) -> Basis {
+    pub fn basis(&self) -> SampleKind {
         match self {
-            Self::Gram(_) => Basis::Gram,
-            Self::Features(_) => Basis::Features,
+            Self::Gram(_) => SampleKind::Gram,
+            Self::Features(_) => SampleKind::Features,
         }
     }
 
@@ -67,13 +67,13 @@ impl<'a> Samples<'a> {
     }
 
     /// Checks samples to predict for, against what the machine was fitted on.
-    pub fn check_for_predict(&self, basis: Basis, width: usize) -> Result<()> {
+    pub fn check_for_predict(&self, basis: SampleKind, width: usize) -> Result<()> {
         if self.basis() != basis {
             return Err(LearnError::Basis { fitted: basis, given: self.basis() });
         }
         let what = match basis {
-            Basis::Gram => "the number of training samples (columns of the kernel matrix)",
-            Basis::Features => "the number of features",
+            SampleKind::Gram => "the number of training samples (columns of the kernel matrix)",
+            SampleKind::Features => "the number of features",
         };
         crate::error::check_size(what, width, self.rows().ncols())?;
         Ok(check_finite("the samples", self.rows())?)

@@ -3,7 +3,7 @@
 use mercer_data::{Existing, Source};
 use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
 use mercer_kernel::{Kind, Ntk};
-use mercer_learn::ensemble::{Ensemble, FlowSettings, Linearised, Prior};
+use mercer_learn::ensemble::{FlowSettings, InfiniteEnsemble, Linearised, Prior};
 use mercer_learn::{LearnError, Repair};
 use mercer_net::arch::Mlp;
 use ndarray::{Array, Array2, Axis, Ix2, array, concatenate, s};
@@ -61,8 +61,8 @@ fn ensembles_are_the_references() {
     let kernels = Kernels::new();
     let (n, y) = (kernels.y.nrows(), kernels.y.view());
     let (ntk, nngp) = (kernels.ntk.slice(s![..n, ..n]), kernels.nngp.slice(s![..n, ..n]));
-    let last = Ensemble::last_layer(nngp, y, SETTINGS).expect("fits");
-    let all = Ensemble::all_layers(ntk, nngp, y, SETTINGS).expect("fits");
+    let last = InfiniteEnsemble::last_layer(nngp, y, SETTINGS).expect("fits");
+    let all = InfiniteEnsemble::all_layers(ntk, nngp, y, SETTINGS).expect("fits");
     for (time, key) in [(1.0, "1.0"), (10.0, "10.0"), (100.0, "100.0"), (f64::INFINITY, "None")] {
         let nngp = last.predict(time, None, kernels.prior()).expect("predicts");
         let ntk = all.predict(time, Some(kernels.ntk.slice(s![n.., ..n])), kernels.prior()).expect("predicts");
@@ -82,7 +82,7 @@ fn nothing_is_learnt_in_no_time_and_the_training_data_at_the_end() {
     let (n, settings) = (kernels.y.nrows(), FlowSettings::default());
     let train = s![..n, ..n];
     let (ntk, nngp) = (kernels.ntk.slice(train), kernels.nngp.slice(train));
-    let ensemble = Ensemble::all_layers(ntk, nngp, kernels.y.view(), settings).expect("fits");
+    let ensemble = InfiniteEnsemble::all_layers(ntk, nngp, kernels.y.view(), settings).expect("fits");
     let start = ensemble.predict(0.0, Some(kernels.ntk.slice(s![n.., ..n])), kernels.prior()).expect("predicts");
     assert!(start.mean.iter().all(|&x| x == 0.0));
     assert!(distance(&start.covariance, &kernels.nngp.slice(s![n.., n..]).to_owned()) < 1e-15);
@@ -143,11 +143,12 @@ fn saved_machines_predict_the_same() {
     let (ntk, nngp) = (kernels.ntk.slice(s![..n, ..n]), kernels.nngp.slice(s![..n, ..n]));
     let cross = kernels.ntk.slice(s![n.., ..n]);
     let folder = tempfile::tempdir().expect("a folder");
-    let ensemble = Ensemble::all_layers(ntk, nngp, kernels.y.view(), SETTINGS).expect("fits");
+    let ensemble = InfiniteEnsemble::all_layers(ntk, nngp, kernels.y.view(), SETTINGS).expect("fits");
     ensemble.save(folder.path(), Existing::Refuse).expect("saves");
     assert!(ensemble.save(folder.path(), Existing::Refuse).is_err());
-    let loaded = Ensemble::load(folder.path()).expect("loads");
-    let predict = |machine: &Ensemble| machine.predict(3.0, Some(cross), kernels.prior()).expect("predicts").covariance;
+    let loaded = InfiniteEnsemble::load(folder.path()).expect("loads");
+    let predict =
+        |machine: &InfiniteEnsemble| machine.predict(3.0, Some(cross), kernels.prior()).expect("predicts").covariance;
     assert_eq!(predict(&loaded), predict(&ensemble));
     assert!(matches!(Linearised::load(folder.path()), Err(LearnError::Data(_))), "another machine");
     let zeros = Array2::zeros(kernels.y.dim());
@@ -165,14 +166,18 @@ fn bad_input_is_refused_and_singular_kernels_are_repaired() {
     let y = array![[1.0], [2.0]];
     let good = array![[2.0, 1.0], [1.0, 2.0]];
     let settings = FlowSettings::default();
-    assert!(Ensemble::last_layer(array![[1.0, f64::NAN], [0.0, 1.0]].view(), y.view(), settings).is_err());
-    assert!(Ensemble::last_layer(good.view(), array![[1.0]].view(), settings).is_err());
-    assert!(Ensemble::last_layer(Array2::zeros((0, 0)).view(), Array2::zeros((0, 1)).view(), settings).is_err());
-    assert!(Ensemble::last_layer(good.view(), y.view(), FlowSettings { learning_rate: 0.0, ..settings }).is_err());
-    let last = Ensemble::last_layer(good.view(), y.view(), settings).expect("fits");
+    assert!(InfiniteEnsemble::last_layer(array![[1.0, f64::NAN], [0.0, 1.0]].view(), y.view(), settings).is_err());
+    assert!(InfiniteEnsemble::last_layer(good.view(), array![[1.0]].view(), settings).is_err());
+    assert!(
+        InfiniteEnsemble::last_layer(Array2::zeros((0, 0)).view(), Array2::zeros((0, 1)).view(), settings).is_err()
+    );
+    assert!(
+        InfiniteEnsemble::last_layer(good.view(), y.view(), FlowSettings { learning_rate: 0.0, ..settings }).is_err()
+    );
+    let last = InfiniteEnsemble::last_layer(good.view(), y.view(), settings).expect("fits");
     let prior = Prior { cross: good.view(), test: good.view() };
     assert!(last.predict(-1.0, None, prior).is_err() && last.predict(1.0, Some(good.view()), prior).is_err());
-    let all = Ensemble::all_layers(good.view(), good.view(), y.view(), settings).expect("fits");
+    let all = InfiniteEnsemble::all_layers(good.view(), good.view(), y.view(), settings).expect("fits");
     assert!(all.predict(1.0, None, prior).is_err());
     // A point twice, with two values: their mean is learnt, and the repair is told.
     let twice = array![[1.0, 1.0], [1.0, 1.0]];

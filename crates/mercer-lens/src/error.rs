@@ -6,7 +6,7 @@
 pub enum LensError {
     /// The linear algebra refuses: numbers that are not finite, matrices that are not symmetric.
     #[error(transparent)]
-    Algebra(#[from] mercer_linalg::Error),
+    Algebra(#[from] mercer_linalg::LinalgError),
     /// Sizes that should agree do not.
     #[error("{what} should have {expected} rows, but has {found}")]
     Rows {

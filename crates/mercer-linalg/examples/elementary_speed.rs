@@ -4,7 +4,7 @@
 
 use mercer_linalg::{
     Scalar,
-    elementary::{Function, apply},
+    elementary::{ElementaryFunction, apply},
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -23,7 +23,7 @@ fn time(mut body: impl FnMut()) -> f64 {
     (0..5).map(|_| once(&mut body)).fold(f64::INFINITY, f64::min)
 }
 
-fn compare<T: Scalar>(name: &str, function: Function, [low, high]: [f64; 2], reference: fn(T) -> T) {
+fn compare<T: Scalar>(name: &str, function: ElementaryFunction, [low, high]: [f64; 2], reference: fn(T) -> T) {
     let x: Vec<T> = (0..LENGTH).map(|i| T::of(low + (high - low) * (i as f64 + 0.5) / LENGTH as f64)).collect();
     let mut y = x.clone();
     let ours = time(|| {
@@ -39,14 +39,14 @@ fn compare<T: Scalar>(name: &str, function: Function, [low, high]: [f64; 2], ref
 
 macro_rules! all {
     ($t:ident, $erf:path) => {
-        compare::<$t>("exp", Function::Exp, [-20.0, 20.0], $t::exp);
-        compare::<$t>("ln", Function::Ln, [1e-3, 50.0], $t::ln);
-        compare::<$t>("tanh", Function::Tanh, [-5.0, 5.0], $t::tanh);
-        compare::<$t>("sigmoid", Function::Sigmoid, [-20.0, 20.0], |x| 1.0 / (1.0 + (-x).exp()));
-        compare::<$t>("sin", Function::Sin, [-50.0, 50.0], $t::sin);
-        compare::<$t>("cos", Function::Cos, [-50.0, 50.0], $t::cos);
-        compare::<$t>("acos", Function::Acos, [-1.0, 1.0], $t::acos);
-        compare::<$t>("erf", Function::Erf, [-4.0, 4.0], $erf);
+        compare::<$t>("exp", ElementaryFunction::Exp, [-20.0, 20.0], $t::exp);
+        compare::<$t>("ln", ElementaryFunction::Ln, [1e-3, 50.0], $t::ln);
+        compare::<$t>("tanh", ElementaryFunction::Tanh, [-5.0, 5.0], $t::tanh);
+        compare::<$t>("sigmoid", ElementaryFunction::Sigmoid, [-20.0, 20.0], |x| 1.0 / (1.0 + (-x).exp()));
+        compare::<$t>("sin", ElementaryFunction::Sin, [-50.0, 50.0], $t::sin);
+        compare::<$t>("cos", ElementaryFunction::Cos, [-50.0, 50.0], $t::cos);
+        compare::<$t>("acos", ElementaryFunction::Acos, [-1.0, 1.0], $t::acos);
+        compare::<$t>("erf", ElementaryFunction::Erf, [-4.0, 4.0], $erf);
     };
 }
 

@@ -6,7 +6,7 @@
 //! one is computed, and where that is not, the iteration starts again from it. Inner products are summed in `f64`. Columns
 //! iterate side by side and share their products; a column that is solved leaves.
 
-use crate::{Error, LinearOperator, Result, Scalar, input};
+use crate::{LinalgError, LinearOperator, Result, Scalar, input};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 const ROUTINE: &str = "conjugate gradient";
@@ -45,7 +45,7 @@ pub type Preconditioner<'a, T> = &'a dyn Fn(ArrayView2<'_, T>) -> Array2<T>;
 /// let method = ConjugateGradient { shift: 1.0, tolerance: 1e-12, max_iterations: 10 };
 /// let found = method.solve(&a, array![[6.0, 5.0], [4.0, 4.0]].view(), None)?;
 /// assert!((found.solution.column(1)[0] - 1.0f64).abs() < 1e-10);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConjugateGradient<T> {
@@ -65,7 +65,7 @@ pub struct ConjugateGradient<T> {
 /// let a = array![[3.0, 1.0], [1.0, 2.0]];
 /// let found = mercer_linalg::conjugate_gradient(&a, array![6.0, 4.0].view(), 1.0, 1e-12, 10)?;
 /// assert!((found.solution - array![14.0 / 11.0, 10.0 / 11.0]).iter().all(|d: &f64| d.abs() < 1e-10));
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
@@ -120,9 +120,9 @@ impl<T: Scalar> ConjugateGradient<T> {
     /// Solves `(A + shift·I)·X = rhs` for a symmetric operator that is positive definite with the shift.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] for a right-hand side of another length, [`Error::NotFinite`] for numbers that are not
-    /// finite, [`Error::Indefinite`] if a direction shows that the shifted operator or the preconditioner is not positive
-    /// definite, and [`Error::NotSolved`] after `max_iterations` products.
+    /// [`LinalgError::ShapeMismatch`] for a right-hand side of another length, [`LinalgError::NotFinite`] for numbers that are not
+    /// finite, [`LinalgError::Indefinite`] if a direction shows that the shifted operator or the preconditioner is not positive
+    /// definite, and [`LinalgError::NotSolved`] after `max_iterations` products.
     pub fn solve(
         &self,
         operator: &dyn LinearOperator<T>,
@@ -189,7 +189,7 @@ impl<T: Scalar> ConjugateGradient<T> {
                 }
                 let curvature = dot(column.direction.view(), image);
                 if curvature <= 0.0 || column.square < 0.0 {
-                    return Err(Error::Indefinite {
+                    return Err(LinalgError::Indefinite {
                         routine: ROUTINE,
                         iteration,
                         curvature: curvature.min(column.square),
@@ -213,7 +213,7 @@ impl<T: Scalar> ConjugateGradient<T> {
         }
         let residual = active.iter().map(Column::relative).fold(worst, f64::max);
         let (iterations, tolerance) = (self.max_iterations, self.tolerance);
-        Err(Error::NotSolved { routine: ROUTINE, iterations, residual, tolerance })
+        Err(LinalgError::NotSolved { routine: ROUTINE, iterations, residual, tolerance })
     }
 }
 

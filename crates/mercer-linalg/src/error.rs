@@ -3,7 +3,7 @@
 /// An input that cannot be used, or a result that cannot be trusted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum LinalgError {
     /// A value is infinite or not a number.
     #[error("{routine}: the value at row {row}, column {column} is {value}, not a finite number")]
     NotFinite {
@@ -124,4 +124,4 @@ pub enum Error {
 }
 
 /// The result of every fallible routine here.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, LinalgError>;

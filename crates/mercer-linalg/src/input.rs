@@ -4,7 +4,7 @@
 //! overflow nor vanish, and undoing the scaling is exact, also for a Cholesky factor (`√s = 2^e`).
 
 use crate::simd::dispatch;
-use crate::{Error, Result, Scalar, memory};
+use crate::{LinalgError, Result, Scalar, memory};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2, ShapeBuilder};
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ const SYMMETRY_SLACK: f64 = 1e3;
 /// Checks that every value is finite; the error names the first that is not.
 ///
 /// ```
-/// use mercer_linalg::{Error, check_finite};
+/// use mercer_linalg::{LinalgError, check_finite};
 /// let x = ndarray::array![[1.0, 2.0], [f64::NAN, 4.0]];
-/// assert!(matches!(check_finite("data", x.view()), Err(Error::NotFinite { row: 1, column: 0, .. })));
+/// assert!(matches!(check_finite("data", x.view()), Err(LinalgError::NotFinite { row: 1, column: 0, .. })));
 /// ```
 pub fn check_finite<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
     // With the grain of the memory: against it a large matrix takes ten times as long.
@@ -30,7 +30,7 @@ pub fn check_finite<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> R
     for (row, values) in a.axis_iter(Axis(0)).enumerate() {
         if !values.iter().fold(true, |finite, v| finite & v.is_finite()) {
             let (column, value) = values.iter().enumerate().find(|(_, v)| !v.is_finite()).map_or((0, 0.0), at);
-            return Err(Error::NotFinite { routine, row, column, value });
+            return Err(LinalgError::NotFinite { routine, row, column, value });
         }
     }
     Ok(())
@@ -42,14 +42,14 @@ fn at<T: Scalar>((index, value): (usize, &T)) -> (usize, f64) {
 
 pub(crate) fn check_finite_vector<T: Scalar>(routine: &'static str, x: ArrayView1<'_, T>, column: usize) -> Result<()> {
     match x.iter().position(|v| !v.is_finite()) {
-        Some(row) => Err(Error::NotFinite { routine, row, column, value: x[row].wide() }),
+        Some(row) => Err(LinalgError::NotFinite { routine, row, column, value: x[row].wide() }),
         None => Ok(()),
     }
 }
 
 /// Checks that two sizes agree.
 pub(crate) fn check_size(routine: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found { Ok(()) } else { Err(Error::ShapeMismatch { routine, what, expected, found }) }
+    if expected == found { Ok(()) } else { Err(LinalgError::ShapeMismatch { routine, what, expected, found }) }
 }
 
 /// Checks that a matrix is square, finite and symmetric up to rounding.
@@ -81,12 +81,12 @@ fn row_major<T: Scalar>(a: ArrayView2<'_, T>) -> CowArray<'_, T, Ix2> {
 }
 
 /// The slow search, once it is known that there is something to find.
-fn first_asymmetry<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>, tolerance: T) -> Error {
+fn first_asymmetry<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>, tolerance: T) -> LinalgError {
     let difference = |row: usize, column: usize| (a[(row, column)] - a[(column, row)]).abs();
     let pairs = (0..a.nrows()).flat_map(|row| (0..row).map(move |column| (row, column)));
     let (row, column) = pairs.clone().find(|&(row, column)| difference(row, column) > tolerance).unwrap_or((0, 0));
     let difference = difference(row, column).wide();
-    Error::NotSymmetric { routine, row, column, difference, tolerance: tolerance.wide() }
+    LinalgError::NotSymmetric { routine, row, column, difference, tolerance: tolerance.wide() }
 }
 
 /// A square block and its mirror image, both small enough to stay in the first-level cache: one of the two is always read

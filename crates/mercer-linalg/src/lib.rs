@@ -40,7 +40,7 @@ pub use cholesky::{
 };
 pub use conjugate_gradient::{BlockSolution, ConjugateGradient, Preconditioner, Solution, conjugate_gradient};
 pub use eigen::{Eigen, Lanczos, LinearOperator, Randomised, TopEigen, Watched, symmetric_eigen, top_eigen};
-pub use error::{Error, Result};
+pub use error::{LinalgError, Result};
 pub use input::{check_finite, check_symmetric};
 pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};
 pub use pivoted::{LowRankInverse, PivotedCholesky};

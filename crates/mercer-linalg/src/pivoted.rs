@@ -37,7 +37,7 @@ impl<T: Scalar> PivotedCholesky<T> {
     /// let found = PivotedCholesky::new(a.diag(), |row| Ok(a.column(row).to_owned()), 3, || 0.5)?;
     /// assert_eq!(found.pivots.len(), 1);
     /// assert!((found.factor.dot(&found.factor.t()) - &a).iter().all(|d: &f64| d.abs() < 1e-12));
-    /// # Ok::<(), mercer_linalg::Error>(())
+    /// # Ok::<(), mercer_linalg::LinalgError>(())
     /// ```
     ///
     /// # Errors

@@ -28,11 +28,11 @@ pub struct Qr<T> {
 /// use ndarray::array;
 /// let qr = mercer_linalg::thin_qr(array![[3.0, 1.0], [4.0, 2.0]].view())?;
 /// assert!((qr.r[(0, 0)] - 5.0f64).abs() < 1e-14 && qr.r[(1, 0)] == 0.0);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
-/// For values that are not finite, and [`Error::CheckFailed`](crate::Error::CheckFailed) when the result does not reproduce
+/// For values that are not finite, and [`LinalgError::CheckFailed`](crate::LinalgError::CheckFailed) when the result does not reproduce
 /// the matrix.
 pub fn thin_qr<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Qr<T>> {
     let input::Scaled { matrix, factor } = input::scaled_copy(ROUTINE, a)?;

@@ -64,7 +64,7 @@ pub trait Scalar:
 
     /// Replaces every element by the function of it.
     #[doc(hidden)]
-    fn elementary(function: elementary::Function, x: &mut [Self]);
+    fn elementary(function: elementary::ElementaryFunction, x: &mut [Self]);
 }
 
 macro_rules! scalar {
@@ -155,7 +155,7 @@ macro_rules! scalar {
                 );
             }
 
-            fn elementary(function: elementary::Function, x: &mut [Self]) {
+            fn elementary(function: elementary::ElementaryFunction, x: &mut [Self]) {
                 elementary::$t(function, x);
             }
         }

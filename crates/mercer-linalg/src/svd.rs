@@ -6,7 +6,7 @@
 
 use crate::matmul::{lend, lend_mut};
 use crate::verify::{self, Depth, scale_rows};
-use crate::{Error, Result, Scalar, input, matmul, order};
+use crate::{LinalgError, Result, Scalar, input, matmul, order};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder};
 
 const ROUTINE: &str = "svd";
@@ -29,11 +29,11 @@ pub struct Svd<T> {
 /// let svd = mercer_linalg::thin_svd(array![[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]].view())?;
 /// assert!((svd.values[0] - 3.0f64).abs() < 1e-14 && (svd.values[1] - 2.0).abs() < 1e-14);
 /// assert_eq!((svd.left.dim(), svd.right.dim()), ((3, 2), (2, 2)));
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
-/// For values that are not finite; [`Error::NotConverged`], or [`Error::CheckFailed`] when the result does not reproduce
+/// For values that are not finite; [`LinalgError::NotConverged`], or [`LinalgError::CheckFailed`] when the result does not reproduce
 /// the matrix.
 pub fn thin_svd<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Svd<T>> {
     let input::Scaled { matrix, factor } = input::scaled_copy(ROUTINE, a)?;
@@ -50,7 +50,7 @@ pub fn thin_svd<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Svd<T>> {
     let slots = svd.values.as_slice_mut().expect("a fresh array is contiguous");
     let (mut left, mut right) = (svd.left.view_mut(), svd.right.view_mut());
     if !T::svd_seq(lend(&matrix.view()), slots, lend_mut(&mut left), lend_mut(&mut right)) {
-        return Err(Error::NotConverged { routine: ROUTINE, converged: 0, wanted: rank });
+        return Err(LinalgError::NotConverged { routine: ROUTINE, converged: 0, wanted: rank });
     }
     let order = order::descending(&svd.values);
     svd.values = order::values(&svd.values, &order);

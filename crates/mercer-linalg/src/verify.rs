@@ -12,7 +12,7 @@
 //! estimate costs `O(n²)` and is seldom off by a factor of two. A wrong vector, a lost sign or a NaN is off by `1/ε`.
 
 use crate::simd::dispatch;
-use crate::{Error, Result, Scalar, matmul, random::Signs};
+use crate::{LinalgError, Result, Scalar, matmul, random::Signs};
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 /// What a ratio may be. LAPACK's own tests fail above 30; sound results here stay below 11,
@@ -136,7 +136,7 @@ fn residual_scale<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
 
 /// An error unless the ratio is within the limit.
 pub(crate) fn require(routine: &'static str, check: &'static str, ratio: f64) -> Result<()> {
-    if ratio <= LIMIT { Ok(()) } else { Err(Error::CheckFailed { routine, check, ratio, limit: LIMIT }) }
+    if ratio <= LIMIT { Ok(()) } else { Err(LinalgError::CheckFailed { routine, check, ratio, limit: LIMIT }) }
 }
 
 /// As [`require`] for a residual, with `n` in place of `√n`: faer's QR, which its SVD of tall matrices starts with, takes a

@@ -3,7 +3,7 @@
 
 use mercer_data::{Existing, write_npy};
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp, Resnet, TwoLayer};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp, Resnet, TwoLayer};
 use ndarray::ArrayD;
 use std::path::Path;
 
@@ -33,7 +33,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for activation in Activation::all() {
         write(folder, &format!("mlp-{activation}"), &Mlp::new(5, &[16, 8], 3).activation(activation).build(1)?)?;
     }
-    let layers = [Layer::conv(6, 5), Layer::max_pool(2), Layer::conv(8, 3), Layer::average_pool(2), Layer::dense(16)];
+    let layers = [
+        CnnLayer::conv(6, 5),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(8, 3),
+        CnnLayer::average_pool(2),
+        CnnLayer::dense(16),
+    ];
     let cnn = Cnn::new(&[1, 12, 12], &layers, 10);
     write(folder, "cnn", &cnn.clone().build(2)?)?;
     write(folder, "cnn-ntk", &cnn.initialisation(Initialisation::Ntk).build(2)?)?;

@@ -140,7 +140,7 @@ pub enum NetError {
     },
     /// The data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(#[from] mercer_data::Error),
+    Data(#[from] mercer_data::DataError),
     /// A setting that makes no sense.
     #[error("{0}")]
     Setting(String),

@@ -1,7 +1,7 @@
 //! A training step in its steady state allocates nothing.
 
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp, Resnet};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp, Resnet};
 use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,13 @@ fn allocations(network: &Network, size: usize) -> usize {
 #[test]
 fn a_step_allocates_nothing() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let layers = [Layer::conv(4, 3), Layer::max_pool(2), Layer::conv(4, 3), Layer::average_pool(2), Layer::dense(8)];
+    let layers = [
+        CnnLayer::conv(4, 3),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(4, 3),
+        CnnLayer::average_pool(2),
+        CnnLayer::dense(8),
+    ];
     let resnet = Resnet { inputs: vec![1, 8, 8], width: 2, ..Resnet::new(8, 3) };
     let networks = [
         ("mlp", Mlp::new(64, &[20, 20], 3).activation(Activation::Gelu).build(0).unwrap()),

@@ -26,7 +26,7 @@ fn graph(model: &Model) -> (Network, Arc<Graph>) {
 fn ends(model: &Model, squash: Squash, node: &str) {
     let (network, graph) = graph(model);
     let (value, logits) = default_logits(&graph).expect("an output");
-    let logits = logits.unwrap_or_else(|| panic!("{node}: {:?}", Ending::of(&graph, graph.outputs()[0].1)));
+    let logits = logits.unwrap_or_else(|| panic!("{node}: {:?}", Ending::find(&graph, graph.outputs()[0].1)));
     assert_eq!((logits.name.as_str(), logits.squash, logits.output.as_str()), ("z", squash, "y"), "{node}");
     assert_eq!(logits.value, value);
     assert!(logits.node.contains(node), "{} instead of {node}", logits.node);
@@ -72,7 +72,7 @@ fn under_other_shapes() {
     let image = classifier().ints("axes", &[2, 3]).node("Unsqueeze", &["z", "axes"], "i");
     let image = image.node_with("Softmax", &["i"], "p", &[Int("axis", 1)]);
     let (_, shaped) = graph(&image.clone().node("Flatten", &["p"], "y"));
-    let logits = Ending::of(&shaped, shaped.outputs()[0].1).logits().expect("logits");
+    let logits = Ending::find(&shaped, shaped.outputs()[0].1).logits().expect("logits");
     assert_eq!((logits.name.as_str(), logits.squash), ("i", Squash::Softmax));
     let squeezed = image.node("Squeeze", &["p", "axes"], "y");
     assert_eq!(default_logits(&graph(&squeezed).1).and_then(|found| found.1).expect("logits").name, "i");
@@ -122,7 +122,7 @@ fn what_is_no_ending() {
     let open = |model: Model| {
         let (_, graph) = graph(&model);
         let output = graph.outputs()[0].1;
-        assert_eq!(Ending::of(&graph, output), Ending::Open);
+        assert_eq!(Ending::find(&graph, output), Ending::Open);
         assert_eq!(default_logits(&graph), Some((output, None)));
     };
     open(classifier().node("Identity", &["z"], "y"));
@@ -143,7 +143,7 @@ fn probabilities_whose_logits_are_no_value_name_the_node() {
     let mixed = |model: Model, node: &str| {
         let (_, graph) = graph(&model);
         let output = graph.outputs()[0].1;
-        match Ending::of(&graph, output) {
+        match Ending::find(&graph, output) {
             Ending::Mixed { node: found, .. } => assert!(found.contains(node), "{found} instead of {node}"),
             other => panic!("{node}: {other:?}"),
         }

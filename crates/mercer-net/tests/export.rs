@@ -1,6 +1,6 @@
 //! What is exported comes back: ONNX with the same outputs and parameters, safetensors with the same numbers.
 
-use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp, Normalisation, Resnet, TwoLayer};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp, Normalisation, Resnet, TwoLayer};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::network::{Batching, Values};
 use mercer_net::op::{CumSum, Softmax};
@@ -35,17 +35,17 @@ fn networks_survive_the_round_trip() {
     }
     for initialisation in [Initialisation::Standard, Initialisation::Ntk] {
         let layers = [
-            Layer::Conv { channels: 6, kernel: 3, stride: 2, padding: Some(0) },
-            Layer::MaxPool { size: 2, stride: Some(1) },
-            Layer::conv(4, 3),
-            Layer::average_pool(2),
-            Layer::dense(5),
+            CnnLayer::Conv { channels: 6, kernel: 3, stride: 2, padding: Some(0) },
+            CnnLayer::MaxPool { size: 2, stride: Some(1) },
+            CnnLayer::conv(4, 3),
+            CnnLayer::average_pool(2),
+            CnnLayer::dense(5),
         ];
         let cnn = Cnn::new(&[2, 11, 11], &layers, 3).initialisation(initialisation);
         check("cnn", &cnn.clone().build(2).unwrap());
         check("cnn without biases", &cnn.bias(false).activation(Activation::SinCos).build(2).unwrap());
     }
-    let global = Cnn::new(&[1, 6, 6], &[Layer::conv(4, 3), Layer::GlobalAveragePool], 3);
+    let global = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(4, 3), CnnLayer::GlobalAveragePool], 3);
     check("global pool", &global.build(3).unwrap());
     for normalisation in [Normalisation::Affine, Normalisation::None] {
         let resnet = Resnet { inputs: vec![3, 9, 9], width: 4, normalisation, ..Resnet::new(14, 5) };

@@ -1,13 +1,19 @@
 //! Factors of a block by passes over a few samples at a time: the same numbers as in one pass, in the memory that was
 //! promised.
 
-use mercer_net::arch::{Activation, Cnn, Layer, Mlp, Resnet};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Mlp, Resnet};
 use mercer_net::run::{Factor, Factors, Keep, Reverse, Target, Weights, Workspace};
 use mercer_net::{Element, Network};
 use std::sync::Arc;
 
 fn networks() -> Vec<(&'static str, Network)> {
-    let layers = [Layer::conv(8, 3), Layer::max_pool(2), Layer::conv(8, 3), Layer::average_pool(2), Layer::dense(8)];
+    let layers = [
+        CnnLayer::conv(8, 3),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(8, 3),
+        CnnLayer::average_pool(2),
+        CnnLayer::dense(8),
+    ];
     let resnet = Resnet { inputs: vec![1, 16, 16], width: 8, ..Resnet::new(8, 3) };
     vec![
         ("mlp", Mlp::new(256, &[20, 20], 3).activation(Activation::Gelu).build(0).unwrap()),

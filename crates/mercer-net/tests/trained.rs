@@ -2,7 +2,7 @@
 
 use mercer_data::{Columns, Dataset, Preprocess};
 use mercer_net::Network;
-use mercer_net::arch::{Cnn, Layer, Mlp};
+use mercer_net::arch::{Cnn, CnnLayer, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::network::{Batching, TrainedOn, Values};
 use mercer_net::op::{Binary, Combine, MatMul};
@@ -59,7 +59,7 @@ fn hint(network: &Network, images: &Dataset) -> Option<String> {
 
 #[test]
 fn bytes_that_go_in_unscaled_get_a_hint() {
-    let mut network = Cnn::new(&[1, 6, 6], &[Layer::conv(4, 3), Layer::dense(5)], 3).build(1).unwrap();
+    let mut network = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(4, 3), CnnLayer::dense(5)], 3).build(1).unwrap();
     assert!(hint(&network, &images(200)).unwrap().contains("--scale 1/255"));
     let flat = Dataset::from_array("images", Array3::from_elem((3, 6, 6), 9_u8).into_dyn().view()).unwrap();
     assert!(hint(&Mlp::new(36, &[4], 3).build(0).unwrap(), &flat).is_some());

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) fn room(proc: &Path) -> Option<usize> {
     let groups = read_to_string(proc.join("self/cgroup")).ok()?;
     let mounts = read_to_string(proc.join("self/mountinfo")).ok()?;
-    groups.lines().filter_map(|line| Hierarchy::of(line, &mounts)?.room()).min()
+    groups.lines().filter_map(|line| Hierarchy::parse(line, &mounts)?.room()).min()
 }
 
 /// The two versions of the system's interface.
@@ -29,7 +29,7 @@ struct Hierarchy {
 
 impl Hierarchy {
     /// From a line of `cgroup`, `number:controllers:/path`, and the table of mounts; `None` if it is not about memory.
-    fn of(line: &str, mounts: &str) -> Option<Self> {
+    fn parse(line: &str, mounts: &str) -> Option<Self> {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         let version = match controllers {

@@ -12,10 +12,10 @@ pub enum SpectralError {
     Kernel(Box<KernelError>),
     /// A decomposition failed, or its input cannot be used.
     #[error(transparent)]
-    Algebra(#[from] mercer_linalg::Error),
+    Algebra(#[from] mercer_linalg::LinalgError),
     /// Data could not be read, or a file could not be written.
     #[error(transparent)]
-    Data(Box<mercer_data::Error>),
+    Data(Box<mercer_data::DataError>),
     /// A network could not be built, trained, read or written.
     #[error(transparent)]
     Network(Box<mercer_net::NetError>),
@@ -103,8 +103,8 @@ impl From<KernelError> for SpectralError {
     }
 }
 
-impl From<mercer_data::Error> for SpectralError {
-    fn from(error: mercer_data::Error) -> Self {
+impl From<mercer_data::DataError> for SpectralError {
+    fn from(error: mercer_data::DataError) -> Self {
         Self::Data(Box::new(error))
     }
 }

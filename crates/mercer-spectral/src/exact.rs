@@ -9,7 +9,7 @@
 
 use crate::error::{Result, SpectralError};
 use crate::functions::Eigenfunctions;
-use crate::memory::Needs;
+use crate::memory::MemoryNeeds;
 use crate::samples;
 use crate::sections::Sections;
 use crate::spectrum::Spectrum;
@@ -116,7 +116,7 @@ impl<T: Real> Spectrum<T> {
         check_wanted(k, gram.nrows())?;
         let precision = T::epsilon().wide();
         if solver == Solver::Full {
-            Needs::whole("all eigenvectors", gram.nrows(), gram.nrows()).check(context)?;
+            MemoryNeeds::whole("all eigenvectors", gram.nrows(), gram.nrows()).check(context)?;
             // Decompositions are made in double precision; rounding of the entries stays what it was.
             let eigen = symmetric_eigen(gram.mapv(Scalar::wide).view())?;
             let kept = k.min(gram.nrows());
@@ -253,7 +253,7 @@ pub fn exact<T: Real>(
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * kernel.per_sample();
     if solver == Solver::Full {
-        Needs::whole("all eigenvectors", rows, rows).check(context)?;
+        MemoryNeeds::whole("all eigenvectors", rows, rows).check(context)?;
     }
     let gram = gram_matrix(&*kernel, data, context)?;
     let spectrum = Spectrum::of_matrix(gram.view(), k, solver, context)?;

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::exact::Solver;
 use crate::folder::other_kernel;
 use crate::functions::Eigenfunctions;
-use crate::memory::Needs;
+use crate::memory::MemoryNeeds;
 use crate::samples;
 use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
@@ -74,7 +74,7 @@ pub fn of_features<T: Real>(
     context: &Context,
 ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
     let rows = samples::count(data) * basis.per_sample();
-    Needs::features("features", rows, basis.n_functions()).check(context)?;
+    MemoryNeeds::features("features", rows, basis.n_functions()).check(context)?;
     let values = basis::on_data(&*basis, data, context)?;
     let (spectrum, weights) = Spectrum::of_features(values.view(), k, solver, context)?;
     Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, spectrum))

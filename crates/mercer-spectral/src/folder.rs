@@ -1,6 +1,6 @@
 //! Eigenfunctions as a [folder](mercer_data::folder), or as part of another one.
 //!
-//! The content of the manifest is a [`Description`]. Objects are `values` (μ, f64, descending), `weights` (n_functions × k: the
+//! The content of the manifest is a [`EigenDescription`]. Objects are `values` (μ, f64, descending), `weights` (n_functions × k: the
 //! functions are b(x)·W), those of the basis, and the `network` whose kernel it is. `values.npy` is there for people, too.
 
 use crate::basis::Basis;
@@ -12,7 +12,7 @@ use crate::learnt::networks;
 use crate::sections;
 use crate::spectrum::Repairs;
 use mercer_data::Existing;
-use mercer_data::folder::{Folder, FolderWriter, Kind, Part, PartWriter};
+use mercer_data::folder::{Folder, FolderKind, FolderWriter, Part, PartWriter};
 use mercer_kernel::{Kernel, Real, SavedKernel};
 use ndarray::{Array1, Ix1, Ix2};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Folders of eigenfunctions.
-pub const KIND: Kind = Kind { name: "eigenfunctions", version: 1 };
+pub const KIND: FolderKind = FolderKind { name: "eigenfunctions", version: 1 };
 
 /// The part of a folder with the functions before their finish.
 pub const BEFORE: &str = "before";
@@ -37,7 +37,7 @@ const WEIGHTS: &str = "weights";
 
 /// What the manifest says of eigenfunctions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Description {
+pub struct EigenDescription {
     /// The scalar that the functions were found in: `f32` or `f64`.
     pub precision: String,
     /// How many functions there are.
@@ -62,7 +62,7 @@ pub struct Description {
     pub before: Option<Value>,
 }
 
-impl Description {
+impl EigenDescription {
     /// Whether a folder means to be one of eigenfunctions.
     pub fn is_in(folder: &Path) -> bool {
         mercer_data::folder::holds(folder, KIND)
@@ -121,7 +121,7 @@ impl<T: Real> Eigenfunctions<T> {
     pub fn write(&self, part: &PartWriter<'_>) -> Result<Value> {
         part.array(VALUES, self.values())?;
         part.array(WEIGHTS, self.weights())?;
-        let description = Description {
+        let description = EigenDescription {
             precision: T::NAME.to_owned(),
             components: self.n_components(),
             functions: self.basis().n_functions(),
@@ -151,7 +151,7 @@ impl<T: Real> Eigenfunctions<T> {
     /// Reads functions that were saved. Sections of a kernel that was not saved with them need the kernel, which must be the same.
     ///
     /// # Errors
-    /// [`Damaged`](mercer_data::Error::Damaged) and others for a folder that is damaged, [`SpectralError::OtherKernel`] for a
+    /// [`Damaged`](mercer_data::DataError::Damaged) and others for a folder that is damaged, [`SpectralError::OtherKernel`] for a
     /// kernel that is missing or another one.
     pub fn load(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
         let folder = Folder::open(folder, Some(KIND))?;
@@ -163,7 +163,7 @@ impl<T: Real> Eigenfunctions<T> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn read(part: &Part<'_>, content: &Value, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
-        let description: Description = part.content(content)?;
+        let description: EigenDescription = part.content(content)?;
         let saved =
             description.kernel.as_ref().map(|value| SavedKernel::read(&part.part("kernel"), value)).transpose()?;
         let basis = read_basis(part, &description, kernel, saved.as_ref())?;
@@ -186,7 +186,7 @@ impl<T: Real> Eigenfunctions<T> {
 /// The basis of a description: one line per type.
 fn read_basis<T: Real>(
     part: &Part<'_>,
-    description: &Description,
+    description: &EigenDescription,
     kernel: Option<Arc<dyn Kernel<T>>>,
     saved: Option<&SavedKernel>,
 ) -> Result<Arc<dyn Basis<T>>> {

@@ -15,7 +15,7 @@ const FEATURES: usize = 3;
 
 /// What something that is taken apart needs of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Needs {
+pub struct MemoryNeeds {
     /// What it is.
     pub what: &'static str,
     /// Its rows.
@@ -26,7 +26,7 @@ pub struct Needs {
     pub bytes: usize,
 }
 
-impl Needs {
+impl MemoryNeeds {
     /// Of a matrix that is only multiplied with, in so many copies.
     pub fn matrix<T>(what: &'static str, rows: usize, copies: usize) -> Self {
         let bytes = rows.saturating_mul(rows).saturating_mul(copies.max(1)).saturating_mul(size_of::<T>());

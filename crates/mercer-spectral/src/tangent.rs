@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Whether the matrix of the kernel is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum TangentMethod {
     /// It is made, and multiplied with.
     Matrix,
     /// The network is multiplied with instead.
@@ -35,9 +35,9 @@ pub enum Way {
 
 /// What was chosen, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Choice {
+pub struct TangentChoice {
     /// The way.
-    pub way: Way,
+    pub way: TangentMethod,
     /// Operations with the matrix.
     pub matrix_flops: f64,
     /// Operations without it.
@@ -50,7 +50,7 @@ pub struct Choice {
     pub fits: bool,
 }
 
-impl Choice {
+impl TangentChoice {
     /// The cheaper way to the `k` largest eigenpairs of a tangent kernel.
     pub fn new<T: Real>(
         kernel: &dyn Kernel<T>,
@@ -70,12 +70,12 @@ impl Choice {
         // The parts of a kernel that is kept by layers are added to the first.
         let held = matrix_bytes.saturating_mul(kernel.parts().len().clamp(1, 2));
         let fits = held <= context.memory();
-        let way = if fits && matrix_flops <= products_flops { Way::Matrix } else { Way::Products };
+        let way = if fits && matrix_flops <= products_flops { TangentMethod::Matrix } else { TangentMethod::Products };
         Self { way, matrix_flops, products_flops, products, matrix_bytes, fits }
     }
 
     /// The other way, because somebody wants it.
-    pub fn forced(self, way: Way) -> Self {
+    pub fn forced(self, way: TangentMethod) -> Self {
         Self { way, ..self }
     }
 
@@ -87,17 +87,19 @@ impl Choice {
             "the kernel's matrix takes {with:.3e} Gflop, at least {products} products without it take {without:.3e} Gflop"
         );
         match (way, self.fits) {
-            (Way::Matrix, true) => format!("{costs}: the matrix is made"),
-            (Way::Matrix, false) => format!("{costs}: the matrix is made, although it may not fit into memory"),
-            (Way::Products, true) => format!("{costs}: the matrix is not made"),
-            (Way::Products, false) => format!("{costs}: the matrix is not made, it does not fit into memory"),
+            (TangentMethod::Matrix, true) => format!("{costs}: the matrix is made"),
+            (TangentMethod::Matrix, false) => {
+                format!("{costs}: the matrix is made, although it may not fit into memory")
+            }
+            (TangentMethod::Products, true) => format!("{costs}: the matrix is not made"),
+            (TangentMethod::Products, false) => format!("{costs}: the matrix is not made, it does not fit into memory"),
         }
     }
 }
 
 /// A tangent kernel: of which network, and what part of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Tangent<'a> {
+pub struct TangentKernel<'a> {
     /// The network.
     pub network: &'a Network,
     /// Which kernel of its outputs.
@@ -106,7 +108,7 @@ pub struct Tangent<'a> {
     pub selection: &'a Selection,
 }
 
-impl Tangent<'_> {
+impl TangentKernel<'_> {
     /// The leading eigenfunctions on data, one data set per input, extended to new data; `kernel` is the same kernel. The way is the
     /// cheaper one unless one is given. Both give the same to the accuracy of the solver.
     ///
@@ -117,20 +119,22 @@ impl Tangent<'_> {
         kernel: Arc<dyn Kernel<T>>,
         data: &[Dataset],
         (k, solver): (usize, Solver),
-        way: Option<Way>,
-        told: &dyn Fn(&Choice),
+        way: Option<TangentMethod>,
+        told: &dyn Fn(&TangentChoice),
         context: &Context,
     ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
         let operator = NtkOperator::<T>::new(self.network, data, self.kind, self.selection, context)?;
         if operator.dim() != samples::count(data) * kernel.per_sample() {
             return Err(SpectralError::Setting("the kernel is not that of the network".to_owned()));
         }
-        let choice = Choice::new(&*kernel, &operator, k, solver, context);
+        let choice = TangentChoice::new(&*kernel, &operator, k, solver, context);
         let choice = way.map_or(choice.clone(), |way| choice.forced(way));
         told(&choice);
         let spectrum = match choice.way {
-            Way::Matrix => Spectrum::of_matrix(gram_matrix(&*kernel, data, context)?.view(), k, solver, context)?,
-            Way::Products => {
+            TangentMethod::Matrix => {
+                Spectrum::of_matrix(gram_matrix(&*kernel, data, context)?.view(), k, solver, context)?
+            }
+            TangentMethod::Products => {
                 Spectrum::of_operator(&operator, k, solver, context).map_err(|error| match operator.failure() {
                     Some(why) => why.into(),
                     None => error,

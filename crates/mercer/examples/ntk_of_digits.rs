@@ -5,8 +5,8 @@
 use mercer::data::{Dataset, Labels, digits};
 use mercer::kernel::{Kind, Ntk};
 use mercer::net::Network;
-use mercer::net::arch::{Cnn, Layer};
-use mercer::net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use mercer::net::arch::{Cnn, CnnLayer};
+use mercer::net::train::{Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings};
 use std::fmt::Write;
 
 /// Digits of each class in the picture, and pixels of a cell.
@@ -30,20 +30,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     let x: Vec<f32> = chosen.iter().flat_map(|&index| images.index_axis(ndarray::Axis(0), index).to_owned()).collect();
 
-    let layers = [Layer::conv(16, 3), Layer::max_pool(2), Layer::conv(32, 3), Layer::dense(64)];
+    let layers = [CnnLayer::conv(16, 3), CnnLayer::max_pool(2), CnnLayer::conv(32, 3), CnnLayer::dense(64)];
     let mut network = Cnn::new(&[1, 8, 8], &layers, 10).build(0)?;
     let before = cosines(&network, &x, chosen.len())?;
     let graph = network.declared_graph()?;
     let weights = network.weights::<f32>(&graph);
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
-    let settings = FitSettings {
+    let settings = TrainingSettings {
         epochs: 20,
         batch_size: Some(32),
         seed: 0,
         schedule: Schedule::constant(2e-3),
         checkpoints: vec![],
     };
-    Fit::new(settings).run(&mut trainer, Samples { inputs: &inputs, labels: &labels })?;
+    TrainingLoop::new(settings).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
     network.set_weights(trainer.weights());
     let after = cosines(&network, &x, chosen.len())?;
 

@@ -1,31 +1,33 @@
 //! A workbench for neural kernels: the library behind the `mercer` command.
 //!
+//! A network and data become a kernel, and a kernel becomes eigenfunctions, machines and uncertainties. [`door`] has the short way from
+//! arrays to arrays; the `examples` folder has six programs that take it.
+//!
+//! ```no_run
+//! use mercer::prelude::*;
+//!
+//! # fn main() -> Result<(), mercer::Error> {
+//! # let x = ndarray::Array4::<f32>::zeros((100, 3, 32, 32));
+//! # let (new, labels) = (x.clone(), vec![0; 100]);
+//! let network = Network::from_onnx("model.onnx")?;
+//! let kernel = KernelFn::new("normalised(trace)", &network)?; // the empirical NTK
+//! let gram = kernel.gram(&x)?; // 100 × 100
+//! let machine = kernel.fit(&Svm::new(1.0)?, &x, &labels[..])?; // a machine that stands in for the network
+//! let classes = machine.classify(&new)?;
+//! let functions = kernel.eigen(&x, 10)?; // eigenfunctions, also on new data
+//! let values = functions.evaluate(&new)?; // 100 × 10
+//! let posterior = mercer::posterior(&network, &x, &labels[..], Structure::LastLayerFull)?;
+//! let probabilities = posterior.evaluate(&new)?.probit();
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Every crate is a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent kernel,
 //! [`spectral`] takes kernels apart, [`learn`] has machines on them and says how sure a network may be, [`report`] draws, [`data`]
-//! reads and writes data sets larger than memory, [`linalg`] is the linear algebra below.
-//!
-//! ```
-//! use mercer::prelude::*;
-//! use mercer::net::graph::{Batch, GraphBuilder};
-//! use mercer::net::network::Values;
-//! use mercer::net::op::{Function, Unary};
-//!
-//! // A network of one primitive; `Network::from_onnx("model.onnx")` opens a trained one.
-//! let mut builder = GraphBuilder::new();
-//! let input = builder.input("x", [1, 2], Batch::axis(0));
-//! let output = builder.node("size", Unary(Function::Abs), &[input])?;
-//! builder.output("y", output);
-//! let network = Network::from_graph(builder.finish(), Vec::<Values>::new())?;
-//!
-//! let data = Dataset::from_array("points", ndarray::array![[1.0, -2.0], [3.0, 4.0]].into_dyn().view())?;
-//! let rows = data.rows::<f64>(0..2)?;
-//! let values = rows.as_slice().expect("rows are contiguous");
-//! let prediction = network.predict(&[(values, data.sample_shape())], 2, None, None)?;
-//! assert_eq!(prediction.values, [1.0, 2.0, 3.0, 4.0]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! reads and writes data sets larger than memory, [`linalg`] is the linear algebra below. [`job`] has what the commands do, as data.
 
 pub mod demo;
+pub mod door;
 mod error;
 pub mod info;
 pub mod job;
@@ -33,6 +35,7 @@ mod json;
 pub mod spec;
 pub mod text;
 
+pub use door::{classify, posterior, predict, train};
 pub use error::{AboutNetwork, Error, Hint, rendered};
 pub use json::Json;
 pub use mercer_data as data;
@@ -46,9 +49,30 @@ pub use mercer_run as run;
 pub use mercer_spectral as spectral;
 
 /// What most programs need: `use mercer::prelude::*`.
+///
+/// ```
+/// use mercer::prelude::*;
+///
+/// let x = ndarray::array![[0.0], [1.0], [2.0]];
+/// let machine = KernelFn::new("rbf()", None)?.fit(&Ridge::new(0.1)?, &x, &ndarray::array![0.0, 1.0, 4.0])?;
+/// assert_eq!(machine.predict(&x)?.dim(), (3, 1));
+/// # Ok::<(), mercer::Error>(())
+/// ```
 pub mod prelude {
-    pub use mercer_data::{Dataset, Existing, Labels, Preprocess, Source, write_npy};
+    pub use crate::door::{Evaluate, FittedMachine, InputArrays, IntoRecipe, KernelFn, TargetArrays};
+    pub use crate::job::train::TrainingSpec;
+    pub use mercer_data::{Classes, Dataset, Existing, Labels, Preprocess, Source, digits, synthetic, write_npy};
+    pub use mercer_kernel::gram::KeptGram;
+    pub use mercer_kernel::store::Store;
+    pub use mercer_kernel::{Kernel, Recipe};
+    pub use mercer_learn::classification::{Glm, NearestNeighbours, Svm};
+    pub use mercer_learn::laplace::{Functional, Laplace, Posterior, Structure};
+    pub use mercer_learn::process::ProcessRegression;
+    pub use mercer_learn::regression::{LeastSquares, Ridge};
+    pub use mercer_learn::{KernelMachine, Machine, metrics};
+    pub use mercer_net::Network;
+    pub use mercer_net::arch::{Activation, Cnn, CnnLayer, Mlp, Resnet};
     pub use mercer_net::network::{Input, Parameter, Prediction};
-    pub use mercer_net::{NetError, Network};
     pub use mercer_run::Context;
+    pub use mercer_spectral::{Eigenfunctions, Landmarks, Solver, Spectrum};
 }

@@ -6,8 +6,8 @@
 use mercer::data::folder::{Folder, SavedSamples};
 use mercer::data::{Classes, Dataset, Existing, Labels, Preprocess, Source, write_npy};
 use mercer::kernel::{Kind, Recipe, SavedKernel, Selection};
-use mercer::learn::ensemble::{Ensemble, FlowSettings, Linearised, Prior};
-use mercer::learn::laplace::{Laplace, Likelihood, Posterior, Settings, Structure};
+use mercer::learn::ensemble::{FlowSettings, InfiniteEnsemble, Linearised, Prior};
+use mercer::learn::laplace::{Laplace, LaplaceSettings, Likelihood, Posterior, Structure};
 use mercer::learn::regression::Ridge;
 use mercer::learn::{Fit, KernelMachine, Machine, Samples};
 use mercer::net::Network;
@@ -94,7 +94,12 @@ fn numbers(folder: &Path, name: &str) -> ArrayD<f64> {
         ENSEMBLE => {
             let (cross, test) = kernels();
             let prior = Prior { cross: cross.view(), test: test.view() };
-            Ensemble::load(&path).expect("loads").predict(2.0, None, prior).expect("predicts").covariance.into_dyn()
+            InfiniteEnsemble::load(&path)
+                .expect("loads")
+                .predict(2.0, None, prior)
+                .expect("predicts")
+                .covariance
+                .into_dyn()
         }
         LINEARISED => {
             let outputs = Array2::zeros((4, 1));
@@ -181,13 +186,14 @@ fn write_fixtures() {
         functions.save(path, Existing::Refuse).expect("saves");
     });
     write(POSTERIOR, &|path| {
-        let settings = Settings::new(Structure::LastLayerKronecker, Likelihood::Categorical).prior_precision(0.7);
+        let settings =
+            LaplaceSettings::new(Structure::LastLayerKronecker, Likelihood::Categorical).prior_precision(0.7);
         let laplace = Laplace::<f64>::fit(&three, &train, &labels, &settings, &context).expect("fits");
         let posterior = Posterior { laplace, network: saved.clone(), functions: None, trained_on: trained_on() };
         posterior.save(path, Existing::Refuse).expect("saves");
     });
     write(THROUGH, &|path| {
-        let settings = Settings::new(Structure::Features { residual: true }, Likelihood::Categorical);
+        let settings = LaplaceSettings::new(Structure::Features { residual: true }, Likelihood::Categorical);
         let selection = settings.selection(&three.graph(&shapes).expect("a graph")).expect("a selection");
         let recipe = Recipe::Tangent { kind: Kind::Full, selection, by_layer: false };
         let kernel = recipe.build::<f64>(Some(&three), &shapes).expect("a kernel").kernel;
@@ -202,7 +208,7 @@ fn write_fixtures() {
     let (x, y) = (points(6, 0), Array2::from_shape_fn((6, 1), |(row, _)| row as f64 - 2.5));
     let kernel = gram(x.view(), x.view());
     write(ENSEMBLE, &|path| {
-        let ensemble = Ensemble::last_layer(kernel.view(), y.view(), FLOW).expect("fits");
+        let ensemble = InfiniteEnsemble::last_layer(kernel.view(), y.view(), FLOW).expect("fits");
         ensemble.save(path, Existing::Refuse).expect("saves");
     });
     write(LINEARISED, &|path| {

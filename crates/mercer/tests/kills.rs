@@ -3,7 +3,7 @@
 
 use mercer::data::faults::{Fault, Faults};
 use mercer::data::folder::{self, Folder, MANIFEST};
-use mercer::data::{Error, Existing};
+use mercer::data::{DataError, Existing};
 use mercer::learn::KernelMachine;
 use mercer::learn::laplace::Posterior;
 use mercer::spectral::Eigenfunctions;
@@ -53,7 +53,7 @@ fn found(path: &Path, load: Load) -> Option<bool> {
             assert!(folder.verify().is_empty(), "{:?}", folder.verify());
             Some(load(path))
         }
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+        Err(DataError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => panic!("{error}"),
     }
 }
@@ -111,8 +111,8 @@ fn flipped_bits_are_found_and_named() {
                 std::fs::write(&file, flipped).expect("writes");
                 let errors = Folder::open(&path, None).map_or_else(|error| vec![error], |folder| folder.verify());
                 // An object that two parts share is named for both.
-                let named = |error: &Error| match error {
-                    Error::Damaged { place, .. } => place.starts_with(&file.display().to_string()),
+                let named = |error: &DataError| match error {
+                    DataError::Damaged { place, .. } => place.starts_with(&file.display().to_string()),
                     _ => false,
                 };
                 assert!(!errors.is_empty() && errors.iter().all(named), "{name}, {}: {errors:?}", file.display());
@@ -121,7 +121,7 @@ fn flipped_bits_are_found_and_named() {
             std::fs::write(&file, bytes).expect("writes");
         }
         assert!(load(&path));
-        folder::remove(&path, folder::Kind { name, version: 1 }).expect("removes");
+        folder::remove(&path, folder::FolderKind { name, version: 1 }).expect("removes");
         assert!(!path.exists());
     }
     assert!(flips > 500, "{flips}");

@@ -8,7 +8,7 @@ use mercer_data::random::stream;
 use mercer_kernel::MonteCarlo;
 use mercer_kernel::infinite::{Limit, LimitKind, Rule};
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Layer, Mlp};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Mlp};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
@@ -96,7 +96,7 @@ fn dense(width: usize) -> mercer_net::Result<Network> {
 }
 
 fn images(width: usize) -> mercer_net::Result<Network> {
-    let layers = [Layer::conv(width, 3), Layer::conv(width, 3), Layer::GlobalAveragePool];
+    let layers = [CnnLayer::conv(width, 3), CnnLayer::conv(width, 3), CnnLayer::GlobalAveragePool];
     Cnn::new(&[3, 6, 6], &layers, width).activation(Activation::Erf).build(0)
 }
 

@@ -42,7 +42,7 @@ fn compare(network: &Network, values: &Path, whose: &str, limit: f64) -> Fallibl
 }
 
 /// The number of tokens, and the error of the embeddings.
-fn error<T: Element + mercer_data::Element>(network: &Network, values: &Path) -> Fallible<(usize, f64)> {
+fn error<T: Element + mercer_data::DataScalar>(network: &Network, values: &Path) -> Fallible<(usize, f64)> {
     let open = |key: &str| Source::new(values, Some(key)).open();
     let (ids, mask) = (open("input_ids")?, open("attention_mask")?);
     let expected: Vec<f64> = open("outputs")?.read::<f64>()?.into_iter().collect();

@@ -3,12 +3,14 @@
 use crate::tools::{Fallible, Images, linear_probe};
 use crate::{Options, Outcome};
 use mercer_data::Existing;
-use mercer_net::arch::{Cnn, Layer};
+use mercer_net::arch::{Cnn, CnnLayer};
 use mercer_net::train::{Decay, Schedule};
 use mercer_report::{Axis, Figure, Panel, Series};
 use mercer_run::Context;
 use mercer_spectral::Eigenfunctions;
-use mercer_spectral::learnt::{Augmentation, Learn, Learnt, Method, Nesting, Pairs, Settings, side_by_side};
+use mercer_spectral::learnt::{
+    Augmentation, Learn, LearningMethod, LearningSettings, Learnt, Nesting, Pairs, side_by_side,
+};
 use mercer_spectral::retrieval::{Codes, Retrieval, retrieval};
 use ndarray::{Array2, s};
 use std::path::PathBuf;
@@ -33,9 +35,9 @@ pub(crate) fn curves(options: &Options) -> Outcome {
     println!("\n| codes | measure | {} |", LENGTHS.map(|length| length.to_string()).join(" | "));
     println!("|---|---|{}|", LENGTHS.map(|_| "---:").join("|"));
     let methods = [
-        ("low rank", Method::Nested(Nesting::None)),
-        ("nested, joint", Method::Nested(Nesting::Joint)),
-        ("NeuralEF", Method::NeuralEf),
+        ("low rank", LearningMethod::Nested(Nesting::None)),
+        ("nested, joint", LearningMethod::Nested(Nesting::Joint)),
+        ("NeuralEF", LearningMethod::NeuralEf),
     ];
     for (name, method) in methods {
         let start = Instant::now();
@@ -49,7 +51,7 @@ pub(crate) fn curves(options: &Options) -> Outcome {
         };
         add(format!("{name}, ordered by the finish ({seconds:.0} s)"), &found.after[0])?;
         // Without nesting, the same functions before the finish know the same, in no order.
-        let order = if method == Method::Nested(Nesting::None) { "in no order" } else { "its own order" };
+        let order = if method == LearningMethod::Nested(Nesting::None) { "in no order" } else { "its own order" };
         add(format!("{name}, {order}"), &found.before[0])?;
         for (name, items, queries) in variants {
             let lengths: Vec<usize> = LENGTHS.iter().copied().filter(|&length| length <= items.ncols()).collect();
@@ -89,13 +91,20 @@ pub(crate) fn curves(options: &Options) -> Outcome {
     Ok(())
 }
 
-fn learn(train: &Images, method: Method, steps: usize, pairs: usize, width: usize, seed: u64) -> Fallible<Learnt<f32>> {
-    let conv = |channels| Layer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
-    let layers = [conv(16), Layer::max_pool(2), conv(32), Layer::max_pool(2), Layer::dense(128)];
+fn learn(
+    train: &Images,
+    method: LearningMethod,
+    steps: usize,
+    pairs: usize,
+    width: usize,
+    seed: u64,
+) -> Fallible<Learnt<f32>> {
+    let conv = |channels| CnnLayer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
+    let layers = [conv(16), CnnLayer::max_pool(2), conv(32), CnnLayer::max_pool(2), CnnLayer::dense(128)];
     let network = Cnn::new(&[1, 28, 28], &layers, width).build(seed)?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
     let augmentation = Augmentation { crop: 0.6, flip: false, noise: 0.1 };
     let mut draws = Pairs::augmented(&train.data, augmentation, pairs, seed, &Context::new())?;
-    let settings = Settings::new(method).steps(steps).schedule(schedule);
+    let settings = LearningSettings::new(method).steps(steps).schedule(schedule);
     Ok(Learn::new(settings).run(side_by_side(&[network])?, &mut draws)?)
 }

@@ -8,7 +8,7 @@ use mercer_kernel::Kernel;
 use mercer_kernel::classic::{Classic, Expression};
 use mercer_report::{Axis, Figure, Panel, Series};
 use mercer_run::Context;
-use mercer_spectral::learnt::{Batches, Learn, Learnt, Method, PerBatch, Settings};
+use mercer_spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, PerBatch};
 use mercer_spectral::{Landmarks, Nystrom, Solver, exact};
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,7 +41,7 @@ pub(crate) fn table(options: &Options) -> Outcome {
         let start = Instant::now();
         let mut coupling = PerBatch::new(single, &data)?;
         let mut batches = Batches::new(&data, &mut coupling, 256, options.seed, &Context::new())?;
-        let _: Learnt<f32> = Learn::new(Settings::new(Method::NeuralEf).steps(steps))
+        let _: Learnt<f32> = Learn::new(LearningSettings::new(LearningMethod::NeuralEf).steps(steps))
             .run(networks(false, options.seed)?, &mut batches)?;
         let learnt = start.elapsed().as_secs_f64();
         let full = if size <= 2048 { Some(solved(Solver::Full)?) } else { None };

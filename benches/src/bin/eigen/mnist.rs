@@ -7,10 +7,10 @@ use mercer_kernel::classic::{Classic, Expression};
 use mercer_kernel::infinite::Rule;
 use mercer_kernel::montecarlo::{Ensemble, RandomNetworks};
 use mercer_kernel::{FeatureMap, Kernel};
-use mercer_net::arch::{Cnn, Layer};
+use mercer_net::arch::{Cnn, CnnLayer};
 use mercer_net::train::{Decay, Schedule};
 use mercer_run::Context;
-use mercer_spectral::learnt::{Batches, FeatureRows, Learn, Learnt, Method, Settings, side_by_side};
+use mercer_spectral::learnt::{Batches, FeatureRows, Learn, LearningMethod, LearningSettings, Learnt, side_by_side};
 use mercer_spectral::{Comparison, Eigenfunctions, Solver, Spectrum, exact};
 use ndarray::{Array2, s};
 use std::path::PathBuf;
@@ -44,9 +44,9 @@ impl Prior {
         outputs: usize,
         seed: u64,
     ) -> Fallible<mercer_net::Network> {
-        let conv = |channels| Layer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
-        let mut layers = vec![conv(widths[0]), Layer::max_pool(2), conv(widths[1]), Layer::max_pool(self.pool)];
-        layers.extend(dense.map(Layer::dense));
+        let conv = |channels| CnnLayer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
+        let mut layers = vec![conv(widths[0]), CnnLayer::max_pool(2), conv(widths[1]), CnnLayer::max_pool(self.pool)];
+        layers.extend(dense.map(CnnLayer::dense));
         Ok(Cnn::new(&[1, 28, 28], &layers, outputs).build(seed)?)
     }
 }
@@ -124,7 +124,8 @@ fn random_networks(prior: &Prior, train: &Images, test: &Images, options: &Optio
     let batch = options.number("--batch", 512)?;
     let mut batches = Batches::new(&train.data, &mut kernel, batch, options.seed, &Context::new())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(1e-3) };
-    let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
+    let settings =
+        LearningSettings::new(LearningMethod::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     let network = side_by_side(&[prior.network([16, 32], Some(256), FUNCTIONS + extra, options.seed)?])?;
     let learnt: Learnt<f32> = Learn::new(settings).run(network, &mut batches)?;
     let (before, after) = (learnt.before[0].truncated(FUNCTIONS), &learnt.after[0]);

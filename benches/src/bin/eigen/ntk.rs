@@ -4,10 +4,10 @@ use crate::tools::{Fallible, Images, two_clusters, weighted};
 use crate::{Options, Outcome};
 use mercer_kernel::{Directions, FeatureMap, Kernel, Kind, Ntk, Selection};
 use mercer_net::Network;
-use mercer_net::arch::{Cnn, Layer};
-use mercer_net::train::{Decay, Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use mercer_net::arch::{Cnn, CnnLayer};
+use mercer_net::train::{Decay, Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings};
 use mercer_run::Context;
-use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, tangents};
+use mercer_spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, tangents};
 use mercer_spectral::{Comparison, Landmarks, Nystrom, Solver, Spectrum};
 use ndarray::Array2;
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ const FUNCTIONS: usize = 10;
 
 fn architecture() -> Cnn {
     let layers = [
-        Layer::conv(16, 3),
-        Layer::max_pool(2),
-        Layer::conv(32, 3),
-        Layer::max_pool(2),
-        Layer::conv(64, 3),
-        Layer::GlobalAveragePool,
+        CnnLayer::conv(16, 3),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(32, 3),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(64, 3),
+        CnnLayer::GlobalAveragePool,
     ];
     Cnn::new(&[3, 32, 32], &layers, 2)
 }
@@ -62,7 +62,8 @@ pub(crate) fn clusters(options: &Options) -> Outcome {
     let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed, &Context::new())?;
     let schedule =
         Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(options.number("--rate", 1e-6)?) };
-    let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
+    let settings =
+        LearningSettings::new(LearningMethod::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     let learnt: Learnt<f32> = Learn::new(settings).run(networks, &mut batches)?;
     println!("{steps} steps of NeuralEF: {:.0} s", start.elapsed().as_secs_f64());
     for (when, functions) in [("before", &learnt.before[0].truncated(FUNCTIONS)), ("after", &learnt.after[0])] {
@@ -104,11 +105,11 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<Netw
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
     let epochs = options.number("--epochs", 120)?;
-    let settings = FitSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
+    let settings = TrainingSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
     let (labels, test_labels) = (train.labels()?, test.labels()?);
-    let evaluation = Samples { inputs: &test.data[0], labels: &test_labels };
-    let fit = Fit::new(settings).evaluation(evaluation);
-    let history = fit.run(&mut trainer, Samples { inputs: &train.data[0], labels: &labels })?;
+    let evaluation = TrainingSamples { inputs: &test.data[0], labels: &test_labels };
+    let fit = TrainingLoop::new(settings).evaluation(evaluation);
+    let history = fit.run(&mut trainer, TrainingSamples { inputs: &train.data[0], labels: &labels })?;
     let last = history.last().ok_or("no epochs")?;
     println!(
         "a CNN of {} parameters: accuracy {:.1} % on {} training images, {:.1} % on {} test images",

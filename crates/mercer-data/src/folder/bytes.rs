@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Kind;
+use super::FolderKind;
 use super::digest::Entry;
 use super::manifest::{MOST_BYTES, Manifest, malformed};
 use super::reader::{Backing, Folder};
 use super::writer::{FolderWriter, check_length};
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 
 const MAGIC: &[u8; 8] = b"\x93mercer\x01";
 
@@ -56,8 +56,8 @@ impl Folder {
     ///
     /// # Errors
     /// As [`open`](Self::open). All bytes are checked when they are read, as those of files are.
-    pub fn from_bytes(bytes: Vec<u8>, kind: Option<Kind>) -> Result<Self> {
-        let damaged = |reason: &str| Error::Damaged { place: PLACE.to_owned(), reason: reason.to_owned() };
+    pub fn from_bytes(bytes: Vec<u8>, kind: Option<FolderKind>) -> Result<Self> {
+        let damaged = |reason: &str| DataError::Damaged { place: PLACE.to_owned(), reason: reason.to_owned() };
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| malformed(PLACE, "it does not begin with its magic"))?;
         let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it breaks off"))?;
         let length = usize::try_from(u64::from_le_bytes(*length).min(MOST_BYTES)).unwrap_or(usize::MAX);

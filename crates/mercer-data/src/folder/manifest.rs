@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::digest::{DIGITS, Entry, digest, is_digest};
-use super::{Kind, MANIFEST};
-use crate::error::{Error, Result, io_error};
+use super::{FolderKind, MANIFEST};
+use crate::error::{DataError, Result, io_error};
 use crate::files::read_regular;
 
 const FORMAT: &str = "mercer folder";
@@ -40,7 +40,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: FolderKind) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -71,7 +71,7 @@ impl Manifest {
 
     /// Checks the seal before anything else.
     pub(super) fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
-        let damaged = |reason: &str| Error::Damaged { place: place.to_owned(), reason: reason.to_owned() };
+        let damaged = |reason: &str| DataError::Damaged { place: place.to_owned(), reason: reason.to_owned() };
         let Some(body) = unsealed(bytes) else {
             // A file of the same name that somebody else wrote is not ours to call damaged.
             let is_ours = bytes.windows(FORMAT.len()).any(|letters| letters == FORMAT.as_bytes());
@@ -131,8 +131,8 @@ fn unsealed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((sealed, rest.strip_prefix(CLOSING.as_bytes())?))
 }
 
-pub(super) fn malformed(place: &str, reason: impl ToString) -> Error {
-    Error::Malformed { place: place.to_owned(), format: FORMAT, reason: reason.to_string() }
+pub(super) fn malformed(place: &str, reason: impl ToString) -> DataError {
+    DataError::Malformed { place: place.to_owned(), format: FORMAT, reason: reason.to_string() }
 }
 
 /// A version that is newer than this program's is refused by both numbers.
@@ -141,7 +141,7 @@ pub(super) fn check_version(place: &str, found: u32, known: u32) -> Result<()> {
         return Err(malformed(place, "its version is 0"));
     }
     if found > known {
-        return Err(Error::Version { place: place.to_owned(), found, known });
+        return Err(DataError::Version { place: place.to_owned(), found, known });
     }
     Ok(())
 }

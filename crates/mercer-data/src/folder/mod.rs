@@ -50,7 +50,7 @@ const OBJECTS: &str = "objects";
 ///
 /// A reader opens all versions up to its own, for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct FolderKind {
     /// What it is, such as `machine`.
     pub name: &'static str,
     /// The version that is written, and the newest that is read; at least 1.

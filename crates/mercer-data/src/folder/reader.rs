@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::digest::{Digester, Entry, digest};
 use super::manifest::{Manifest, check_version, malformed};
-use super::{Kind, MANIFEST, OBJECTS, stage};
+use super::{FolderKind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
 use crate::dataset::Dataset;
-use crate::element::Element;
-use crate::error::{Error, Result, io_error};
+use crate::element::DataScalar;
+use crate::error::{DataError, Result, io_error};
 use crate::files::open_regular;
 use crate::format::{Format, npy};
 
@@ -53,9 +53,9 @@ impl Folder {
     /// Opens a folder; of one kind, if it is given. What a dead writer committed is finished first.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the manifest is not what was written, [`Error::Version`] if it is newer than this program,
-    /// [`Error::Kind`] if it is something else that was saved, and [`Error::Io`] if there is none.
-    pub fn open(folder: &Path, kind: Option<Kind>) -> Result<Self> {
+    /// [`DataError::Damaged`] if the manifest is not what was written, [`DataError::Version`] if it is newer than this program,
+    /// [`DataError::Kind`] if it is something else that was saved, and [`DataError::Io`] if there is none.
+    pub fn open(folder: &Path, kind: Option<FolderKind>) -> Result<Self> {
         let place = folder.join(MANIFEST).display().to_string();
         let swept = if stage::has_committed(folder) { stage::sweep(folder) } else { Ok(()) };
         let manifest = {
@@ -64,17 +64,17 @@ impl Folder {
         };
         // Where nothing can be moved, the old folder may still be there, and is whole.
         let manifest = match (manifest, swept) {
-            (Err(Error::Io { .. }), Err(error)) => return Err(error),
+            (Err(DataError::Io { .. }), Err(error)) => return Err(error),
             (manifest, _) => manifest?,
         };
         Self::new(place, manifest, Backing::Disk(folder.to_owned()), kind)
     }
 
-    pub(super) fn new(place: String, manifest: Manifest, backing: Backing, kind: Option<Kind>) -> Result<Self> {
+    pub(super) fn new(place: String, manifest: Manifest, backing: Backing, kind: Option<FolderKind>) -> Result<Self> {
         if let Some(kind) = kind {
             if manifest.kind != kind.name {
                 let (found, wanted) = (with_article(&manifest.kind), with_article(kind.name));
-                return Err(Error::Kind { place, found, wanted });
+                return Err(DataError::Kind { place, found, wanted });
             }
             check_version(&place, manifest.kind_version, kind.version)?;
         }
@@ -111,7 +111,7 @@ impl Folder {
     }
 
     /// An error about what the manifest says.
-    pub fn malformed(&self, reason: impl ToString) -> Error {
+    pub fn malformed(&self, reason: impl ToString) -> DataError {
         malformed(&self.place, reason)
     }
 
@@ -143,7 +143,7 @@ impl Folder {
     /// Reads an object.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it is not what was written.
     pub fn object(&self, name: &str) -> Result<Blob> {
         self.load(&self.found(&self.manifest.objects, name)?).map(|(bytes, _)| Blob(bytes))
     }
@@ -151,7 +151,7 @@ impl Folder {
     /// Opens an object that is an array; a large one is mapped.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it is not what was written.
     pub fn array(&self, name: &str) -> Result<Dataset> {
         let found = self.found(&self.manifest.objects, name)?;
         self.dataset(&found)
@@ -160,7 +160,7 @@ impl Folder {
     /// Reads a file with a name.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it is not what was written.
     pub fn file(&self, name: &str) -> Result<Blob> {
         self.load(&self.found(&self.manifest.files, name)?).map(|(bytes, _)| Blob(bytes))
     }
@@ -168,14 +168,14 @@ impl Folder {
     /// Opens a file with a name that is an array.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it is not what was written.
     pub fn array_file(&self, name: &str) -> Result<Dataset> {
         let found = self.found(&self.manifest.files, name)?;
         self.dataset(&found)
     }
 
     /// Reads everything, and gives an error for every object and file that is not what was written.
-    pub fn verify(&self) -> Vec<Error> {
+    pub fn verify(&self) -> Vec<DataError> {
         let objects = self.manifest.objects.keys().map(|name| self.found(&self.manifest.objects, name));
         let files = self.manifest.files.keys().map(|name| self.found(&self.manifest.files, name));
         let checked = objects.chain(files).map(|found| self.load(&found?).map(|_| ()));
@@ -183,7 +183,7 @@ impl Folder {
     }
 
     fn found<'a>(&'a self, entries: &'a std::collections::BTreeMap<String, Entry>, name: &str) -> Result<Found<'a>> {
-        let entry = entries.get(name).ok_or_else(|| Error::MissingKey {
+        let entry = entries.get(name).ok_or_else(|| DataError::MissingKey {
             place: self.place.clone(),
             key: name.to_owned(),
             available: entries.keys().cloned().collect(),
@@ -201,7 +201,7 @@ impl Folder {
     /// The bytes, and the file that they are in; their length and digest were compared.
     fn load(&self, found: &Found<'_>) -> Result<(Bytes, Option<File>)> {
         let Found { entry, path, shown } = found;
-        let damaged = |reason: String| Error::Damaged { place: shown.clone(), reason };
+        let damaged = |reason: String| DataError::Damaged { place: shown.clone(), reason };
         let (bytes, file) = match &self.backing {
             Backing::Memory(blobs) => {
                 (Bytes::Owned(blobs.get(entry).ok_or_else(|| damaged("it is missing".to_owned()))?.to_vec()), None)
@@ -214,7 +214,8 @@ impl Folder {
                 if length != entry.bytes {
                     return Err(damaged(format!("it has {length} bytes and not {}", entry.bytes)));
                 }
-                let too_large = || Error::Io { place: shown.clone(), source: std::io::ErrorKind::OutOfMemory.into() };
+                let too_large =
+                    || DataError::Io { place: shown.clone(), source: std::io::ErrorKind::OutOfMemory.into() };
                 let size = usize::try_from(length).map_err(|_| too_large())?;
                 if length > MAPPED {
                     (Bytes::map(shown, &file, 0, size)?, Some(file))
@@ -247,7 +248,7 @@ impl Folder {
 /// Compares a file with the digest that the manifest of its folder has for it. A file that no manifest lists has none.
 ///
 /// # Errors
-/// [`Error::Damaged`] names the file, or the manifest.
+/// [`DataError::Damaged`] names the file, or the manifest.
 pub fn check_listed(path: &Path) -> Result<()> {
     let folder = crate::write::folder(path);
     if folder.join(MANIFEST).symlink_metadata().is_err() && !stage::has_committed(folder) {
@@ -255,7 +256,7 @@ pub fn check_listed(path: &Path) -> Result<()> {
     }
     let listing = match Folder::open(folder, None) {
         // Another program's file of the same name.
-        Err(Error::Malformed { .. }) => return Ok(()),
+        Err(DataError::Malformed { .. }) => return Ok(()),
         opened => opened?,
     };
     match path.file_name().and_then(|name| name.to_str()) {
@@ -318,7 +319,7 @@ impl Part<'_> {
     }
 
     /// Reads an array of these sizes, where they are known; its numbers are finite.
-    pub fn read<T: Element>(&self, name: &str, shape: &[Option<usize>]) -> Result<ArrayD<T>> {
+    pub fn read<T: DataScalar>(&self, name: &str, shape: &[Option<usize>]) -> Result<ArrayD<T>> {
         let dataset = self.array(name)?;
         let found = dataset.stored_shape();
         let fits = |(found, known): (&usize, &Option<usize>)| known.is_none_or(|known| known == *found);
@@ -330,7 +331,7 @@ impl Part<'_> {
     }
 
     /// An error about what the manifest says.
-    pub fn malformed(&self, reason: impl ToString) -> Error {
+    pub fn malformed(&self, reason: impl ToString) -> DataError {
         self.folder.malformed(reason)
     }
 

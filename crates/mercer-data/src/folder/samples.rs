@@ -8,7 +8,7 @@ use super::reader::Part;
 use super::writer::PartWriter;
 use crate::columns::Columns;
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::format::Format;
 use crate::labels::{Classes, Labels, Naming};
 use crate::preprocess::Preprocess;
@@ -120,7 +120,7 @@ impl SavedSamples {
     /// Reads what was written.
     ///
     /// # Errors
-    /// [`Error::Damaged`] and others for files that are not what was written; [`Error::Changed`] for samples elsewhere that are others.
+    /// [`DataError::Damaged`] and others for files that are not what was written; [`DataError::Changed`] for samples elsewhere that are others.
     pub fn read(part: &Part<'_>, content: &Value) -> Result<Self> {
         let content: Content = part.content(content)?;
         let mut inputs: Vec<Dataset> = Vec::new();
@@ -144,7 +144,7 @@ impl SavedSamples {
             Some(Kind::Classes { names }) => {
                 // Indices of classes are far below 2⁵³, so that they are exact.
                 let indices = part.read::<f64>("labels", &[None])?.iter().map(|&index| index as usize).collect();
-                let classes = Classes { indices, naming: Naming::of(&names), names };
+                let classes = Classes { indices, naming: Naming::from_names(&names), names };
                 if classes.indices.iter().any(|&index| index >= classes.names.len()) {
                     return Err(part.malformed("a label is of no class"));
                 }
@@ -176,7 +176,7 @@ impl Reference {
     fn open(self) -> Result<Dataset> {
         let dataset = self.place.parse::<Source>()?.open()?;
         if dataset.fingerprint()? != self.fingerprint {
-            return Err(Error::Changed { place: self.place });
+            return Err(DataError::Changed { place: self.place });
         }
         Ok(dataset)
     }

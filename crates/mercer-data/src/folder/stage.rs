@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::Manifest;
 use super::writer::standing;
-use super::{Kind, MANIFEST, OBJECTS};
+use super::{FolderKind, MANIFEST, OBJECTS};
 use crate::disk::{self, DiskFile};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::write::Existing;
 
 /// In a stage: the files with names, the manifest that is replaced, and what says that somebody is at work.
@@ -112,7 +112,7 @@ pub(super) fn glance(folder: &Path) -> Option<File> {
 /// A folder that is not there holds nothing. Call it when a place for results is prepared.
 ///
 /// # Errors
-/// [`Error::Io`] if something cannot be read, moved or removed.
+/// [`DataError::Io`] if something cannot be read, moved or removed.
 pub fn sweep(folder: &Path) -> Result<()> {
     if temporaries(folder)?.is_empty() {
         return Ok(());
@@ -124,7 +124,7 @@ pub fn sweep(folder: &Path) -> Result<()> {
 /// Makes sure, before long work, that a folder can be written to, and [sweeps](sweep) it. It need not be there yet.
 ///
 /// # Errors
-/// [`Error::Io`] if nothing can be written.
+/// [`DataError::Io`] if nothing can be written.
 pub fn prepare(folder: &Path) -> Result<()> {
     sweep(folder)?;
     let exists = |path: &&Path| path.as_os_str().is_empty() || path.exists();
@@ -149,8 +149,8 @@ pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
 /// Removes what was saved in a folder, and the folder itself if nothing else is in it; one where nothing was saved stays as it is.
 ///
 /// # Errors
-/// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
-pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
+/// [`DataError::Foreign`] if something else is saved there than this kind, or by somebody else.
+pub fn remove(folder: &Path, kind: FolderKind) -> Result<()> {
     sweep(folder)?;
     let _turn = turn(folder);
     if standing(folder, kind, Existing::Replace)?.is_none() {
@@ -171,8 +171,8 @@ pub fn remove(folder: &Path, kind: Kind) -> Result<()> {
 /// at their place to be written to. A folder where nothing was saved stays as it is.
 ///
 /// # Errors
-/// [`Error::Foreign`] if something else is saved there than this kind, or by somebody else.
-pub fn release(folder: &Path, kind: Kind, keep: &[String]) -> Result<()> {
+/// [`DataError::Foreign`] if something else is saved there than this kind, or by somebody else.
+pub fn release(folder: &Path, kind: FolderKind, keep: &[String]) -> Result<()> {
     sweep(folder)?;
     let _turn = turn(folder);
     let Some(mut old) = standing(folder, kind, Existing::Replace)? else { return Ok(()) };
@@ -189,7 +189,7 @@ pub fn release(folder: &Path, kind: Kind, keep: &[String]) -> Result<()> {
 }
 
 /// Whether something of this kind is saved in a folder, be it damaged or not.
-pub fn holds(folder: &Path, kind: Kind) -> bool {
+pub fn holds(folder: &Path, kind: FolderKind) -> bool {
     (has_committed(folder) && sweep(folder).is_ok() || folder.join(MANIFEST).is_file())
         && Manifest::ours(folder).is_some_and(|manifest| manifest.kind == kind.name)
 }
@@ -236,7 +236,7 @@ fn finish(folder: &Path, stage: &Path) -> io::Result<()> {
         // What was committed was flushed before. Should the disk have lost it nevertheless, the old folder is the better one.
         Ok(manifest) if is_complete(folder, stage, &manifest) => roll_forward(folder, stage, &manifest)?,
         // Committed by a newer program, which will know what to do.
-        Err(Error::Version { .. }) => return Ok(()),
+        Err(DataError::Version { .. }) => return Ok(()),
         _ => {}
     }
     tidy(folder, stage)?;

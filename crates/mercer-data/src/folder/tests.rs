@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use ndarray::{Array1, Array2, array};
 
 use super::*;
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::faults::{Fault, Faults, forge};
 use crate::{Existing, write_atomic};
 
-const KIND: Kind = Kind { name: "machine", version: 3 };
+const KIND: FolderKind = FolderKind { name: "machine", version: 3 };
 
 /// Two things that share a part and differ in all others; the second one is smaller.
 fn write(folder: &Path, which: usize, existing: Existing) -> Result<()> {
@@ -204,8 +204,8 @@ fn removing_may_end_anywhere() {
         }
     }
     let (_root, folder) = begin(Some(1));
-    let error = remove(&folder, Kind { name: "posterior", version: 1 }).unwrap_err();
-    assert!(matches!(error, Error::Foreign { .. }) && read(&folder) == Some(1));
+    let error = remove(&folder, FolderKind { name: "posterior", version: 1 }).unwrap_err();
+    assert!(matches!(error, DataError::Foreign { .. }) && read(&folder) == Some(1));
 }
 
 /// What is released is whole, or unfinished with the files that stay; and it can be completed with them.
@@ -235,7 +235,7 @@ fn releasing_may_end_anywhere() {
         }
     }
     let (_root, folder) = begin(Some(1));
-    assert!(release(&folder, Kind { name: "posterior", version: 1 }, &keep).is_err() && read(&folder) == Some(1));
+    assert!(release(&folder, FolderKind { name: "posterior", version: 1 }, &keep).is_err() && read(&folder) == Some(1));
 }
 
 /// A file is checked where it is opened by its name, if the manifest beside it lists it.
@@ -244,7 +244,7 @@ fn a_listed_file_is_checked() {
     let (_root, folder) = begin(Some(1));
     let psi = folder.join("psi.npy");
     let damaged = |place: &Path| match check_listed(&psi) {
-        Err(Error::Damaged { place: named, .. }) => named.starts_with(&place.display().to_string()),
+        Err(DataError::Damaged { place: named, .. }) => named.starts_with(&place.display().to_string()),
         _ => false,
     };
     check_listed(&psi).unwrap();
@@ -277,8 +277,8 @@ fn flipped_bits_are_found_and_named() {
             flipped[at] ^= 1 << (at % 8);
             std::fs::write(&path, &flipped).unwrap();
             let errors = Folder::open(&folder, Some(KIND)).map_or_else(|error| vec![error], |folder| folder.verify());
-            let named = |error: &Error| match error {
-                Error::Damaged { place, .. } => place.starts_with(&path.display().to_string()),
+            let named = |error: &DataError| match error {
+                DataError::Damaged { place, .. } => place.starts_with(&path.display().to_string()),
                 _ => false,
             };
             assert!(matches!(&errors[..], [error] if named(error)), "{}, byte {at}: {errors:?}", name.display());
@@ -300,23 +300,23 @@ fn flipped_bits_are_found_and_named() {
 fn only_what_is_ours_is_replaced() {
     let (_root, folder) = begin(Some(1));
     let refused = |existing| write(&folder, 2, existing).unwrap_err();
-    assert!(matches!(refused(Existing::Refuse), Error::Exists { .. }));
+    assert!(matches!(refused(Existing::Refuse), DataError::Exists { .. }));
     let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();
     // A damaged folder is ours, too.
     std::fs::write(folder.join(MANIFEST), [&manifest[..manifest.len() - 3], b" }\n"].concat()).unwrap();
     write(&folder, 1, Existing::Replace).unwrap();
     for foreign in ["not JSON", r#"{ "format": "mercer folder" }"#] {
         std::fs::write(folder.join(MANIFEST), foreign).unwrap();
-        assert!(matches!(refused(Existing::Replace), Error::Foreign { place } if place.ends_with(MANIFEST)));
+        assert!(matches!(refused(Existing::Replace), DataError::Foreign { place } if place.ends_with(MANIFEST)));
     }
     std::fs::remove_file(folder.join(MANIFEST)).unwrap();
     // Without a manifest nothing shows that this file is ours.
-    assert!(matches!(refused(Existing::Replace), Error::Foreign { place } if place.ends_with("psi.npy")));
-    assert!(matches!(refused(Existing::Refuse), Error::Exists { place } if place.ends_with("psi.npy")));
+    assert!(matches!(refused(Existing::Replace), DataError::Foreign { place } if place.ends_with("psi.npy")));
+    assert!(matches!(refused(Existing::Refuse), DataError::Exists { place } if place.ends_with("psi.npy")));
     std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
-    let other = Kind { name: "posterior", version: 1 };
+    let other = FolderKind { name: "posterior", version: 1 };
     let error = FolderWriter::create(&folder, other, Existing::Replace).err().unwrap();
-    assert!(matches!(error, Error::Foreign { place } if place.ends_with(MANIFEST)));
+    assert!(matches!(error, DataError::Foreign { place } if place.ends_with(MANIFEST)));
     let error = Folder::open(&folder, Some(other)).unwrap_err().to_string();
     assert!(error.ends_with("holds a machine, not a posterior"), "{error}");
     assert_eq!(read(&folder), Some(1));
@@ -324,15 +324,15 @@ fn only_what_is_ours_is_replaced() {
     // Named files are claimed before any work.
     let writer = FolderWriter::create(&folder, KIND, Existing::Replace).unwrap();
     writer.claim(&["psi.npy", "new.npy"]).unwrap();
-    assert!(matches!(writer.claim(&["mine.txt"]), Err(Error::Foreign { .. })));
+    assert!(matches!(writer.claim(&["mine.txt"]), Err(DataError::Foreign { .. })));
 }
 
 #[test]
 fn versions_and_names_are_checked() {
     let (_root, folder) = begin(Some(1));
-    let newest = Kind { version: 2, ..KIND };
+    let newest = FolderKind { version: 2, ..KIND };
     let error = Folder::open(&folder, Some(newest)).unwrap_err();
-    assert!(matches!(error, Error::Version { found: 3, known: 2, .. }), "{error}");
+    assert!(matches!(error, DataError::Version { found: 3, known: 2, .. }), "{error}");
     let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();
     let long = format!("\"{}\"", "x".repeat(300));
     for (from, to, why) in [
@@ -355,7 +355,7 @@ fn versions_and_names_are_checked() {
     // A length that is not true is noticed before anything is made room for.
     std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
     forge(&folder, "\"bytes\": ", "\"bytes\": 99999999999999");
-    assert!(matches!(&Folder::open(&folder, None).unwrap().verify()[..], [Error::Damaged { .. }]));
+    assert!(matches!(&Folder::open(&folder, None).unwrap().verify()[..], [DataError::Damaged { .. }]));
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn folders_of_bytes() {
     };
     let bytes = make().unwrap();
     assert_eq!(bytes, make().unwrap());
-    let check = |bytes: &[u8]| -> Result<Vec<Error>> {
+    let check = |bytes: &[u8]| -> Result<Vec<DataError>> {
         let folder = Folder::from_bytes(bytes.to_vec(), Some(KIND))?;
         let errors = folder.verify();
         if errors.is_empty() {
@@ -447,7 +447,7 @@ fn samples_come_back() {
             crate::write_npy(&path, &array![[1_u8, 2], [3, 4], [5, 7]], Existing::Replace).unwrap();
             match read() {
                 Ok(_) => assert_eq!(most, 100),
-                Err(error) => assert!(matches!(error, Error::Changed { .. }) && most == 5, "{error}"),
+                Err(error) => assert!(matches!(error, DataError::Changed { .. }) && most == 5, "{error}"),
             }
             std::fs::rename(&moved, &path).unwrap();
         }

@@ -12,21 +12,21 @@ use serde_json::Value;
 use super::digest::{Entry, entry_of};
 use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
 use super::stage::{self, FILES, Stage};
-use super::{Kind, MANIFEST, OBJECTS};
+use super::{FolderKind, MANIFEST, OBJECTS};
 use crate::arrays::{NpyGrid, NpyWriter, header, write_whole};
 use crate::dataset::Dataset;
 use crate::disk::{self, DiskFile};
 use crate::element::Storable;
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::write::{Existing, Output, folder as parent};
 
 /// A folder that is being written. Nothing is at its place before [`commit`](Self::commit).
 ///
 /// ```
-/// use mercer_data::{Existing, folder::{Folder, FolderWriter, Kind}};
+/// use mercer_data::{Existing, folder::{Folder, FolderWriter, FolderKind}};
 /// use ndarray::array;
 ///
-/// const KIND: Kind = Kind { name: "example", version: 1 };
+/// const KIND: FolderKind = FolderKind { name: "example", version: 1 };
 /// let place = tempfile::tempdir()?;
 /// let writer = FolderWriter::create(&place.path().join("saved"), KIND, Existing::Refuse)?;
 /// writer.objects().array("weights", &array![1.0, 2.0])?;
@@ -40,7 +40,7 @@ use crate::write::{Existing, Output, folder as parent};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FolderWriter {
-    kind: Kind,
+    kind: FolderKind,
     ledger: Arc<Mutex<Ledger>>,
     /// On disk; nothing for a folder in memory.
     place: Option<Place>,
@@ -69,9 +69,9 @@ impl FolderWriter {
     /// Begins a folder, which is made if it is not there. What dead processes left in it is finished or removed.
     ///
     /// # Errors
-    /// [`Error::Exists`] if a folder was saved here and may not be replaced, [`Error::Foreign`] if it is of another kind or none of
-    /// ours, and [`Error::Io`] where nothing can be written.
-    pub fn create(folder: &Path, kind: Kind, existing: Existing) -> Result<Self> {
+    /// [`DataError::Exists`] if a folder was saved here and may not be replaced, [`DataError::Foreign`] if it is of another kind or none of
+    /// ours, and [`DataError::Io`] where nothing can be written.
+    pub fn create(folder: &Path, kind: FolderKind, existing: Existing) -> Result<Self> {
         stage::sweep(folder)?;
         standing(folder, kind, existing)?;
         let failed = || io_error(folder.display());
@@ -82,7 +82,7 @@ impl FolderWriter {
     }
 
     /// Begins a folder in memory, for [`into_bytes`](Self::into_bytes): only for small things.
-    pub fn in_memory(kind: Kind) -> Self {
+    pub fn in_memory(kind: FolderKind) -> Self {
         let ledger = Ledger::new(kind);
         Self { kind, ledger: Arc::new(Mutex::new(ledger)), place: None }
     }
@@ -90,7 +90,7 @@ impl FolderWriter {
     /// Checks now, before long work, that files of these names may be written.
     ///
     /// # Errors
-    /// [`Error::Exists`] and [`Error::Foreign`], as [`create`](Self::create): a file is ours if the folder that is replaced lists it.
+    /// [`DataError::Exists`] and [`DataError::Foreign`], as [`create`](Self::create): a file is ours if the folder that is replaced lists it.
     pub fn claim(&self, names: &[&str]) -> Result<()> {
         names.iter().try_for_each(|name| check_name(name, true))?;
         match &self.place {
@@ -132,12 +132,12 @@ impl FolderWriter {
     /// the one that it has now.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read.
+    /// [`DataError::Io`] if it cannot be read.
     pub fn adopt(&self, name: &str) -> Result<()> {
         check_name(name, true)?;
         let Some(Place { folder, .. }) = &self.place else {
             let reason = "a folder in memory has no files at their place".to_owned();
-            return Err(Error::Argument { name: "folder", reason });
+            return Err(DataError::Argument { name: "folder", reason });
         };
         let path = folder.join(name);
         let entry = entry_of(&path).map_err(io_error(path.display()))?;
@@ -167,7 +167,7 @@ impl FolderWriter {
     pub fn commit(self, content: &impl Serialize) -> Result<()> {
         let Some(place) = self.place else {
             let reason = "a folder in memory is not committed but turned into bytes".to_owned();
-            return Err(Error::Argument { name: "folder", reason });
+            return Err(DataError::Argument { name: "folder", reason });
         };
         let (folder, existing) = (&place.folder, place.existing);
         let path = folder.join(MANIFEST).display().to_string();
@@ -304,14 +304,14 @@ impl Staged {
 }
 
 impl Ledger {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: FolderKind) -> Self {
         Self { manifest: Manifest::new(kind), adopted: Vec::new(), blobs: BTreeMap::new(), begun: 0 }
     }
 
     fn check_fresh(&self, name: &str, is_file: bool) -> Result<()> {
         let entries = if is_file { &self.manifest.files } else { &self.manifest.objects };
         if entries.contains_key(name) {
-            return Err(Error::Exists { place: name.to_owned() });
+            return Err(DataError::Exists { place: name.to_owned() });
         }
         Ok(())
     }
@@ -334,21 +334,21 @@ pub(super) fn check_length(place: &str, text: &str) -> Result<()> {
 }
 
 /// The folder that would be replaced.
-pub(super) fn standing(folder: &Path, kind: Kind, existing: Existing) -> Result<Option<Manifest>> {
+pub(super) fn standing(folder: &Path, kind: FolderKind, existing: Existing) -> Result<Option<Manifest>> {
     let place = |path: &Path| path.display().to_string();
     let objects = folder.join(OBJECTS);
     if objects.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        return Err(Error::Foreign { place: place(&objects) });
+        return Err(DataError::Foreign { place: place(&objects) });
     }
     let path = folder.join(MANIFEST);
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     if existing == Existing::Refuse {
-        return Err(Error::Exists { place: place(folder) });
+        return Err(DataError::Exists { place: place(folder) });
     }
     match Manifest::ours(folder).filter(|manifest| manifest.kind == kind.name) {
-        None => Err(Error::Foreign { place: place(&path) }),
+        None => Err(DataError::Foreign { place: place(&path) }),
         manifest => Ok(manifest),
     }
 }
@@ -359,9 +359,9 @@ fn claim(folder: &Path, old: Option<&Manifest>, existing: Existing, name: &str) 
     let place = path.display().to_string();
     match path.symlink_metadata() {
         Err(_) => Ok(()),
-        Ok(_) if existing == Existing::Refuse => Err(Error::Exists { place }),
+        Ok(_) if existing == Existing::Refuse => Err(DataError::Exists { place }),
         Ok(found) if found.is_file() && old.is_some_and(|old| old.files.contains_key(name)) => Ok(()),
-        Ok(_) => Err(Error::Foreign { place }),
+        Ok(_) => Err(DataError::Foreign { place }),
     }
 }
 

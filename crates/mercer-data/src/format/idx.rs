@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::bytes::{self, Bytes};
 use crate::element::{ByteOrder, DType};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::stored::{Layout, Stored};
 
 /// Whether a file that begins like this is an IDX file.
@@ -23,7 +23,7 @@ pub(crate) fn open(path: &Path) -> Result<Stored> {
     let declared = layout.n_bytes(&place)?;
     let found = length.saturating_sub(header);
     if declared as u64 != found {
-        return Err(Error::Size { place, declared: declared as u64, found, at_most: false });
+        return Err(DataError::Size { place, declared: declared as u64, found, at_most: false });
     }
     let bytes = Bytes::map(&place, &file, header, declared)?;
     Stored::new(&place, layout, bytes)
@@ -43,7 +43,7 @@ pub(crate) fn inflate(place: &str, reader: &mut impl Read, compressed: u64) -> R
 }
 
 fn read_header(place: &str, reader: &mut impl Read) -> Result<(Layout, u64)> {
-    let malformed = |reason| Error::Malformed { place: place.to_owned(), format: "IDX", reason };
+    let malformed = |reason| DataError::Malformed { place: place.to_owned(), format: "IDX", reason };
     let mut exact = |buffer: &mut [u8]| match reader.read_exact(buffer) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             Err(malformed("it ends within its header".to_owned()))
@@ -96,9 +96,9 @@ mod tests {
     fn a_forged_size_is_refused_before_reading() {
         let bytes = [0, 0, 8, 2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff];
         let error = inflate("a", &mut bytes.as_slice(), 12).unwrap_err();
-        assert!(matches!(error, Error::Size { at_most: true, .. }), "{error}");
+        assert!(matches!(error, DataError::Size { at_most: true, .. }), "{error}");
         let bytes = [[0, 0, 8, 9].as_slice(), &[0xff; 36]].concat();
-        assert!(matches!(inflate("a", &mut bytes.as_slice(), 40), Err(Error::TooLarge { .. })));
+        assert!(matches!(inflate("a", &mut bytes.as_slice(), 40), Err(DataError::TooLarge { .. })));
     }
 
     proptest! {

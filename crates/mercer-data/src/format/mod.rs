@@ -14,7 +14,7 @@ use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::source::Source;
 use crate::stored::Stored;
 
@@ -74,7 +74,7 @@ pub(crate) fn open(source: &Source) -> Result<Opened> {
     let (format, gzipped) = detect(path)?;
     if let (Format::Npy | Format::Idx, Some(key)) = (format, key) {
         let format = if format == Format::Npy { "npy" } else { "IDX" };
-        return Err(Error::KeyNotUsed { place: path.display().to_string(), format, key: key.to_owned() });
+        return Err(DataError::KeyNotUsed { place: path.display().to_string(), format, key: key.to_owned() });
     }
     match (format, gzipped) {
         (Format::Npy, false) => npy::open(path).map(|stored| Opened::plain(format, stored)),
@@ -103,7 +103,9 @@ pub(crate) fn detect(path: &Path) -> Result<(Format, bool)> {
     let inner = MultiGzDecoder::new(BufReader::new(file)).take(START);
     let start = beginning(inner).map_err(io_error(&place))?;
     match by_magic(place.clone(), &start)? {
-        Format::Npz => Err(Error::UnknownFormat { place, reason: "this is a gzipped zip archive: gunzip it first" }),
+        Format::Npz => {
+            Err(DataError::UnknownFormat { place, reason: "this is a gzipped zip archive: gunzip it first" })
+        }
         format => Ok((format, true)),
     }
 }
@@ -129,7 +131,7 @@ fn by_magic(place: String, start: &[u8]) -> Result<Format> {
         _ if looks_like_text(start) => return Ok(Format::Csv),
         _ => "the format is not known",
     };
-    Err(Error::UnknownFormat { place, reason })
+    Err(DataError::UnknownFormat { place, reason })
 }
 
 fn looks_like_text(start: &[u8]) -> bool {

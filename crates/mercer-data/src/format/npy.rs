@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::bytes::{self, Bytes};
 use crate::element::{ByteOrder, DType};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::stored::{Layout, Stored};
 
 pub(crate) const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -31,7 +31,7 @@ pub(crate) fn map(place: &str, file: &File, offset: u64, length: u64) -> Result<
     let declared = layout.n_bytes(place)?;
     let found = reader.left;
     if declared as u64 != found {
-        return Err(Error::Size { place: place.to_owned(), declared: declared as u64, found, at_most: false });
+        return Err(DataError::Size { place: place.to_owned(), declared: declared as u64, found, at_most: false });
     }
     let start = reader.offset;
     Stored::new(place, layout, Bytes::map(place, file, start, declared)?)
@@ -47,7 +47,7 @@ pub(crate) fn inflate(place: &str, reader: &mut impl Read, compressed: u64) -> R
 /// Reads up to the first byte of data.
 pub(crate) fn read_header(place: &str, reader: &mut impl Read) -> Result<Layout> {
     let malformed =
-        |reason: &str| Error::Malformed { place: place.to_owned(), format: "npy", reason: reason.to_owned() };
+        |reason: &str| DataError::Malformed { place: place.to_owned(), format: "npy", reason: reason.to_owned() };
     let mut exact = |buffer: &mut [u8]| match reader.read_exact(buffer) {
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(malformed("it ends within its header")),
         other => other.map_err(io_error(place)),
@@ -81,7 +81,7 @@ pub(crate) fn read_header(place: &str, reader: &mut impl Read) -> Result<Layout>
 
 /// `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`
 fn parse_header(place: &str, text: &str) -> Result<Layout> {
-    let malformed = |reason: String| Error::Malformed { place: place.to_owned(), format: "npy", reason };
+    let malformed = |reason: String| DataError::Malformed { place: place.to_owned(), format: "npy", reason };
     let (mut descr, mut fortran, mut shape) = (None, None, None);
     let mut rest = text.trim().strip_prefix('{').ok_or_else(|| malformed("its header is no dictionary".to_owned()))?;
     loop {
@@ -175,14 +175,14 @@ pub(crate) fn descr(dtype: DType) -> &'static str {
     }
 }
 
-fn element_type(place: &str, descr: &str) -> Error {
+fn element_type(place: &str, descr: &str) -> DataError {
     let hint = match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
         Some('O') => "object arrays are pickles, which can run any code and are refused: save it as numbers",
         Some('U' | 'S' | 'a') => "save class names as a column of a CSV file, or as integers",
         Some('c') => "save real and imaginary part as two arrays",
         _ => "save it with a real type such as float32",
     };
-    Error::ElementType { place: place.to_owned(), dtype: format!("`{}`", cut(descr)), hint }
+    DataError::ElementType { place: place.to_owned(), dtype: format!("`{}`", cut(descr)), hint }
 }
 
 /// The beginning of a text, short enough for a message.

@@ -14,7 +14,7 @@ use zip::result::ZipError;
 
 use super::npy;
 use crate::bytes::{self, Bytes};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::stored::{Layout, Stored};
 
 /// An open archive.
@@ -64,15 +64,15 @@ impl Archive {
                 let wanted = |name: &str| name == key || key.strip_suffix(".npy") == Some(name);
                 let found = entries.iter().find(|(_, name)| wanted(name));
                 let missing =
-                    || Error::MissingKey { place: self.place.clone(), key: key.to_owned(), available: available() };
+                    || DataError::MissingKey { place: self.place.clone(), key: key.to_owned(), available: available() };
                 found.ok_or_else(missing)?
             }
             None if entries.len() == 1 => &entries[0],
             None if entries.is_empty() => {
                 let reason = "it is a zip archive without any .npy array".to_owned();
-                return Err(Error::Malformed { place: self.place, format: "npz", reason });
+                return Err(DataError::Malformed { place: self.place, format: "npz", reason });
             }
-            None => return Err(Error::KeyNeeded { available: available(), place: self.place }),
+            None => return Err(DataError::KeyNeeded { available: available(), place: self.place }),
         };
         let place = format!("{}:{name}", self.place);
         let entry = self.zip.by_index(*index).map_err(|error| zip_error(&place, error))?;
@@ -90,7 +90,7 @@ impl Archive {
         // What is stored plainly is mapped where it lies.
         if size != compressed || start.checked_add(size).is_none_or(|end| end > self.length) {
             let found = self.length.saturating_sub(start).min(compressed);
-            return Err(Error::Size { place, declared: size, found, at_most: false });
+            return Err(DataError::Size { place, declared: size, found, at_most: false });
         }
         check_sum(&place, &self.file, start, size, crc)?;
         npy::map(&place, &self.file, start, size)
@@ -102,13 +102,13 @@ impl Archive {
 /// It is done once, when the entry is opened. That reads the entry: 0.04 s for 1 GiB that is in the page cache (AMD EPYC,
 /// one core), and as long as the disk takes otherwise, after which the pages are there for the work that follows.
 fn check_sum(place: &str, file: &File, start: u64, size: u64, expected: u32) -> Result<()> {
-    let too_large = |_| Error::Size { place: place.to_owned(), declared: size, found: 0, at_most: true };
+    let too_large = |_| DataError::Size { place: place.to_owned(), declared: size, found: 0, at_most: true };
     let bytes = Bytes::map(place, file, start, usize::try_from(size).map_err(too_large)?)?;
     if crc32fast::hash(bytes.as_slice()) == expected {
         return Ok(());
     }
     let reason = "its checksum differs: the bytes are not those that were written".to_owned();
-    Err(Error::Malformed { place: place.to_owned(), format: "npz", reason })
+    Err(DataError::Malformed { place: place.to_owned(), format: "npz", reason })
 }
 
 /// The name in front of the entry must be that of the directory, or the directory leads to another array.
@@ -117,7 +117,7 @@ fn check_local_name(place: &str, file: &File, header: u64, expected: &[u8]) -> R
     const LENGTH: u64 = 26;
     const NAME: u64 = 30;
     let malformed =
-        |reason: &str| Error::Malformed { place: place.to_owned(), format: "npz", reason: reason.to_owned() };
+        |reason: &str| DataError::Malformed { place: place.to_owned(), format: "npz", reason: reason.to_owned() };
     let read = |offset: u64, buffer: &mut [u8]| {
         let mut reader = npy::OffsetReader { file, offset: header.saturating_add(offset), left: buffer.len() as u64 };
         match reader.read_exact(buffer) {
@@ -135,10 +135,10 @@ fn check_local_name(place: &str, file: &File, header: u64, expected: &[u8]) -> R
     Err(malformed("the directory gives the array another name than the header in front of it"))
 }
 
-fn zip_error(place: &str, error: ZipError) -> Error {
+fn zip_error(place: &str, error: ZipError) -> DataError {
     let place = place.to_owned();
     match error {
-        ZipError::Io(source) => Error::Io { place, source },
-        other => Error::Malformed { place, format: "npz", reason: other.to_string() },
+        ZipError::Io(source) => DataError::Io { place, source },
+        other => DataError::Malformed { place, format: "npz", reason: other.to_string() },
     }
 }

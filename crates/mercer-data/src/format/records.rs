@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Chain, Cursor, Read};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 
 /// How much of the file is looked at to find what separates the columns.
 const LOOK_AHEAD: u64 = 64 << 10;
@@ -95,8 +95,8 @@ impl<R: Read> Records<R> {
         Err(self.malformed(format!("line {line} has {found} columns, the first line has {expected}")))
     }
 
-    pub(crate) fn malformed(&self, reason: String) -> Error {
-        Error::Malformed { place: self.place.clone(), format: "CSV", reason }
+    pub(crate) fn malformed(&self, reason: String) -> DataError {
+        DataError::Malformed { place: self.place.clone(), format: "CSV", reason }
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Format, Opened};
 use crate::bytes::{self, Spool};
 use crate::columns::Chosen;
 use crate::element::{ByteOrder, DType};
-use crate::error::{Error, Result, io_error};
+use crate::error::{DataError, Result, io_error};
 use crate::format::records::Records;
 use crate::stored::{Layout, Stored};
 
@@ -38,7 +38,7 @@ pub(crate) fn open_columns(path: &Path, chosen: &Chosen, gzipped: bool) -> Resul
     reading(path, gzipped, |reader| {
         read(&place, reader, |names| match chosen.places.iter().all(|&column| column < names.len()) {
             true => Ok(chosen.clone()),
-            false => Err(Error::Malformed {
+            false => Err(DataError::Malformed {
                 place: place.clone(),
                 format: "CSV",
                 reason: "its columns have changed while it was read".to_owned(),
@@ -148,7 +148,7 @@ pub(crate) fn choose(place: &str, key: Option<&str>, columns: &[String]) -> Resu
     let names = if find(list).is_some() { vec![list] } else { list.split(',').map(str::trim).collect() };
     let mut chosen = Vec::with_capacity(names.len());
     for name in names {
-        chosen.push(find(name).ok_or_else(|| Error::MissingKey {
+        chosen.push(find(name).ok_or_else(|| DataError::MissingKey {
             place: place.to_owned(),
             key: name.to_owned(),
             available: columns.to_vec(),
@@ -159,7 +159,7 @@ pub(crate) fn choose(place: &str, key: Option<&str>, columns: &[String]) -> Resu
     }
     if chosen.is_empty() {
         let (shape, reason) = (vec![columns.len()], "no column is left".to_owned());
-        return Err(Error::Shape { place: format!("{place}:{key}"), shape, reason });
+        return Err(DataError::Shape { place: format!("{place}:{key}"), shape, reason });
     }
     Ok(Chosen { places: chosen, alone: false, explicit: !exclude })
 }
@@ -177,7 +177,7 @@ impl Sink<'_> {
     fn push(&mut self, line: u64, record: &StringRecord, chosen: &[usize]) -> Result<()> {
         for &column in chosen {
             let cell = &record[column];
-            let value = self.value(cell).map_err(|reason| Error::Cell {
+            let value = self.value(cell).map_err(|reason| DataError::Cell {
                 place: self.place.to_owned(),
                 line,
                 column: column + 1,

@@ -2,7 +2,7 @@
 
 mod teacher;
 
-pub use teacher::{Activation, Teacher};
+pub use teacher::{Teacher, TeacherActivation};
 
 use std::f64::consts::{PI, TAU};
 
@@ -10,7 +10,7 @@ use ndarray::Array2;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::labels::Classes;
 use crate::random::stream;
 
@@ -22,7 +22,7 @@ use crate::random::stream;
 /// let (points, classes) = mercer_data::synthetic::two_moons(100, 0.1, 0)?;
 /// assert_eq!(points.dim(), (100, 2));
 /// assert_eq!(classes.counts(), [50, 50]);
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 pub fn two_moons(n_samples: usize, noise: f64, seed: u64) -> Result<(Array2<f64>, Classes)> {
     two_curves(n_samples, noise, seed, "two moons/noise", |class, along| {
@@ -36,7 +36,7 @@ pub fn two_moons(n_samples: usize, noise: f64, seed: u64) -> Result<(Array2<f64>
 /// The classes alternate. Streams: `"circles/noise"`.
 pub fn circles(n_samples: usize, inner: f64, noise: f64, seed: u64) -> Result<(Array2<f64>, Classes)> {
     if !(inner > 0.0 && inner < 1.0) {
-        return Err(Error::Argument { name: "inner", reason: format!("must lie between 0 and 1, not {inner}") });
+        return Err(DataError::Argument { name: "inner", reason: format!("must lie between 0 and 1, not {inner}") });
     }
     // The last point of a closed curve must not fall on the first.
     let per_class = n_samples.div_ceil(2).max(1) as f64;
@@ -74,7 +74,10 @@ fn two_curves(
 /// Points drawn uniformly from the cube [low, high)^n_features. Streams: `"uniform/inputs"`.
 pub fn uniform(n_samples: usize, n_features: usize, low: f64, high: f64, seed: u64) -> Result<Array2<f64>> {
     if !(low.is_finite() && high.is_finite() && low < high && (high - low).is_finite()) {
-        return Err(Error::Argument { name: "interval", reason: format!("[{low}, {high}) is empty or not finite") });
+        return Err(DataError::Argument {
+            name: "interval",
+            reason: format!("[{low}, {high}) is empty or not finite"),
+        });
     }
     check_size(n_samples, n_features)?;
     let mut random = stream(seed, "uniform/inputs");
@@ -89,7 +92,7 @@ fn check_noise(noise: f64) -> Result<()> {
     if noise.is_finite() && noise >= 0.0 {
         return Ok(());
     }
-    Err(Error::Argument { name: "noise", reason: format!("must be finite and not negative, not {noise}") })
+    Err(DataError::Argument { name: "noise", reason: format!("must be finite and not negative, not {noise}") })
 }
 
 /// Beyond this many numbers a generated set is a mistake rather than a wish.
@@ -97,7 +100,7 @@ fn check_size(n_samples: usize, n_features: usize) -> Result<()> {
     const MOST: usize = 1 << 34;
     match n_samples.checked_mul(n_features) {
         Some(count) if count <= MOST => Ok(()),
-        _ => Err(Error::TooLarge { place: "synthetic data".to_owned(), shape: vec![n_samples, n_features] }),
+        _ => Err(DataError::TooLarge { place: "synthetic data".to_owned(), shape: vec![n_samples, n_features] }),
     }
 }
 

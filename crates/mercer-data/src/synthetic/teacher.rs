@@ -16,14 +16,14 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::{check_noise, check_size, normal};
-use crate::error::{Error, Result};
+use crate::error::{DataError, Result};
 use crate::random::stream;
 
 /// A nonlinear function σ; teachers use it normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Activation {
+pub enum TeacherActivation {
     /// max(0, x)
     Relu,
     /// tanh x
@@ -34,7 +34,7 @@ pub enum Activation {
     Softplus,
 }
 
-impl Activation {
+impl TeacherActivation {
     /// σ(x)
     pub fn value(self, x: f64) -> f64 {
         match self {
@@ -75,18 +75,18 @@ fn gaussian_mean(f: impl Fn(f64) -> f64) -> f64 {
 /// A teacher with fixed hidden directions.
 ///
 /// ```
-/// use mercer_data::synthetic::{Activation, Teacher};
+/// use mercer_data::synthetic::{TeacherActivation, Teacher};
 ///
 /// // The teacher of Table 8: a normalised softplus, τ = 0.2, label noise 0.3.
-/// let teacher = Teacher::single_index(1000, Activation::Softplus, 0)?.with_quadratic(0.2)?;
+/// let teacher = Teacher::single_index(1000, TeacherActivation::Softplus, 0)?.with_quadratic(0.2)?;
 /// let (x, y) = teacher.sample(50, 0.3, 0, "train")?;
 /// assert_eq!((x.dim(), y.len()), ((50, 1000), 50));
-/// # Ok::<(), mercer_data::Error>(())
+/// # Ok::<(), mercer_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Teacher {
     directions: Array2<f64>,
-    activation: Activation,
+    activation: TeacherActivation,
     mean: f64,
     deviation: f64,
     quadratic: f64,
@@ -94,15 +94,20 @@ pub struct Teacher {
 
 impl Teacher {
     /// f*(x) = σ*(xᵀβ) with a random unit vector β.
-    pub fn single_index(n_features: usize, activation: Activation, seed: u64) -> Result<Self> {
+    pub fn single_index(n_features: usize, activation: TeacherActivation, seed: u64) -> Result<Self> {
         Self::multi_index(n_features, 1, activation, seed)
     }
 
     /// Equation (80): the mean over `n_directions` random orthonormal directions. Stream: `"teacher/directions"`.
-    pub fn multi_index(n_features: usize, n_directions: usize, activation: Activation, seed: u64) -> Result<Self> {
+    pub fn multi_index(
+        n_features: usize,
+        n_directions: usize,
+        activation: TeacherActivation,
+        seed: u64,
+    ) -> Result<Self> {
         if n_directions == 0 || n_directions > n_features {
             let reason = format!("must lie between 1 and the number of features, {n_features}, not {n_directions}");
-            return Err(Error::Argument { name: "n_directions", reason });
+            return Err(DataError::Argument { name: "n_directions", reason });
         }
         check_size(n_directions, n_features)?;
         let directions = orthonormal(n_directions, n_features, seed);
@@ -113,7 +118,7 @@ impl Teacher {
     /// Adds τ/d ‖x‖², as in equation (81).
     pub fn with_quadratic(mut self, tau: f64) -> Result<Self> {
         if !tau.is_finite() {
-            return Err(Error::Argument { name: "tau", reason: format!("must be finite, not {tau}") });
+            return Err(DataError::Argument { name: "tau", reason: format!("must be finite, not {tau}") });
         }
         self.quadratic = tau;
         Ok(self)
@@ -129,7 +134,7 @@ impl Teacher {
         let n_features = self.directions.ncols();
         if inputs.ncols() != n_features {
             let (shape, reason) = (inputs.shape().to_vec(), format!("the teacher has {n_features} features"));
-            return Err(Error::Shape { place: "teacher inputs".to_owned(), shape, reason });
+            return Err(DataError::Shape { place: "teacher inputs".to_owned(), shape, reason });
         }
         let projections = inputs.dot(&self.directions.t());
         let signal = projections.mapv(|value| (self.activation.value(value) - self.mean) / self.deviation);
@@ -180,20 +185,20 @@ mod tests {
 
     #[test]
     fn moments_of_relu_are_known() {
-        let (mean, deviation) = Activation::Relu.moments();
+        let (mean, deviation) = TeacherActivation::Relu.moments();
         assert!((mean - 1.0 / (2.0 * PI).sqrt()).abs() < 1e-11);
         assert!((deviation - (0.5 - 0.5 / PI).sqrt()).abs() < 1e-11);
     }
 
     #[test]
     fn symmetric_activations_are_centred() {
-        assert!(Activation::Tanh.moments().0.abs() < 1e-14);
-        assert!((Activation::Sigmoid.moments().0 - 0.5).abs() < 1e-12);
+        assert!(TeacherActivation::Tanh.moments().0.abs() < 1e-14);
+        assert!((TeacherActivation::Sigmoid.moments().0 - 0.5).abs() < 1e-12);
     }
 
     #[test]
     fn directions_are_orthonormal_up_to_a_full_basis() {
-        let teacher = Teacher::multi_index(30, 30, Activation::Tanh, 5).unwrap();
+        let teacher = Teacher::multi_index(30, 30, TeacherActivation::Tanh, 5).unwrap();
         let gram = teacher.directions().dot(&teacher.directions().t());
         let worst = gram.indexed_iter().map(|((i, j), &value)| (value - f64::from(i == j)).abs()).fold(0.0, f64::max);
         assert!(worst < 1e-13, "{worst}");
@@ -201,11 +206,12 @@ mod tests {
 
     #[test]
     fn labels_follow_equations_80_and_81() {
-        let teacher = Teacher::multi_index(5, 2, Activation::Softplus, 1).unwrap().with_quadratic(0.2).unwrap();
+        let teacher = Teacher::multi_index(5, 2, TeacherActivation::Softplus, 1).unwrap().with_quadratic(0.2).unwrap();
         let (x, y) = teacher.sample(20, 0.0, 3, "train").unwrap();
-        let (mean, deviation) = Activation::Softplus.moments();
+        let (mean, deviation) = TeacherActivation::Softplus.moments();
         for (x, &y) in x.outer_iter().zip(&y) {
-            let index = |i: usize| (Activation::Softplus.value(x.dot(&teacher.directions().row(i))) - mean) / deviation;
+            let index =
+                |i: usize| (TeacherActivation::Softplus.value(x.dot(&teacher.directions().row(i))) - mean) / deviation;
             let expected = 0.5 * (index(0) + index(1)) + 0.2 / 5.0 * x.dot(&x);
             assert!((y - expected).abs() < 1e-12);
         }
@@ -213,7 +219,7 @@ mod tests {
 
     #[test]
     fn normalised_labels_have_unit_variance() {
-        let teacher = Teacher::single_index(10, Activation::Softplus, 0).unwrap();
+        let teacher = Teacher::single_index(10, TeacherActivation::Softplus, 0).unwrap();
         let (_, y) = teacher.sample(20_000, 0.0, 0, "train").unwrap();
         assert!(y.mean().unwrap().abs() < 0.03);
         assert!((y.std(0.0) - 1.0).abs() < 0.05);
@@ -221,7 +227,7 @@ mod tests {
 
     #[test]
     fn splits_and_noise_are_independent() {
-        let teacher = Teacher::single_index(4, Activation::Relu, 0).unwrap();
+        let teacher = Teacher::single_index(4, TeacherActivation::Relu, 0).unwrap();
         let (train, clean) = teacher.sample(8, 0.0, 0, "train").unwrap();
         let (again, noisy) = teacher.sample(8, 0.3, 0, "train").unwrap();
         assert_eq!(train, again);
@@ -231,9 +237,9 @@ mod tests {
 
     #[test]
     fn bad_arguments_are_errors() {
-        assert!(Teacher::multi_index(3, 4, Activation::Relu, 0).is_err());
-        assert!(Teacher::multi_index(3, 0, Activation::Relu, 0).is_err());
-        let teacher = Teacher::single_index(3, Activation::Relu, 0).unwrap();
+        assert!(Teacher::multi_index(3, 4, TeacherActivation::Relu, 0).is_err());
+        assert!(Teacher::multi_index(3, 0, TeacherActivation::Relu, 0).is_err());
+        let teacher = Teacher::single_index(3, TeacherActivation::Relu, 0).unwrap();
         assert!(teacher.sample(3, -1.0, 0, "train").is_err());
         assert!(teacher.eval(Array2::zeros((2, 4)).view()).is_err());
         assert!(teacher.with_quadratic(f64::NAN).is_err());

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use mercer_data::{DType, Error, Format};
+use mercer_data::{DType, DataError, Format};
 
 use crate::{fails, file, open};
 
@@ -48,11 +48,11 @@ fn forged_sizes_cost_nothing() {
     let forged = [0, 0, 0x0e, 2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0, 0];
     for bytes in [forged.to_vec(), gzip(&forged)] {
         let (_folder, path) = file("forged", &bytes);
-        assert!(matches!(open(&path, None), Err(Error::Size { .. })));
+        assert!(matches!(open(&path, None), Err(DataError::Size { .. })));
     }
     let huge = [[0, 0, 8, 255].as_slice(), &[0xff; 1020]].concat();
     let (_folder, path) = file("huge", &huge);
-    assert!(matches!(open(&path, None), Err(Error::TooLarge { .. })));
+    assert!(matches!(open(&path, None), Err(DataError::TooLarge { .. })));
 }
 
 #[test]

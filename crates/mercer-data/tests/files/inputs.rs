@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mercer_data::{Columns, Inputs, Result, Role, Source, Used, open_inputs, open_labelled};
+use mercer_data::{Columns, OpenInputs, Result, Role, Source, Used, open_inputs, open_labelled};
 
 use crate::{fails, file, fixture};
 
@@ -12,11 +12,11 @@ fn label(path: impl AsRef<Path>, key: Option<&str>) -> Used {
     Used { role: Role::Label, source: Source::new(path.as_ref(), key) }
 }
 
-fn opened(path: &Path, key: Option<&str>, used: &[Used], like: &[Option<Columns>]) -> Result<Inputs> {
+fn opened(path: &Path, key: Option<&str>, used: &[Used], like: &[Option<Columns>]) -> Result<OpenInputs> {
     open_inputs(&[Source::new(path, key)], used, like)
 }
 
-fn numbers(inputs: &Inputs) -> Vec<f64> {
+fn numbers(inputs: &OpenInputs) -> Vec<f64> {
     inputs.sets[0].read().unwrap().into_iter().collect()
 }
 

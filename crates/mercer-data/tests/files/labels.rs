@@ -128,14 +128,14 @@ fn outputs_without_names_take_numbers_only() {
 #[test]
 fn orders_must_agree() {
     let (cat, dog) = (names(&["cat", "dog"]), names(&["dog", "cat"]));
-    assert_eq!(ClassOrder::of(None, None, Some(3)).unwrap(), Some(ClassOrder::Outputs(3)));
-    assert_eq!(ClassOrder::of(None, None, None).unwrap(), None);
-    assert_eq!(ClassOrder::of(None, Some(&cat), Some(2)).unwrap(), Some(ClassOrder::Names(cat.clone())));
-    assert_eq!(ClassOrder::of(Some(&cat), Some(&cat), None).unwrap(), Some(ClassOrder::Names(cat.clone())));
-    fails(ClassOrder::of(Some(&cat), Some(&dog), Some(2)), &["`cat`, `dog` are given", "`dog`, `cat`"]);
-    fails(ClassOrder::of(Some(&cat), None, Some(10)), &["2 names", "10 outputs"]);
-    fails(ClassOrder::of(None, Some(&cat), Some(3)), &["the network", "2 names", "3 outputs"]);
-    fails(ClassOrder::of(Some(&names(&["a", "a"])), None, None), &["`a` occurs twice"]);
+    assert_eq!(ClassOrder::resolve(None, None, Some(3)).unwrap(), Some(ClassOrder::Outputs(3)));
+    assert_eq!(ClassOrder::resolve(None, None, None).unwrap(), None);
+    assert_eq!(ClassOrder::resolve(None, Some(&cat), Some(2)).unwrap(), Some(ClassOrder::Names(cat.clone())));
+    assert_eq!(ClassOrder::resolve(Some(&cat), Some(&cat), None).unwrap(), Some(ClassOrder::Names(cat.clone())));
+    fails(ClassOrder::resolve(Some(&cat), Some(&dog), Some(2)), &["`cat`, `dog` are given", "`dog`, `cat`"]);
+    fails(ClassOrder::resolve(Some(&cat), None, Some(10)), &["2 names", "10 outputs"]);
+    fails(ClassOrder::resolve(None, Some(&cat), Some(3)), &["the network", "2 names", "3 outputs"]);
+    fails(ClassOrder::resolve(Some(&names(&["a", "a"])), None, None), &["`a` occurs twice"]);
 }
 
 #[test]

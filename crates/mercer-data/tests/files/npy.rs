@@ -1,4 +1,4 @@
-use mercer_data::{DType, Error, Format};
+use mercer_data::{DType, DataError, Format};
 use ndarray::{Array, ArrayD};
 
 use crate::{fails, file, fixture, open};
@@ -137,5 +137,5 @@ fn truncated_at_any_byte() {
         assert!(open(&path, None).is_err(), "{length}");
     }
     let (_folder, path) = file("long.npy", &[whole.as_slice(), &[0]].concat());
-    assert!(matches!(open(&path, None), Err(Error::Size { .. })));
+    assert!(matches!(open(&path, None), Err(DataError::Size { .. })));
 }

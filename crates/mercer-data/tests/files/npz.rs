@@ -1,6 +1,6 @@
 use std::io::{Cursor, Write};
 
-use mercer_data::{DType, Error, Format, Source, describe};
+use mercer_data::{DType, DataError, Format, Source, describe};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -42,7 +42,7 @@ fn forged_shapes_cost_nothing() {
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000,)}";
     for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
         let (_folder, path) = file("forged.npz", &zip(&[("x.npy", &npy(header, &[0; 800]))], method));
-        assert!(matches!(open(&path, None), Err(Error::Size { .. })));
+        assert!(matches!(open(&path, None), Err(DataError::Size { .. })));
     }
 }
 

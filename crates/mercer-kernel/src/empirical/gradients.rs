@@ -58,7 +58,7 @@ impl<T: Real> Gradients<T> {
         let n_seeds = seeds.len() / size.max(1);
         let chosen = selection.parameters(&graph)?;
         // Seeds multiply the rows of every product, so fewer samples fill a shard.
-        let grain = (Shards::of(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
+        let grain = (Shards::for_graph(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
         let selection = selection.clone();
         let (fingerprint, idle, every_shape) = (None, Arc::default(), OnceLock::new());
         Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, fingerprint, idle, every_shape })

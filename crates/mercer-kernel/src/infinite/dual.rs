@@ -19,7 +19,7 @@
 use super::activation::{Activation, Dual};
 use super::series;
 use crate::kernel::Real;
-use mercer_linalg::elementary::{Function, apply};
+use mercer_linalg::elementary::{ElementaryFunction, apply};
 use mercer_linalg::simd::dispatch;
 use std::f64::consts::{FRAC_1_PI, FRAC_2_PI, PI};
 
@@ -203,7 +203,7 @@ fn bent<T: Real>(
         #[inline(always)]
         || angle.iter_mut().zip(&*opening).for_each(|(angle, &opening)| *angle = (opening * half).sqrt()),
     );
-    apply(Function::Acos, angle);
+    apply(ElementaryFunction::Acos, angle);
     let (one, two, pi) = (T::one(), T::of(2.0), T::of(PI));
     let bend = T::of(0.5 * (p - q) * (p - q) * FRAC_1_PI);
     let bend = if form == Form::Distance { -bend } else { bend };
@@ -269,7 +269,7 @@ fn arcsines<T: Real>(x: &mut [T]) {
             }
         },
     );
-    apply(Function::Acos, x);
+    apply(ElementaryFunction::Acos, x);
     dispatch(
         #[inline(always)]
         || x.iter_mut().for_each(|x| *x = right - *x),
@@ -292,8 +292,8 @@ fn waves<T: Real>(
         near[i] = c - mean;
         far[i] = -c - mean;
     });
-    apply(Function::Exp, near);
-    apply(Function::Exp, far);
+    apply(ElementaryFunction::Exp, near);
+    apply(ElementaryFunction::Exp, far);
     let sign = if sine { -T::one() } else { T::one() };
     each!(i < value.len(), [value, slope, near, far], {
         value[i] = half * size * (near[i] + sign * far[i]);

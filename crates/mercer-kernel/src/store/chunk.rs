@@ -1,6 +1,6 @@
 //! A tile as bytes: the codecs `bytes` (little endian) and `crc32c`.
 
-use mercer_data::{DType, Element};
+use mercer_data::{DType, DataScalar};
 
 /// The bytes of a checksum.
 pub(super) const CHECKSUM: usize = 4;
@@ -9,7 +9,7 @@ pub(super) const CHECKSUM: usize = 4;
 const SQUARE: usize = 32;
 
 /// The numbers of a tile of `shape`, padded with NaN to the shape of a whole chunk, and their checksum.
-pub(super) fn encode<T: Element>(tile: &[T], shape: (usize, usize), chunk: (usize, usize)) -> (Vec<u8>, u32) {
+pub(super) fn encode<T: DataScalar>(tile: &[T], shape: (usize, usize), chunk: (usize, usize)) -> (Vec<u8>, u32) {
     let mut bytes = Vec::with_capacity(chunk.0 * chunk.1 * size_of::<T>());
     let pad = |bytes: &mut Vec<u8>, count: usize| (0..count).for_each(|_| T::nan().write_to(bytes));
     for row in tile.chunks_exact(shape.1.max(1)) {
@@ -35,7 +35,12 @@ pub(super) fn check(mut bytes: Vec<u8>) -> Result<(Vec<u8>, u32), String> {
 }
 
 /// The tile of `shape` in the numbers of a whole chunk. `T` must not be narrower than what is stored.
-pub(super) fn decode<T: Element>(bytes: &[u8], stored: DType, shape: (usize, usize), chunk: (usize, usize)) -> Vec<T> {
+pub(super) fn decode<T: DataScalar>(
+    bytes: &[u8],
+    stored: DType,
+    shape: (usize, usize),
+    chunk: (usize, usize),
+) -> Vec<T> {
     let mut tile = Vec::with_capacity(shape.0 * shape.1);
     for row in bytes.chunks_exact((chunk.1 * stored.size()).max(1)).take(shape.0) {
         let row = &row[..shape.1 * stored.size()];
@@ -48,7 +53,7 @@ pub(super) fn decode<T: Element>(bytes: &[u8], stored: DType, shape: (usize, usi
 }
 
 /// The transpose of a row-major matrix.
-pub(crate) fn transpose<T: Element>(values: &[T], (rows, columns): (usize, usize)) -> Vec<T> {
+pub(crate) fn transpose<T: DataScalar>(values: &[T], (rows, columns): (usize, usize)) -> Vec<T> {
     let mut transposed = vec![T::zero(); values.len()];
     squares(rows, columns, |row, column| transposed[column * rows + row] = values[row * columns + column]);
     transposed

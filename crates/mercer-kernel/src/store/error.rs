@@ -146,7 +146,7 @@ pub enum StoreError {
     },
     /// The matrix could not be written as an array file.
     #[error(transparent)]
-    Data(#[from] mercer_data::Error),
+    Data(#[from] mercer_data::DataError),
     /// The caller asked to stop.
     #[error("interrupted")]
     Cancelled,

@@ -2,19 +2,19 @@
 
 use super::Store;
 use super::error::{Result, StoreError};
-use mercer_data::{DType, Element, Existing, NpyWriter};
+use mercer_data::{DType, DataScalar, Existing, NpyWriter};
 use mercer_run::Context;
 use ndarray::{ArrayD, ArrayViewD};
 use std::path::Path;
 
 impl Store {
     /// Reads an array as a whole, which must be complete.
-    pub fn read_all<T: Element>(&self, array: &str) -> Result<ArrayD<T>> {
+    pub fn read_all<T: DataScalar>(&self, array: &str) -> Result<ArrayD<T>> {
         self.read_watched(array, &Context::new())
     }
 
     /// The same, unless the context calls it off.
-    pub(crate) fn read_watched<T: Element>(&self, array: &str, context: &Context) -> Result<ArrayD<T>> {
+    pub(crate) fn read_watched<T: DataScalar>(&self, array: &str, context: &Context) -> Result<ArrayD<T>> {
         self.check_complete()?;
         let shape = self.layout().shape();
         let mut values = self.reserve(shape.iter().product())?;
@@ -28,7 +28,7 @@ impl Store {
     }
 
     /// Reads one block of rows of an array over all columns; the others need not be there.
-    pub fn read_row_block<T: Element>(&self, array: &str, block: usize) -> Result<ArrayD<T>> {
+    pub fn read_row_block<T: DataScalar>(&self, array: &str, block: usize) -> Result<ArrayD<T>> {
         let shape = self.block_shape(block);
         let values = self.read_rows(array, block)?;
         ArrayD::from_shape_vec(shape.clone(), values).map_err(|_| self.wrong_shape(&shape))
@@ -43,7 +43,7 @@ impl Store {
         }
     }
 
-    fn copy_rows<T: Element>(&self, array: &str, path: &Path, existing: Existing, context: &Context) -> Result<()> {
+    fn copy_rows<T: DataScalar>(&self, array: &str, path: &Path, existing: Existing, context: &Context) -> Result<()> {
         let mut writer = NpyWriter::<T>::create(path, &self.layout().shape()[1..], existing)?;
         let n_blocks = self.layout().row_blocks();
         for block in 0..n_blocks {
@@ -59,7 +59,7 @@ impl Store {
     }
 
     /// The entries of a block of rows, row by row.
-    fn read_rows<T: Element>(&self, array: &str, block: usize) -> Result<Vec<T>> {
+    fn read_rows<T: DataScalar>(&self, array: &str, block: usize) -> Result<Vec<T>> {
         let (array, layout) = (self.array(array)?, self.layout());
         self.check_width::<T>()?;
         if block >= layout.row_blocks() {

@@ -4,7 +4,7 @@ use super::error::{Result, StoreError, io_error};
 use super::layout::TilePlace;
 use super::set::Tiles;
 use super::{Store, chunk, files};
-use mercer_data::Element;
+use mercer_data::DataScalar;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ impl Store {
     ///
     /// Of a symmetric matrix the mirror image is written too; a tile on the diagonal is stored as it is given. Threads and
     /// processes may write at the same time, even the same tile.
-    pub fn write<T: Element>(&self, index: usize, matrices: &[&[T]]) -> Result<()> {
+    pub fn write<T: DataScalar>(&self, index: usize, matrices: &[&[T]]) -> Result<()> {
         let (layout, tile) = (self.layout(), self.tile(index)?);
         let misfit = |reason: String| Err(StoreError::Misfit { place: self.place(), tile: index, reason });
         if T::DTYPE != layout.precision {
@@ -107,14 +107,14 @@ impl Store {
     }
 
     /// Reads a tile of an array, as it was written. `T` may be wider than what is stored.
-    pub fn read<T: Element>(&self, array: &str, index: usize) -> Result<Vec<T>> {
+    pub fn read<T: DataScalar>(&self, array: &str, index: usize) -> Result<Vec<T>> {
         let (array, place) = (self.array(array)?, self.tile(index)?);
         self.check_width::<T>()?;
         self.read_chunk(array, &place)
     }
 
     /// The numbers of a chunk that belong to the array.
-    pub(super) fn read_chunk<T: Element>(&self, array: usize, place: &TilePlace) -> Result<Vec<T>> {
+    pub(super) fn read_chunk<T: DataScalar>(&self, array: usize, place: &TilePlace) -> Result<Vec<T>> {
         let layout = self.layout();
         let bytes = self.load(array, place.row_block, place.column_block)?;
         Ok(chunk::decode(&bytes, layout.precision, layout.tile_shape(place), layout.chunk_matrix()))
@@ -186,7 +186,7 @@ impl Store {
     }
 
     /// Refuses to read into a narrower type.
-    pub(super) fn check_width<T: Element>(&self) -> Result<()> {
+    pub(super) fn check_width<T: DataScalar>(&self) -> Result<()> {
         let stored = self.layout().precision;
         if T::DTYPE.size() < stored.size() {
             let (stored, asked) = (stored.to_string(), T::DTYPE.to_string());

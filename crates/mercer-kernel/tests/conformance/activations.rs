@@ -4,7 +4,7 @@ use crate::networks::{Case, built, golden};
 use mercer_kernel::empirical::layer_names;
 use mercer_kernel::{Activations, Conjugate, FeatureMap, Features, Kernel, KernelError, Kind, Ntk};
 use mercer_net::NetError;
-use mercer_net::arch::{Cnn, Initialisation, Layer, Mlp};
+use mercer_net::arch::{Cnn, CnnLayer, Initialisation, Mlp};
 use mercer_net::graph::ValueId;
 
 fn gram(kernel: &dyn Kernel<f64>, case: &Case) -> Vec<f64> {
@@ -110,7 +110,7 @@ fn embeddings_sum_over_layers() {
 
 #[test]
 fn networks_without_a_last_hidden_layer_are_refused() {
-    let cnn = Cnn::new(&[1, 5, 5], &[Layer::conv(3, 3)], 2).build(1).unwrap();
+    let cnn = Cnn::new(&[1, 5, 5], &[CnnLayer::conv(3, 3)], 2).build(1).unwrap();
     let refused = |output: &str| Conjugate::<f64>::new(&cnn, &[vec![1, 5, 5]], Some(output)).unwrap_err();
     let graph = cnn.declared_graph().unwrap();
     let convolution = graph.nodes().iter().find(|node| node.op.name() == "Conv").unwrap();

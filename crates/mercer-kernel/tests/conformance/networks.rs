@@ -4,7 +4,7 @@ use mercer_data::random::stream;
 use mercer_data::{Dataset, Source};
 use mercer_kernel::Real;
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp};
 use ndarray::{ArrayD, IxDyn};
 use rand::RngExt;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ pub(crate) fn built(name: &'static str) -> Case {
             (mlp.initialisation(Initialisation::Ntk).bias(false).build(4), vec![3])
         }
         "cnn" => {
-            let layers = [Layer::conv(5, 3), Layer::max_pool(2), Layer::conv(3, 3), Layer::dense(7)];
+            let layers = [CnnLayer::conv(5, 3), CnnLayer::max_pool(2), CnnLayer::conv(3, 3), CnnLayer::dense(7)];
             (Cnn::new(&[2, 7, 5], &layers, 3).build(5), vec![2, 7, 5])
         }
         other => panic!("no network {other}"),

@@ -107,7 +107,7 @@ fn check(member: &Member<f64>, case: &Case) {
 fn threads(member: &Member<f64>, case: &Case, name: &str) {
     let kernel = &*member.kernel;
     let graph = case.network.graph(&case.shapes()).expect("a graph");
-    let samples = 2 * Shards::of(&graph).grain + 1;
+    let samples = 2 * Shards::for_graph(&graph).grain + 1;
     let data = case.repeated::<f64>(samples);
     let few = prepare(kernel, case, 0..2);
     let run = |threads: usize| {

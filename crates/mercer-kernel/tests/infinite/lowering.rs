@@ -128,10 +128,10 @@ fn descriptions_have_the_limits_of_their_initialisations() {
 #[test]
 fn described_images() {
     let layers = [
-        arch::Layer::conv(8, 3),
-        arch::Layer::average_pool(2),
-        arch::Layer::conv(8, 3),
-        arch::Layer::GlobalAveragePool,
+        arch::CnnLayer::conv(8, 3),
+        arch::CnnLayer::average_pool(2),
+        arch::CnnLayer::conv(8, 3),
+        arch::CnnLayer::GlobalAveragePool,
     ];
     let x = normal(32, 3 * 72);
     let network = Cnn::new(&[2, 6, 6], &layers, 3).initialisation(Initialisation::Ntk).build(0).unwrap();
@@ -342,7 +342,7 @@ fn wide_networks_are_near_their_limits() {
 fn wide_convolutions_are_near_their_limits() {
     let x = normal(52, 3 * 72);
     let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
-    let layers = [arch::Layer::conv(200, 3), arch::Layer::conv(200, 3), arch::Layer::GlobalAveragePool];
+    let layers = [arch::CnnLayer::conv(200, 3), arch::CnnLayer::conv(200, 3), arch::CnnLayer::GlobalAveragePool];
     for initialisation in [Initialisation::He, Initialisation::Ntk] {
         let description = Cnn::new(&[2, 6, 6], &layers, 1).initialisation(initialisation);
         let mut mean = vec![0.0; 9];

@@ -3,7 +3,7 @@
 use mercer_kernel::KernelError;
 use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Rule, Scales, lower};
 use mercer_net::Network;
-use mercer_net::arch::{Cnn, Layer, Resnet};
+use mercer_net::arch::{Cnn, CnnLayer, Resnet};
 use mercer_net::graph::{Batch, Graph, GraphBuilder, ValueId};
 use mercer_net::network::{Batching, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Normalise, Softmax, Unary, Window};
@@ -161,7 +161,7 @@ fn refused_network(network: &Network, node: &str, reason: &str) {
 
 #[test]
 fn max_pools_and_residual_networks_of_the_first_kind() {
-    let pooled = Cnn::new(&[1, 6, 6], &[Layer::conv(4, 3), Layer::max_pool(2)], 2).build(0).unwrap();
+    let pooled = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(4, 3), CnnLayer::max_pool(2)], 2).build(0).unwrap();
     refused_network(&pooled, "layer2", "max-pool");
     refused_network(&Resnet::new(8, 10).build(0).unwrap(), "stage1", "not Gaussian");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/nets/verivital_Convnet_maxpool.onnx");

@@ -8,7 +8,7 @@ use crate::{limit, mean, normal, shapes};
 use mercer_kernel::MonteCarlo;
 use mercer_kernel::infinite::{Limit, LimitKind, Parametrisation, Rule, Variances};
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::network::Values;
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Normalise, Pool, Pooling, Reshape, Unary, Window};
@@ -70,9 +70,9 @@ fn networks_in_ntk_parametrisation() {
 
 #[test]
 fn images() {
-    let pooled = [Layer::conv(24, 3), Layer::GlobalAveragePool];
+    let pooled = [CnnLayer::conv(24, 3), CnnLayer::GlobalAveragePool];
     for (layers, initialisation) in
-        [(&[Layer::conv(24, 3)][..], Initialisation::Standard), (&pooled[..], Initialisation::Ntk)]
+        [(&[CnnLayer::conv(24, 3)][..], Initialisation::Standard), (&pooled[..], Initialisation::Ntk)]
     {
         let network = Cnn::new(&[2, 4, 4], layers, 8).initialisation(initialisation).build(0).unwrap();
         agree("cnn", &network, &Rule::initialisation(initialisation), 300, 3);

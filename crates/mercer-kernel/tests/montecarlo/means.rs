@@ -7,7 +7,7 @@ use mercer_kernel::infinite::{LimitKind, Rule};
 use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::{Features, Kernel, Kind, MonteCarlo, Ntk, RandomNetworks, Scaled, Selection, Sum};
 use mercer_net::Network;
-use mercer_net::arch::{Cnn, Initialisation, Layer, Mlp};
+use mercer_net::arch::{Cnn, CnnLayer, Initialisation, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::op::{Function, Unary};
 use mercer_run::Context;
@@ -50,7 +50,7 @@ fn the_mean_over_networks_one_by_one() {
 
 #[test]
 fn any_number_of_calls_and_both_ways_of_keeping_give_the_same_bits() {
-    let layers = [Layer::conv(4, 3), Layer::max_pool(2), Layer::dense(6)];
+    let layers = [CnnLayer::conv(4, 3), CnnLayer::max_pool(2), CnnLayer::dense(6)];
     let network = Cnn::new(&[1, 6, 6], &layers, 3).build(0).unwrap();
     let x = normal::<f32>("x", 5 * 36);
     for of in [LimitKind::Nngp, LimitKind::Ntk] {

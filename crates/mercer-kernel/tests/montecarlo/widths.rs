@@ -6,7 +6,7 @@
 use crate::{limit, mean, normal, shapes};
 use mercer_kernel::infinite::{LimitKind, Rule};
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Layer, Mlp};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Mlp};
 
 /// The difference of an entry's mean from the limit, its standard error, and the deviation of single networks; all relative to the
 /// largest that the entry can be. One entry, because entries of one network depend on each other.
@@ -53,7 +53,7 @@ fn single_dense_networks() {
 #[test]
 fn convolutions() {
     let network = |width: usize| {
-        let layers = [Layer::conv(width, 3), Layer::conv(width, 3), Layer::GlobalAveragePool];
+        let layers = [CnnLayer::conv(width, 3), CnnLayer::conv(width, 3), CnnLayer::GlobalAveragePool];
         Cnn::new(&[2, 3, 3], &layers, 4 * width).activation(Activation::Sin).build(0).unwrap()
     };
     for (of, networks, wide, range) in [(LimitKind::Nngp, 5000, 16, 1.6..2.5), (LimitKind::Ntk, 1500, 8, 1.15..1.75)] {

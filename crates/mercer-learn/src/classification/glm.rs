@@ -10,10 +10,10 @@
 
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
-use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::minimise::Minimise;
 use crate::normal::Normal;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::elementary::exp_in_place;
@@ -108,7 +108,7 @@ impl Fit<Classes> for Glm {
         let values = rows.as_slice().unwrap_or(&[]);
         // A symmetric matrix is its own transpose, and runs along the memory.
         let transposed: Strided<'_, f64> =
-            if samples.basis() == Basis::Gram { (values, width, 1) } else { (values, 1, width) };
+            if samples.basis() == SampleKind::Gram { (values, width, 1) } else { (values, 1, width) };
         let mut scores = vec![0.0; n * n_classes];
         let mut shares = vec![0.0; n * n_classes];
         let scale = 1.0 / n as f64;
@@ -163,6 +163,6 @@ impl Fit<Classes> for Glm {
         let solved =
             Solved { iterations: found.iterations, objective: found.value * n as f64, converged: found.converged };
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
-        Ok(LinearClassifier { scores, classes, link: Link::Softmax, solved })
+        Ok(LinearClassifier { scores, classes, link: ScoreLink::Softmax, solved })
     }
 }

@@ -12,7 +12,7 @@
 use super::sgd::softplus;
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_positive};
-use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::repair;
 use crate::samples::Samples;
 use crate::traits::Fit;
@@ -59,7 +59,7 @@ impl Fit<Classes> for BinaryLogistic {
         repairs.extend(repair::jitter(&mode.factor));
         let solved = Solved { iterations: mode.iterations, objective: mode.objective, converged: mode.converged };
         let scores = Linear { basis: samples.basis(), weights, bias: Array1::zeros(2), repairs };
-        Ok(LinearClassifier { scores, classes, link: Link::Softmax, solved })
+        Ok(LinearClassifier { scores, classes, link: ScoreLink::Softmax, solved })
     }
 }
 

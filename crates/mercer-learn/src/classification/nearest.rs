@@ -13,7 +13,7 @@
 use crate::classes::ClassSet;
 use crate::error::{Result, check_size, setting};
 use crate::repair::Repair;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::matmul;
@@ -67,7 +67,7 @@ impl NearestNeighbours {
 /// The machine of [`NearestNeighbours`]. Its scores are shares of the votes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    pub(crate) basis: Basis,
+    pub(crate) basis: SampleKind,
     pub(crate) count: usize,
     pub(crate) by: By,
     /// Features of the training samples, if it was fitted on features.
@@ -88,7 +88,7 @@ impl Fit<Classes> for NearestNeighbours {
         if self.neighbours > samples.n_samples() {
             return Err(setting("the number of neighbours", self.neighbours, "there are fewer samples"));
         }
-        let (classes, labels) = ClassSet::of(labels);
+        let (classes, labels) = ClassSet::from_labels(labels);
         let features = match samples {
             Samples::Features(features) => features.to_owned(),
             Samples::Gram(_) => Array2::zeros((0, 0)),
@@ -106,7 +106,7 @@ impl Neighbours {
 
     /// The nearest training samples of every sample, nearest first.
     pub fn nearest(&self, samples: &Samples<'_>) -> Result<Vec<Vec<usize>>> {
-        let width = if self.basis == Basis::Gram { self.squares.len() } else { self.features.ncols() };
+        let width = if self.basis == SampleKind::Gram { self.squares.len() } else { self.features.ncols() };
         samples.check_for_predict(self.basis, width)?;
         let kernel: CowArray<'_, f64, Ix2> = match samples {
             Samples::Gram(kernel) => CowArray::from(*kernel),
@@ -167,7 +167,7 @@ pub struct NearestCentre;
 /// The machine of [`NearestCentre`]. Its scores are `−½·distance²`, without the part that is the same for all classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Centres {
-    pub(crate) basis: Basis,
+    pub(crate) basis: SampleKind,
     /// Shares of training samples in a class, or the means of features: a column per class.
     pub(crate) means: Array2<f64>,
     /// `‖m_c‖²`.
@@ -182,7 +182,7 @@ impl Fit<Classes> for NearestCentre {
     fn learn(&self, samples: &Samples<'_>, labels: &Classes, _: &Context) -> Result<Centres> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
-        let (classes, compact) = ClassSet::of(labels);
+        let (classes, compact) = ClassSet::from_labels(labels);
         let n_classes = classes.present().len();
         let mut counts = vec![0_usize; n_classes];
         compact.iter().for_each(|&class| counts[class] += 1);

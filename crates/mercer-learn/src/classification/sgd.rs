@@ -17,7 +17,7 @@
 
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
-use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_data::Classes;
@@ -36,14 +36,14 @@ pub struct SgdGlm {
     max_passes: usize,
     tolerance: f64,
     shuffled: bool,
-    link: Link,
+    link: ScoreLink,
     seed: u64,
 }
 
 impl SgdGlm {
     /// The paper's setting.
     pub fn new(seed: u64) -> Self {
-        let (shuffled, link) = (true, Link::OneVsRest);
+        let (shuffled, link) = (true, ScoreLink::OneVsRest);
         Self { alpha: 1e-2, balanced: true, max_passes: 1000, tolerance: 1e-3, shuffled, link, seed }
     }
 
@@ -70,7 +70,7 @@ impl SgdGlm {
     /// Probabilities as the softmax of the scores, by which the paper measures faithfulness, instead of sigmoids that are made to sum
     /// to one. For two classes they are the same.
     pub fn softmax(self) -> Self {
-        Self { link: Link::Softmax, ..self }
+        Self { link: ScoreLink::Softmax, ..self }
     }
 
     /// One class against the others: weights, bias, passes, whether it settled, mean objective.
@@ -198,7 +198,7 @@ impl Fit<Classes> for SgdGlm {
         }
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
         // The log-odds of one problem, beside zero: their softmax is its sigmoid.
-        let link = if n_classes == 2 { Link::Softmax } else { self.link };
+        let link = if n_classes == 2 { ScoreLink::Softmax } else { self.link };
         Ok(LinearClassifier { scores, classes, link, solved })
     }
 }

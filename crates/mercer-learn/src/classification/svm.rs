@@ -9,7 +9,7 @@
 
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_positive};
-use crate::linear::{Linear, LinearClassifier, Link, Solved};
+use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::samples::Samples;
 use crate::traits::Fit;
 use mercer_data::Classes;
@@ -143,6 +143,6 @@ impl Fit<Classes> for Svm {
         }
         let weights = samples.weights(coefficients);
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
-        Ok(LinearClassifier { scores, classes, link: Link::Margin, solved })
+        Ok(LinearClassifier { scores, classes, link: ScoreLink::Margin, solved })
     }
 }

@@ -5,13 +5,13 @@ use crate::arrays::Arrays;
 use crate::error::{Result, check_size};
 use crate::repair::Repair;
 use mercer_data::Existing;
-use mercer_data::folder::{Folder, FolderWriter, Kind};
+use mercer_data::folder::{Folder, FolderKind, FolderWriter};
 use mercer_linalg::{check_finite, check_symmetric, matmul};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const KIND: Kind = Kind { name: "infinite ensemble", version: 1 };
+const KIND: FolderKind = FolderKind { name: "infinite ensemble", version: 1 };
 
 /// Which layers are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Prior<'a> {
 ///
 /// The second is the first with `Θ = K`. There the regularised kernel stands for `K(X, X)` as well, in the first the prior's own.
 #[derive(Clone, Debug)]
-pub struct Ensemble {
+pub struct InfiniteEnsemble {
     flow: Flow,
     trained: Trained,
     targets: Array2<f64>,
@@ -60,7 +60,7 @@ pub struct EnsemblePrediction {
     pub covariance: Array2<f64>,
 }
 
-impl Ensemble {
+impl InfiniteEnsemble {
     /// Only the last layer is trained: `K` is the NNGP kernel of the training samples.
     pub fn last_layer(nngp: ArrayView2<'_, f64>, targets: ArrayView2<'_, f64>, settings: FlowSettings) -> Result<Self> {
         let flow = Self::flow(nngp, targets, settings)?;

@@ -5,13 +5,13 @@ use crate::arrays::Arrays;
 use crate::error::{LearnError, Result, check_size};
 use crate::repair::Repair;
 use mercer_data::Existing;
-use mercer_data::folder::{Folder, FolderWriter, Kind};
+use mercer_data::folder::{Folder, FolderKind, FolderWriter};
 use mercer_linalg::{check_finite, matmul};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const KIND: Kind = Kind { name: "linearised network", version: 1 };
+const KIND: FolderKind = FolderKind { name: "linearised network", version: 1 };
 
 /// `f_lin` at any time of gradient flow: what training would make of a network if its kernel did not change.
 ///

@@ -7,7 +7,7 @@
 //! f_t(x) = f_0(x) + Θ(x, X) Θ⁻¹ (I − e^{−ηΘt/N}) (Y − f_0(X))
 //! ```
 //!
-//! [`Ensemble`]: over random initial networks `f_0 ~ N(0, K)` this is Gaussian, with mean and covariance in closed form (notes on
+//! [`InfiniteEnsemble`]: over random initial networks `f_0 ~ N(0, K)` this is Gaussian, with mean and covariance in closed form (notes on
 //! kernel learning, "More magic in least square regression"; Lee et al. 2019, arXiv 1902.06720). The notes print the limit `t → ∞`, and
 //! the wrong sign of `d_t` in their (6): the residual decays.
 //!
@@ -19,5 +19,5 @@ mod infinite;
 mod linearised;
 
 pub use flow::FlowSettings;
-pub use infinite::{Ensemble, EnsemblePrediction, Prior};
+pub use infinite::{EnsemblePrediction, InfiniteEnsemble, Prior};
 pub use linearised::Linearised;

@@ -24,7 +24,7 @@ pub enum Likelihood {
 impl Likelihood {
     /// The likelihood that suits these labels: classes are categorical, numbers have unit noise. A machine takes classes of a network
     /// with one output for [`Bernoulli`](Self::Bernoulli)'s two.
-    pub fn of(labels: &Labels) -> Self {
+    pub fn for_labels(labels: &Labels) -> Self {
         match labels {
             Labels::Classes(_) => Self::Categorical,
             Labels::Targets(_) => Self::Gaussian { noise: 1.0 },

@@ -5,10 +5,10 @@ use super::dense::Dense;
 use super::jacobian::Jacobian;
 use super::last_layer::LastFull;
 use super::likelihood::check_labels;
-use super::needs::Needs;
+use super::needs::PosteriorNeeds;
 use super::pace::Pace;
 use super::predictive::Functional;
-use super::settings::{Settings, Structure};
+use super::settings::{LaplaceSettings, Structure};
 use super::source::{Batch, Head, Source};
 use super::tangent::Projection;
 use super::target::Target;
@@ -35,7 +35,7 @@ pub(super) const LARGEST_BLOCK: usize = 1024;
 /// A linearised Laplace approximation of a network's posterior.
 #[derive(Debug)]
 pub struct Laplace<T> {
-    pub(super) settings: Settings,
+    pub(super) settings: LaplaceSettings,
     pub(super) samples: Vec<Vec<usize>>,
     outputs: Activations<T>,
     /// Of the outputs.
@@ -68,7 +68,7 @@ impl<T: Real> Laplace<T> {
         network: &Network,
         data: &[Dataset],
         labels: &Labels,
-        settings: &Settings,
+        settings: &LaplaceSettings,
         context: &Context,
     ) -> Result<Self> {
         if matches!(settings.structure, Structure::Features { .. }) {
@@ -86,7 +86,7 @@ impl<T: Real> Laplace<T> {
         map: Arc<dyn FeatureMap<T>>,
         data: &[Dataset],
         labels: &Labels,
-        settings: &Settings,
+        settings: &LaplaceSettings,
         context: &Context,
     ) -> Result<Self> {
         if !matches!(settings.structure, Structure::Features { .. }) {
@@ -101,12 +101,12 @@ impl<T: Real> Laplace<T> {
     pub(super) fn unfitted(
         network: &Network,
         samples: &[Vec<usize>],
-        settings: &Settings,
+        settings: &LaplaceSettings,
         map: Option<Arc<dyn FeatureMap<T>>>,
         context: &Context,
     ) -> Result<Self> {
         let features = map.as_ref().map(|map| map.n_features());
-        Needs::of::<T>(network, samples, settings, features)?.check(settings, context)?;
+        PosteriorNeeds::estimate::<T>(network, samples, settings, features)?.check(settings, context)?;
         let graph = network.graph(samples)?;
         if graph.parameters().is_empty() {
             return Err(setting("the number of parameters", 0, "a posterior is one of the parameters of a network"));
@@ -194,7 +194,7 @@ impl<T: Real> Laplace<T> {
             _ => None,
         };
         Ok(Self {
-            settings: Settings { likelihood, output: output_name, ..settings.clone() },
+            settings: LaplaceSettings { likelihood, output: output_name, ..settings.clone() },
             samples: samples.to_vec(),
             outputs: Activations::of_values(network, Arc::clone(&graph), vec![output])?,
             pace: Pace::forward(&graph),
@@ -280,7 +280,7 @@ impl<T: Real> Laplace<T> {
     }
 
     /// What was asked for; the prior is the present one.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &LaplaceSettings {
         &self.settings
     }
 

@@ -61,9 +61,9 @@ mod target;
 
 pub use likelihood::Likelihood;
 pub use machine::Laplace;
-pub use needs::Needs;
+pub use needs::PosteriorNeeds;
 pub use posterior::{KIND, Posterior};
-pub use predictive::{Functional, MonteCarlo};
+pub use predictive::{Functional, PredictiveDraws};
 pub use prior::Validation;
 pub use scores::{ClassScores, Detection, RegressionScores, entropies, worse};
-pub use settings::{Settings, Structure};
+pub use settings::{LaplaceSettings, Structure};

@@ -1,7 +1,7 @@
 //! What a structure takes, before anything is made.
 
 use super::machine::{BLOCK_BYTES, LARGEST_BLOCK};
-use super::settings::{Settings, Structure};
+use super::settings::{LaplaceSettings, Structure};
 use super::source::Head;
 use super::target::Target;
 use crate::error::{LearnError, Result};
@@ -18,7 +18,7 @@ const COPIES: usize = 5;
 
 /// What a Laplace approximation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Needs {
+pub struct PosteriorNeeds {
     /// The parameters that are not fixed, or the features that stand for them.
     pub n_parameters: usize,
     /// The side of the largest matrix that is taken apart.
@@ -27,12 +27,12 @@ pub struct Needs {
     pub bytes: usize,
 }
 
-impl Needs {
+impl PosteriorNeeds {
     /// What these settings take, for samples of these shapes. `features` is their number, of all outputs, where they are given.
-    pub fn of<T: Real>(
+    pub fn estimate<T: Real>(
         network: &Network,
         samples: &[Vec<usize>],
-        settings: &Settings,
+        settings: &LaplaceSettings,
         features: Option<usize>,
     ) -> Result<Self> {
         settings.check()?;
@@ -48,7 +48,7 @@ impl Needs {
     }
 
     /// An error if they take more than is allowed, or than there is.
-    pub fn check(&self, settings: &Settings, context: &Context) -> Result<()> {
+    pub fn check(&self, settings: &LaplaceSettings, context: &Context) -> Result<()> {
         let allowed = context.memory();
         if self.bytes <= allowed {
             return Ok(());
@@ -75,7 +75,7 @@ fn sides<T: Real>(
     samples: &[Vec<usize>],
     graph: &Arc<Graph>,
     output: ValueId,
-    settings: &Settings,
+    settings: &LaplaceSettings,
     features: Option<usize>,
 ) -> Result<(usize, Vec<usize>, usize)> {
     if settings.is_last_layer() {

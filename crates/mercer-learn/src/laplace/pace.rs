@@ -34,7 +34,7 @@ impl Pace {
 
     /// Of forward passes.
     pub(super) fn forward(graph: &Graph) -> Self {
-        Self::of_shards(Shards::of(graph).grain, graph.flops() as f64)
+        Self::of_shards(Shards::for_graph(graph).grain, graph.flops() as f64)
     }
 
     /// The pieces of so many samples; none is less than a shard, if there are as many.

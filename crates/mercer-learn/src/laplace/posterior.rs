@@ -2,7 +2,7 @@
 
 use super::machine::Laplace;
 use crate::error::{LearnError, Result};
-use mercer_data::folder::{Folder, FolderWriter, Kind};
+use mercer_data::folder::{Folder, FolderKind, FolderWriter};
 use mercer_data::{Columns, Dataset, Existing, Preprocess};
 use mercer_kernel::{FeatureMap, Real};
 use mercer_net::Network;
@@ -45,7 +45,7 @@ struct Content {
 }
 
 /// Folders of posteriors.
-pub const KIND: Kind = Kind { name: "posterior", version: 1 };
+pub const KIND: FolderKind = FolderKind { name: "posterior", version: 1 };
 
 impl<T: Real> Posterior<T> {
     /// Saves the posterior in a folder, which is made if it is not there.

@@ -30,7 +30,7 @@ pub struct Functional {
 
 /// How outputs are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MonteCarlo {
+pub struct PredictiveDraws {
     /// Draws per sample.
     pub draws: usize,
     /// Where the random numbers come from.
@@ -39,7 +39,7 @@ pub struct MonteCarlo {
     pub scale: f64,
 }
 
-impl Default for MonteCarlo {
+impl Default for PredictiveDraws {
     fn default() -> Self {
         Self { draws: 256, seed: 0, scale: 1.0 }
     }
@@ -80,7 +80,7 @@ impl Functional {
     }
 
     /// The probabilities of the classes, as a mean over draws from the posterior.
-    pub fn monte_carlo(&self, settings: &MonteCarlo, context: &Context) -> Result<Array2<f64>> {
+    pub fn monte_carlo(&self, settings: &PredictiveDraws, context: &Context) -> Result<Array2<f64>> {
         check_positive("the scale of the noise", settings.scale)?;
         if settings.draws == 0 {
             return Err(setting("the number of draws", 0, "there must be at least one"));

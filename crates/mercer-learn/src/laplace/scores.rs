@@ -27,7 +27,7 @@ pub struct ClassScores {
 
 impl ClassScores {
     /// Of a row of probabilities per sample.
-    pub fn of(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<Self> {
+    pub fn measure(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<Self> {
         let rows = probabilities.outer_iter().map(|row| largest(&row.to_vec()));
         let reliability = reliability(probabilities, labels, BINS)?;
         Ok(Self {
@@ -51,7 +51,7 @@ pub struct RegressionScores {
 
 impl RegressionScores {
     /// Of means and variances, that of the observations included; a row per sample.
-    pub fn of(
+    pub fn measure(
         means: ArrayView2<'_, f64>,
         variances: ArrayView2<'_, f64>,
         targets: ArrayView2<'_, f64>,
@@ -88,7 +88,7 @@ pub struct Detection {
 
 impl Detection {
     /// From a number for every sample that should be larger for other data, such as the entropy of its prediction.
-    pub fn of(usual: &[f64], other: &[f64]) -> Result<Self> {
+    pub fn measure(usual: &[f64], other: &[f64]) -> Result<Self> {
         let scores: Vec<f64> = usual.iter().chain(other).copied().collect();
         let positive: Vec<bool> = (0..scores.len()).map(|at| at >= usual.len()).collect();
         Ok(Self { auroc: area_under_roc(&scores, &positive)?, aupr: area_under_precision_recall(&scores, &positive)? })
@@ -117,10 +117,10 @@ mod tests {
         let p = array![[1.0, 0.0], [0.5, 0.5]];
         let found = entropies(p.view());
         assert!(found[0] == 0.0 && (found[1] - 2f64.ln()).abs() < 1e-15);
-        let detection = Detection::of(&[0.0, 0.1], &[0.6, 0.7, 0.9]).expect("numbers");
+        let detection = Detection::measure(&[0.0, 0.1], &[0.6, 0.7, 0.9]).expect("numbers");
         assert_eq!((detection.auroc, detection.aupr), (1.0, 1.0));
-        assert!(Detection::of(&[0.0], &[]).is_err());
-        let scores = ClassScores::of(p.view(), &[0, 1]).expect("scores");
+        assert!(Detection::measure(&[0.0], &[]).is_err());
+        let scores = ClassScores::measure(p.view(), &[0, 1]).expect("scores");
         assert_eq!(scores.accuracy, 0.5);
         assert!((scores.nll - 0.5 * 2f64.ln()).abs() < 1e-15 && (scores.brier - 0.25).abs() < 1e-15);
     }

@@ -57,7 +57,7 @@ impl fmt::Display for Structure {
 
 /// All that a Laplace approximation is, beside its network and data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct LaplaceSettings {
     /// The form of the curvature.
     pub structure: Structure,
     /// How targets are distributed around the outputs.
@@ -77,7 +77,7 @@ pub struct Settings {
     pub train_size: Option<usize>,
 }
 
-impl Settings {
+impl LaplaceSettings {
     /// All parameters, the first output, unit prior.
     pub fn new(structure: Structure, likelihood: Likelihood) -> Self {
         let (output, parameters, train_size) = (None, Vec::new(), None);

@@ -1,7 +1,7 @@
 //! Laplace approximations as part of a [folder](mercer_data::folder). The network is another part; its fingerprint is compared.
 
 use super::machine::{Curvature, Laplace};
-use super::settings::{Settings, Structure};
+use super::settings::{LaplaceSettings, Structure};
 use super::target::Target;
 use crate::arrays::Arrays;
 use crate::error::{LearnError, Result, setting};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// What a manifest says of it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
-    settings: Settings,
+    settings: LaplaceSettings,
     precision: String,
     network: String,
     samples: Vec<Vec<usize>>,

@@ -1,6 +1,6 @@
 //! The value that a posterior is of.
 
-use super::settings::Settings;
+use super::settings::LaplaceSettings;
 use crate::error::Result;
 use mercer_net::NetError;
 use mercer_net::graph::{Graph, ValueId};
@@ -17,7 +17,7 @@ pub(super) struct Target {
 
 impl Target {
     /// The value that settings name; else the first output, and for classes its logits.
-    pub(super) fn of(graph: &Graph, settings: &Settings) -> Result<Self> {
+    pub(super) fn of(graph: &Graph, settings: &LaplaceSettings) -> Result<Self> {
         if let Some(name) = &settings.output {
             return Ok(Self { value: find(graph, name)?, name: name.clone(), logits: None });
         }
@@ -29,7 +29,7 @@ impl Target {
             return Ok(own);
         }
         let refused = |node, reason| Err(NetError::Unsupported { node, reason }.into());
-        match Ending::of(graph, *value) {
+        match Ending::find(graph, *value) {
             Ending::Open => Ok(own),
             Ending::Probabilities(logits) if logits.squash.is_single() && graph.value(*value).meta.numel() > 1 => {
                 let reason = format!(

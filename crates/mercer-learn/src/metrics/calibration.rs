@@ -16,7 +16,7 @@ pub const BINS: usize = 15;
 
 /// The samples whose confidence is in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Bin {
+pub struct ReliabilityBin {
     /// Confidences above this, and for the first bin at it.
     pub from: f64,
     /// Confidences up to this.
@@ -33,7 +33,7 @@ pub struct Bin {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reliability {
     /// The bins, from 0 to 1.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<ReliabilityBin>,
     /// The expected calibration error.
     pub expected_error: f64,
     /// The largest error of a bin with samples.
@@ -55,8 +55,9 @@ pub fn reliability(probabilities: ArrayView2<'_, f64>, labels: &[usize], n_bins:
     }
     check_probabilities("expected calibration error", probabilities, labels)?;
     let edge = |bin: usize| bin as f64 / n_bins as f64;
-    let mut bins: Vec<Bin> =
-        (0..n_bins).map(|bin| Bin { from: edge(bin), to: edge(bin + 1), ..Bin::default() }).collect();
+    let mut bins: Vec<ReliabilityBin> = (0..n_bins)
+        .map(|bin| ReliabilityBin { from: edge(bin), to: edge(bin + 1), ..ReliabilityBin::default() })
+        .collect();
     for ((class, confidence), &label) in top(probabilities).zip(labels) {
         let at = (confidence * n_bins as f64).ceil() as usize;
         let bin = &mut bins[at.clamp(1, n_bins) - 1];

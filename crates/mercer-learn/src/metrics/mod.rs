@@ -9,7 +9,7 @@ mod matrix;
 mod ranking;
 mod regression;
 
-pub use calibration::{BINS, Bin, Reliability, reliability};
+pub use calibration::{BINS, Reliability, ReliabilityBin, reliability};
 pub use classification::{
     PrecisionRecall, accuracy, brier, negative_log_likelihood, precision_recall, test_accuracy_differential,
 };

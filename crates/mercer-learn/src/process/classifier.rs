@@ -9,9 +9,9 @@ use super::multinomial::Multinomial;
 use crate::classes::ClassSet;
 use crate::classification::{Mode, mode};
 use crate::error::{Result, check_size};
-use crate::laplace::MonteCarlo;
+use crate::laplace::PredictiveDraws;
 use crate::repair::{self, Repair};
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, matmul, symmetric_eigen};
@@ -22,7 +22,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewD, Axis, CowArray
 const NODES: usize = 64;
 
 /// Draws of the latent functions of several classes: the standard error of a probability is at most 0.016.
-const DRAWS: MonteCarlo = MonteCarlo { draws: 1000, seed: 0, scale: 1.0 };
+const DRAWS: PredictiveDraws = PredictiveDraws { draws: 1000, seed: 0, scale: 1.0 };
 
 /// Gaussian process classification: no settings, the kernel has them all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct ProcessClassification;
 /// The machine of [`ProcessClassification`]. Its scores are means of latent functions.
 #[derive(Clone, Debug)]
 pub struct ProcessClassifier {
-    pub(crate) basis: Basis,
+    pub(crate) basis: SampleKind,
     /// Features of the training samples, if it was fitted on features.
     pub(crate) features: Array2<f64>,
     pub(crate) latent: Latent,
@@ -106,7 +106,7 @@ impl ProcessClassifier {
     }
 
     fn kernel<'a>(&self, samples: &Samples<'a>) -> Result<CowArray<'a, f64, Ix2>> {
-        let width = if self.basis == Basis::Gram { self.n_training() } else { self.features.ncols() };
+        let width = if self.basis == SampleKind::Gram { self.n_training() } else { self.features.ncols() };
         samples.check_for_predict(self.basis, width)?;
         Ok(match samples {
             Samples::Gram(kernel) => CowArray::from(*kernel),

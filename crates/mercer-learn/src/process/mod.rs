@@ -20,7 +20,7 @@ pub use tune::{Covariance, Tune, Tuned};
 use crate::error::{Result, check_not_negative, check_size};
 use crate::regression::check;
 use crate::repair::{self, Repair};
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::{Fit, Predict};
 use mercer_linalg::{Cholesky, cholesky, cholesky_shifted, matmul, matmul_into};
 use mercer_run::Context;
@@ -49,7 +49,7 @@ impl ProcessRegression {
 /// The machine of [`ProcessRegression`].
 #[derive(Clone, Debug)]
 pub struct Process {
-    pub(crate) basis: Basis,
+    pub(crate) basis: SampleKind,
     /// Features of the training samples, if it was fitted on features.
     pub(crate) features: Array2<f64>,
     pub(crate) factor: Cholesky<f64>,
@@ -63,7 +63,7 @@ pub struct Process {
 
 /// What a Gaussian process knows of new samples.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Posterior {
+pub struct ProcessPosterior {
     /// A row per sample, a column per target.
     pub means: Array2<f64>,
     /// The variance of the function at each sample, without noise; the same for all targets.
@@ -108,7 +108,7 @@ impl Process {
     }
 
     fn kernel<'a>(&self, samples: &Samples<'a>) -> Result<CowArray<'a, f64, Ix2>> {
-        let width = if self.basis == Basis::Gram { self.factor.dim() } else { self.features.ncols() };
+        let width = if self.basis == SampleKind::Gram { self.factor.dim() } else { self.features.ncols() };
         samples.check_for_predict(self.basis, width)?;
         Ok(match samples {
             Samples::Gram(kernel) => CowArray::from(*kernel),
@@ -117,7 +117,7 @@ impl Process {
     }
 
     /// Means and variances at samples with these prior variances `κ(x, x)`.
-    pub fn posterior(&self, samples: &Samples<'_>, prior: ArrayView1<'_, f64>) -> Result<Posterior> {
+    pub fn posterior(&self, samples: &Samples<'_>, prior: ArrayView1<'_, f64>) -> Result<ProcessPosterior> {
         check_size("the number of prior variances", samples.n_samples(), prior.len())?;
         let kernel = self.kernel(samples)?;
         let explained = self.factor.solve_lower(kernel.t())?;
@@ -125,7 +125,7 @@ impl Process {
         // Rounding may explain a little more than there is.
         let variances = prior.iter().zip(&explained).map(|(prior, explained)| (prior - explained).max(0.0)).collect();
         let means = matmul(kernel.view(), self.coefficients.view()) + &self.means;
-        Ok(Posterior { means, variances })
+        Ok(ProcessPosterior { means, variances })
     }
 
     /// Functions drawn from the posterior of one target, at samples with this prior covariance: a column per draw.

@@ -18,7 +18,7 @@
 use crate::error::{LearnError, Result, check_not_negative, check_positive, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::finite;
 use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
@@ -72,7 +72,7 @@ impl Filter {
 /// The eigendecomposition of a Gram matrix, or the singular value decomposition of features.
 #[derive(Clone, Debug)]
 pub struct Decomposition {
-    basis: Basis,
+    basis: SampleKind,
     /// `λ`, descending; those that rounding made negative are zero.
     values: Array1<f64>,
     /// `U`.
@@ -89,8 +89,8 @@ impl Decomposition {
         Self::of_rows(samples.basis(), samples.rows())
     }
 
-    pub(crate) fn of_rows(basis: Basis, rows: ArrayView2<'_, f64>) -> Result<Self> {
-        if basis == Basis::Features {
+    pub(crate) fn of_rows(basis: SampleKind, rows: ArrayView2<'_, f64>) -> Result<Self> {
+        if basis == SampleKind::Features {
             let svd = thin_svd(rows)?;
             let values = svd.values.mapv(|v| v * v);
             return Ok(Self { basis, values, left: svd.left, right: Some(svd.right), repairs: Vec::new() });

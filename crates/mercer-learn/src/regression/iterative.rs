@@ -8,7 +8,7 @@ use super::ridge::centre;
 use crate::error::{Result, check_positive, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::{Fit, Predict, finite};
 use mercer_data::random::stream;
 use mercer_kernel::Real;
@@ -23,7 +23,7 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 /// A Gram matrix whose columns can be had one by one.
-pub trait Columns<T>: LinearOperator<T> {
+pub trait GramColumns<T>: LinearOperator<T> {
     /// Its diagonal.
     fn diagonal(&self) -> Array1<T>;
 
@@ -31,7 +31,7 @@ pub trait Columns<T>: LinearOperator<T> {
     fn column(&self, row: usize) -> Result<Array1<T>>;
 }
 
-impl<T: Real> Columns<T> for GramOperator<'_, T> {
+impl<T: Real> GramColumns<T> for GramOperator<'_, T> {
     fn diagonal(&self) -> Array1<T> {
         GramOperator::diagonal(self)
     }
@@ -41,7 +41,7 @@ impl<T: Real> Columns<T> for GramOperator<'_, T> {
     }
 }
 
-impl<T: Real> Columns<T> for Array2<T> {
+impl<T: Real> GramColumns<T> for Array2<T> {
     fn diagonal(&self) -> Array1<T> {
         self.diag().to_owned()
     }
@@ -100,7 +100,7 @@ impl IterativeRidge {
     /// Fits on a matrix whose columns can be had, with a pivoted Cholesky preconditioner.
     pub fn fit_columns<T: Real>(
         &self,
-        gram: &dyn Columns<T>,
+        gram: &dyn GramColumns<T>,
         targets: ArrayView2<'_, f64>,
         context: &Context,
     ) -> Result<Iterated> {
@@ -157,13 +157,13 @@ impl IterativeRidge {
         context.check()?;
         let found = found?;
         let weights = found.solution.mapv(|v| v.wide());
-        let machine = finite(Linear { basis: Basis::Gram, weights, bias, repairs })?;
+        let machine = finite(Linear { basis: SampleKind::Gram, weights, bias, repairs })?;
         Ok(Iterated { machine, iterations: found.iterations, residual: found.residual, rank })
     }
 }
 
-/// A matrix with columns as one without: `dyn Columns` is not `dyn LinearOperator`.
-struct Upcast<'a, T>(&'a dyn Columns<T>);
+/// A matrix with columns as one without: `dyn GramColumns` is not `dyn LinearOperator`.
+struct Upcast<'a, T>(&'a dyn GramColumns<T>);
 
 impl<T> LinearOperator<T> for Upcast<'_, T> {
     fn dim(&self) -> usize {
@@ -234,7 +234,7 @@ impl Fit<Array2<f64>> for IterativeRidge {
             Samples::Features(features) => {
                 let mut found = self.fit_columns(&syrk(*features), targets.view(), context)?;
                 found.machine.weights = matmul(features.t(), found.machine.weights.view());
-                found.machine.basis = Basis::Features;
+                found.machine.basis = SampleKind::Features;
                 Ok(found)
             }
         }

@@ -13,7 +13,7 @@ use super::filter::Decomposition;
 use crate::error::{LearnError, Result, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
-use crate::samples::{Basis, Samples};
+use crate::samples::{SampleKind, Samples};
 use crate::traits::Fit;
 use mercer_linalg::matmul;
 use mercer_run::Context;
@@ -69,13 +69,13 @@ impl Fit<Array2<f64>> for LeastSquares {
         check_size("the number of weights", n_samples, roots.len())?;
         let column = roots.view().insert_axis(Axis(1));
         let (rows, weighted) = (&samples.rows() * &column, targets * &column);
-        let rows = if samples.basis() == Basis::Gram { rows * &roots } else { rows };
+        let rows = if samples.basis() == SampleKind::Gram { rows * &roots } else { rows };
         let spectrum = Decomposition::of_rows(samples.basis(), rows.view())?;
         let values = spectrum.values();
         let largest = values.first().copied().unwrap_or(0.0);
         let cutoff = self.cutoff.unwrap_or(n_samples as f64 * f64::EPSILON);
         // Values are squares of the singular values of features.
-        let least = if samples.basis() == Basis::Gram { cutoff } else { cutoff * cutoff } * largest;
+        let least = if samples.basis() == SampleKind::Gram { cutoff } else { cutoff * cutoff } * largest;
         let kept = values.iter().take_while(|value| **value > least).count();
         if kept == 0 {
             let reason = "all samples are zero: nothing can be expressed";
@@ -86,7 +86,7 @@ impl Fit<Array2<f64>> for LeastSquares {
         let coordinates = matmul(spectrum.left(), weighted.view());
         let mut machine =
             spectrum.machine(coordinates, |at| if at < kept { 1.0 / spectrum.values()[at] } else { 0.0 }, repairs);
-        if samples.basis() == Basis::Gram {
+        if samples.basis() == SampleKind::Gram {
             machine.weights *= &column;
         }
         Ok(machine)

@@ -6,7 +6,7 @@ mod least_squares;
 mod ridge;
 
 pub use filter::{Decomposition, Filter};
-pub use iterative::{Columns, Iterated, IterativeRidge};
+pub use iterative::{GramColumns, Iterated, IterativeRidge};
 pub use least_squares::LeastSquares;
 pub use ridge::Ridge;
 pub(crate) use ridge::centre;

@@ -11,7 +11,7 @@ use crate::linear::Linear;
 use crate::repair::{self, Repair};
 use crate::samples::Samples;
 use crate::traits::Fit;
-use mercer_linalg::{Error, cholesky_shifted, matmul, syrk};
+use mercer_linalg::{LinalgError, cholesky_shifted, matmul, syrk};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -56,15 +56,17 @@ pub(crate) fn centre(targets: ArrayView2<'_, f64>, centred: bool) -> (Array1<f64
 }
 
 /// An error about what was factorised, in terms of what was given.
-fn of_the_gram_matrix(error: Error) -> Error {
+fn of_the_gram_matrix(error: LinalgError) -> LinalgError {
     let name = "the Gram matrix";
     match error {
-        Error::NotFinite { row, column, value, .. } => Error::NotFinite { routine: name, row, column, value },
-        Error::NotSymmetric { row, column, difference, tolerance, .. } => {
-            Error::NotSymmetric { routine: name, row, column, difference, tolerance }
+        LinalgError::NotFinite { row, column, value, .. } => {
+            LinalgError::NotFinite { routine: name, row, column, value }
         }
-        Error::ShapeMismatch { what, expected, found, .. } => {
-            Error::ShapeMismatch { routine: name, what, expected, found }
+        LinalgError::NotSymmetric { row, column, difference, tolerance, .. } => {
+            LinalgError::NotSymmetric { routine: name, row, column, difference, tolerance }
+        }
+        LinalgError::ShapeMismatch { what, expected, found, .. } => {
+            LinalgError::ShapeMismatch { routine: name, what, expected, found }
         }
         other => other,
     }

@@ -4,7 +4,7 @@ use super::nets::{STRUCTURES, dataset, saved};
 use mercer_data::{Classes, Dataset, Labels};
 use mercer_kernel::sketch::Method;
 use mercer_learn::LearnError;
-use mercer_learn::laplace::{Laplace, Likelihood, MonteCarlo, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, PredictiveDraws, Structure};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::Values;
 use mercer_net::op::{Binary, Combine, Function, MatMul, Slice, Softmax, Unary};
@@ -44,7 +44,7 @@ fn data(classes: usize) -> (Vec<Dataset>, Labels) {
 
 fn fit(network: &Network, structure: Structure, classes: usize) -> Result<Laplace<f64>, LearnError> {
     let (x, labels) = data(classes);
-    let settings = Settings::new(structure, Likelihood::of(&labels));
+    let settings = LaplaceSettings::new(structure, Likelihood::for_labels(&labels));
     Laplace::fit(network, &x, &labels, &settings, &Context::new())
 }
 
@@ -105,7 +105,7 @@ fn a_final_sigmoid_is_bernoulli() {
             assert!((row[1] - 1.0 / (1.0 + (-mean).exp())).abs() < 1e-14 && (row.sum() - 1.0).abs() < 1e-14);
         }
         let drawn = predicted
-            .monte_carlo(&MonteCarlo { draws: 4000, ..MonteCarlo::default() }, &Context::new())
+            .monte_carlo(&PredictiveDraws { draws: 4000, ..PredictiveDraws::default() }, &Context::new())
             .expect("draws");
         // The probit's formula is accurate to about a hundredth; 4000 draws to less.
         assert!((&drawn - &predicted.probit()).iter().all(|difference| difference.abs() < 0.03), "{structure}");
@@ -144,15 +144,17 @@ fn what_has_no_logits_is_refused_by_node() {
 fn probabilities_that_are_named_are_told() {
     let ended = network(3, |g, z| g.node("y", Softmax { axis: 1, log: false }, &[z]).expect("a softmax"));
     let (x, labels) = data(3);
-    let named =
-        Settings { output: Some("y".to_owned()), ..Settings::new(Structure::Diagonal, Likelihood::Categorical) };
+    let named = LaplaceSettings {
+        output: Some("y".to_owned()),
+        ..LaplaceSettings::new(Structure::Diagonal, Likelihood::Categorical)
+    };
     let machine = Laplace::<f64>::fit(&ended, &x, &labels, &named, &Context::new()).expect("fits");
     assert!(machine.notes().iter().any(|note| note.contains("look like probabilities")), "{:?}", machine.notes());
     let sums = machine.predict(&x, &Context::new()).expect("predicts").mean.sum_axis(Axis(1));
     assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-12));
     // Numbers may well be probabilities: a regression takes what the network returns.
     let targets = Labels::Targets(Array2::from_elem((SAMPLES, 3), 0.3));
-    let settings = Settings::new(Structure::Diagonal, Likelihood::of(&targets));
+    let settings = LaplaceSettings::new(Structure::Diagonal, Likelihood::for_labels(&targets));
     let machine = Laplace::<f64>::fit(&ended, &x, &targets, &settings, &Context::new()).expect("fits");
     let sums = machine.predict(&x, &Context::new()).expect("predicts").mean.sum_axis(Axis(1));
     assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-12) && machine.notes().is_empty());

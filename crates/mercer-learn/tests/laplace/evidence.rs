@@ -5,7 +5,7 @@ use mercer_data::{Dataset, Labels};
 use mercer_kernel::empirical::{Gradients, Kind, Selection};
 use mercer_kernel::sketch::Method;
 use mercer_kernel::{Effort, FeatureMap};
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_linalg::symmetric_eigen;
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
@@ -92,11 +92,11 @@ fn features_have_the_evidence_of_what_they_span() {
     let (data, silent) = (vec![data], Context::new());
     let likelihood = Likelihood::Gaussian { noise: 0.5 };
     let features = |directions: Option<Array2<f64>>| {
-        let settings = Settings::new(Structure::Features { residual: false }, likelihood);
+        let settings = LaplaceSettings::new(Structure::Features { residual: false }, likelihood);
         let map = Arc::new(Directions::new(&network, &shapes, directions));
         Laplace::fit_features(&network, map, &data, &labels, &settings, &silent).expect("fits")
     };
-    let settings = Settings::new(Structure::Full, likelihood);
+    let settings = LaplaceSettings::new(Structure::Full, likelihood);
     let mut full = Laplace::<f64>::fit(&network, &data, &labels, &settings, &silent).expect("fits");
     let jacobian = Directions::new(&network, &shapes, None).rows(&x, samples);
     let eigen = symmetric_eigen(jacobian.t().dot(&jacobian).view()).expect("eigenvectors");
@@ -155,7 +155,7 @@ fn samples_stand_for_the_training_set() {
         for structure in structures() {
             let settings = case.settings(structure);
             let silent = Context::new();
-            let part = Settings { train_size: Some(2 * count), ..settings.clone() };
+            let part = LaplaceSettings { train_size: Some(2 * count), ..settings.clone() };
             let all = Laplace::<f64>::fit(&case.network, &whole, &labels, &settings, &silent).expect("fits");
             let mut half = Laplace::<f64>::fit(&case.network, &case.train, &case.labels, &part, &silent).expect("fits");
             assert_eq!((half.n_samples(), half.train_size()), (count, 2 * count));
@@ -174,7 +174,7 @@ fn samples_stand_for_the_training_set() {
                 assert!((half.0 / all.0 - 1.0).abs() < 1e-6 && (half.1 / all.1 - 1.0).abs() < 1e-6, "{structure}");
             }
         }
-        let few = Settings { train_size: Some(count - 1), ..case.settings(Structure::Diagonal) };
+        let few = LaplaceSettings { train_size: Some(count - 1), ..case.settings(Structure::Diagonal) };
         let refused = Laplace::<f64>::fit(&case.network, &case.train, &case.labels, &few, &Context::new());
         assert!(refused.expect_err("refused").to_string().contains("training set"));
     }
@@ -185,7 +185,7 @@ fn samples_stand_for_the_training_set() {
 fn a_likelihood_that_overflows_is_refused() {
     let case = diabetes();
     let huge = Labels::Targets(Array2::from_elem((case.train[0].n_samples(), 1), 1e300));
-    let settings = Settings::new(Structure::Diagonal, Likelihood::of(&huge));
+    let settings = LaplaceSettings::new(Structure::Diagonal, Likelihood::for_labels(&huge));
     let found = Laplace::<f64>::fit(&case.network, &case.train, &huge, &settings, &Context::new());
     assert!(found.expect_err("refused").to_string().contains("not finite"));
 }

@@ -1,7 +1,7 @@
 //! The values of `tests/golden/laplace`, by laplace-torch.
 
 use super::nets::{Case, STRUCTURES, diabetes, distance, iris};
-use mercer_learn::laplace::MonteCarlo;
+use mercer_learn::laplace::PredictiveDraws;
 use mercer_run::Context;
 
 /// Both sides are computed in f64 from the same weights: what is left is rounding, through matrices of condition 10⁴.
@@ -39,13 +39,13 @@ fn monte_carlo_agrees_with_probit() {
     let case = iris();
     let machine = case.fit(mercer_learn::laplace::Structure::LastLayerFull);
     let functional = machine.predict(&case.test, &Context::new()).expect("predicts");
-    let draws = MonteCarlo { draws: 4096, ..MonteCarlo::default() };
+    let draws = PredictiveDraws { draws: 4096, ..PredictiveDraws::default() };
     let drawn = functional.monte_carlo(&draws, &Context::new()).expect("draws");
     assert_eq!(drawn, functional.monte_carlo(&draws, &Context::new()).expect("draws"), "the same seed");
     let probit = functional.probit();
     // Probit is an approximation of about a hundredth here, 4096 draws one of another.
     assert!(drawn.iter().zip(&probit).all(|(a, b)| (a - b).abs() < 0.05), "{drawn} and {probit}");
-    let wide = functional.monte_carlo(&MonteCarlo { scale: 20.0, ..draws }, &Context::new()).expect("draws");
+    let wide = functional.monte_carlo(&PredictiveDraws { scale: 20.0, ..draws }, &Context::new()).expect("draws");
     let sure = |p: &ndarray::Array2<f64>| p.iter().fold(0.0_f64, |most, &x| most.max(x));
     assert!(sure(&wide) < sure(&drawn), "more noise, less certainty");
 }

@@ -2,7 +2,7 @@
 
 use mercer_data::folder::{Folder, FolderWriter};
 use mercer_data::{Dataset, Labels, Source};
-use mercer_learn::laplace::{KIND, Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{KIND, Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_net::Network;
 use mercer_run::Context;
 use ndarray::ArrayD;
@@ -56,8 +56,9 @@ impl Case {
         self.array(key).iter().copied().next().expect("a number")
     }
 
-    pub(crate) fn settings(&self, structure: Structure) -> Settings {
-        Settings::new(structure, Likelihood::of(&self.labels)).prior_precision(self.number("prior_precision"))
+    pub(crate) fn settings(&self, structure: Structure) -> LaplaceSettings {
+        LaplaceSettings::new(structure, Likelihood::for_labels(&self.labels))
+            .prior_precision(self.number("prior_precision"))
     }
 
     pub(crate) fn fit(&self, structure: Structure) -> Laplace<f64> {

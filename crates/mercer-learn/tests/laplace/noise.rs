@@ -2,7 +2,7 @@
 
 use super::nets::{STRUCTURES, dataset, diabetes, iris};
 use mercer_data::Labels;
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_linalg::cholesky;
 use mercer_net::arch::Mlp;
 use mercer_run::Context;
@@ -69,7 +69,7 @@ fn a_linear_network_has_the_evidence_of_bayesian_linear_regression() {
     let network = linear_network(&features, &targets, precision, noise);
     let data = [dataset("x", features.slice(ndarray::s![.., ..3]).to_owned().into_dyn())];
     let fit = |precision: f64, noise: f64| {
-        let settings = Settings::new(Structure::Full, Likelihood::Gaussian { noise }).prior_precision(precision);
+        let settings = LaplaceSettings::new(Structure::Full, Likelihood::Gaussian { noise }).prior_precision(precision);
         let labels = Labels::Targets(targets.clone());
         Laplace::<f64>::fit(&network, &data, &labels, &settings, &Context::new()).expect("fits")
     };

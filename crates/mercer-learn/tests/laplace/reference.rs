@@ -5,11 +5,11 @@ use mercer_data::{Classes, Dataset, Labels};
 use mercer_kernel::empirical::{Gradients, Kind, Selection};
 use mercer_kernel::sketch::Method;
 use mercer_kernel::{Kernel, Ntk};
-use mercer_learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_learn::softmax;
 use mercer_linalg::{cholesky, matmul};
 use mercer_net::Network;
-use mercer_net::arch::{Cnn, Layer};
+use mercer_net::arch::{Cnn, CnnLayer};
 use mercer_net::run::{Factor, Factors};
 use mercer_run::Context;
 use ndarray::{Array2, Array3, Array4, Axis, Ix2, s};
@@ -157,7 +157,7 @@ fn fitting_again_and_in_another_order_changes_nothing() {
 
 /// Two convolutional positions and more, an average pool and two dense layers.
 fn convolutions() -> (Network, Vec<Dataset>, Labels) {
-    let layers = [Layer::conv(3, 3), Layer::average_pool(4), Layer::dense(4)];
+    let layers = [CnnLayer::conv(3, 3), CnnLayer::average_pool(4), CnnLayer::dense(4)];
     let network = Cnn::new(&[1, 8, 8], &layers, 3).build(5).expect("a network");
     let digits = mercer_data::digits::load().expect("digits");
     let pixels = digits.pixels().expect("pixels").slice(s![..24, .., ..]).mapv(f64::from);
@@ -167,7 +167,7 @@ fn convolutions() -> (Network, Vec<Dataset>, Labels) {
 }
 
 fn fit(network: &Network, data: &[Dataset], labels: &Labels, structure: Structure) -> Laplace<f64> {
-    let settings = Settings::new(structure, Likelihood::Categorical);
+    let settings = LaplaceSettings::new(structure, Likelihood::Categorical);
     Laplace::fit(network, data, labels, &settings, &Context::new()).expect("fits")
 }
 
@@ -294,7 +294,7 @@ fn the_last_layer_behind_a_difference_and_a_factor() {
     let data = [dataset("x", Array2::from_shape_vec((6, 3), numbers(18)).expect("six rows").into_dyn())];
     let targets = Labels::Targets(Array2::from_shape_vec((6, 2), numbers(12)).expect("six rows"));
     let covariance = |structure, parameters: &[&str]| {
-        let mut settings = Settings::new(structure, Likelihood::Gaussian { noise: 0.5 });
+        let mut settings = LaplaceSettings::new(structure, Likelihood::Gaussian { noise: 0.5 });
         settings.parameters = parameters.iter().map(|&name| name.to_owned()).collect();
         let machine = Laplace::<f64>::fit(&network, &data, &targets, &settings, &Context::new()).expect("fits");
         machine.predict(&data, &Context::new()).expect("predicts").covariance

@@ -3,7 +3,7 @@
 use super::nets::{dataset, diabetes, iris};
 use mercer_data::{Classes, Labels};
 use mercer_learn::LearnError;
-use mercer_learn::laplace::{Laplace, Likelihood, MonteCarlo, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, PredictiveDraws, Structure};
 use mercer_run::Context;
 use ndarray::Array;
 
@@ -14,16 +14,17 @@ fn error(result: Result<Laplace<f64>, LearnError>) -> String {
 #[test]
 fn bad_settings_are_refused() {
     let case = iris();
-    let fit = |settings: &Settings| Laplace::fit(&case.network, &case.train, &case.labels, settings, &Context::new());
+    let fit =
+        |settings: &LaplaceSettings| Laplace::fit(&case.network, &case.train, &case.labels, settings, &Context::new());
     for precision in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let settings = case.settings(Structure::Diagonal).prior_precision(precision);
         assert!(error(fit(&settings)).contains("prior precision"));
     }
-    let gaussian = Settings::new(Structure::Full, Likelihood::Gaussian { noise: 1.0 });
+    let gaussian = LaplaceSettings::new(Structure::Full, Likelihood::Gaussian { noise: 1.0 });
     assert!(error(fit(&gaussian)).contains("likelihood"));
-    let silent = Settings::new(Structure::Full, Likelihood::Gaussian { noise: 0.0 });
+    let silent = LaplaceSettings::new(Structure::Full, Likelihood::Gaussian { noise: 0.0 });
     assert!(error(fit(&silent)).contains("noise"));
-    let features = Settings::new(Structure::Features { residual: false }, Likelihood::Categorical);
+    let features = LaplaceSettings::new(Structure::Features { residual: false }, Likelihood::Categorical);
     assert!(error(fit(&features)).contains("features"));
     let mut chosen = case.settings(Structure::LastLayerFull);
     chosen.parameters = vec!["0.*".to_owned()];
@@ -89,6 +90,12 @@ fn poor_data_have_a_posterior() {
 fn draws_need_a_number_and_a_scale() {
     let case = diabetes();
     let functional = case.fit(Structure::Diagonal).predict(&case.test, &Context::new()).expect("predicts");
-    assert!(functional.monte_carlo(&MonteCarlo { draws: 0, ..MonteCarlo::default() }, &Context::new()).is_err());
-    assert!(functional.monte_carlo(&MonteCarlo { scale: f64::NAN, ..MonteCarlo::default() }, &Context::new()).is_err());
+    assert!(
+        functional.monte_carlo(&PredictiveDraws { draws: 0, ..PredictiveDraws::default() }, &Context::new()).is_err()
+    );
+    assert!(
+        functional
+            .monte_carlo(&PredictiveDraws { scale: f64::NAN, ..PredictiveDraws::default() }, &Context::new())
+            .is_err()
+    );
 }

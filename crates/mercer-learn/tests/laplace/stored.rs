@@ -6,7 +6,7 @@ use mercer_data::faults::forge;
 use mercer_data::folder::Folder;
 use mercer_kernel::sketch::Method;
 use mercer_kernel::{Kind, Recipe, SavedKernel};
-use mercer_learn::laplace::{Laplace, Likelihood, Posterior, Settings, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Posterior, Structure};
 use mercer_net::network::SavedNetwork;
 use mercer_run::Context;
 use mercer_spectral::{Landmarks, Nystrom};
@@ -43,7 +43,7 @@ fn a_saved_posterior_predicts_the_same() {
 #[test]
 fn functions_are_part_of_a_posterior() {
     let case = iris();
-    let settings = Settings::new(Structure::Features { residual: true }, Likelihood::Categorical);
+    let settings = LaplaceSettings::new(Structure::Features { residual: true }, Likelihood::Categorical);
     let shapes: Vec<Vec<usize>> = case.train.iter().map(|input| input.sample_shape().to_vec()).collect();
     let graph = case.network.graph(&shapes).expect("a graph");
     let selection = settings.selection(&graph).expect("a selection");

@@ -5,8 +5,8 @@ use crate::sets::{labels, rbf, rows, targets};
 use mercer_data::folder::{Folder, FolderWriter};
 use mercer_data::{Classes, Dataset, Existing, Labels};
 use mercer_kernel::sketch::Method;
-use mercer_learn::ensemble::{Ensemble, FlowSettings, Linearised, Prior};
-use mercer_learn::laplace::{KIND, Laplace, Likelihood, Settings, Structure};
+use mercer_learn::ensemble::{FlowSettings, InfiniteEnsemble, Linearised, Prior};
+use mercer_learn::laplace::{KIND, Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_learn::{LearnError, Result};
 use mercer_net::Network;
 use mercer_net::arch::{Activation, Mlp};
@@ -96,7 +96,7 @@ impl Posterior {
             Known::Classes(classes) => (Labels::Classes(classes.clone()), Likelihood::Categorical, CLASSES),
         };
         let network = network(n_outputs);
-        let settings = Settings::new(structure, likelihood).prior_precision(2.0 / (scale * scale));
+        let settings = LaplaceSettings::new(structure, likelihood).prior_precision(2.0 / (scale * scale));
         let machine = Laplace::fit(&network, &[dataset(x)?], &labels, &settings, &Context::new())?;
         Ok(Self { machine, network })
     }
@@ -137,8 +137,8 @@ struct Flow {
 
 #[derive(Clone)]
 enum Kind {
-    LastLayer(Ensemble),
-    AllLayers(Ensemble),
+    LastLayer(InfiniteEnsemble),
+    AllLayers(InfiniteEnsemble),
     Network(Linearised),
 }
 
@@ -167,8 +167,13 @@ impl Flow {
         let (square, settings) = (scale * scale, Self::settings(scale));
         let prior = nngp(x, x, square);
         let machine = match all {
-            true => Kind::AllLayers(Ensemble::all_layers(ntk(x, x, square).view(), prior.view(), y.view(), settings)?),
-            false => Kind::LastLayer(Ensemble::last_layer(prior.view(), y.view(), settings)?),
+            true => Kind::AllLayers(InfiniteEnsemble::all_layers(
+                ntk(x, x, square).view(),
+                prior.view(),
+                y.view(),
+                settings,
+            )?),
+            false => Kind::LastLayer(InfiniteEnsemble::last_layer(prior.view(), y.view(), settings)?),
         };
         Ok(Self { machine, training: x.to_owned(), square })
     }
@@ -213,8 +218,8 @@ impl Fitted for Flow {
 
     fn load(&self, folder: &Path) -> Result<Box<dyn Fitted>> {
         let machine = match &self.machine {
-            Kind::LastLayer(_) => Kind::LastLayer(Ensemble::load(folder)?),
-            Kind::AllLayers(_) => Kind::AllLayers(Ensemble::load(folder)?),
+            Kind::LastLayer(_) => Kind::LastLayer(InfiniteEnsemble::load(folder)?),
+            Kind::AllLayers(_) => Kind::AllLayers(InfiniteEnsemble::load(folder)?),
             Kind::Network(_) => Kind::Network(Linearised::load(folder)?),
         };
         Ok(Box::new(Self { machine, ..self.clone() }))

@@ -2,7 +2,7 @@
 
 use mercer_data::Classes;
 use mercer_learn::classification::SgdGlm;
-use mercer_learn::{Classify, Fit, Link, Predict, Samples, softmax};
+use mercer_learn::{Classify, Fit, Predict, Samples, ScoreLink, softmax};
 use ndarray::Array2;
 use serde::Deserialize;
 
@@ -55,7 +55,7 @@ fn two_and_three_unbalanced_classes_are_scikit_learns() {
         assert_eq!(machine.decide(&samples).unwrap(), case.decisions, "{name}");
         // The other reading of the same scores, by name.
         let soft = sgd.softmax().fit(&samples, &labels).unwrap();
-        assert_eq!(soft.link(), Link::Softmax);
+        assert_eq!(soft.link(), ScoreLink::Softmax);
         assert_eq!(soft.probabilities(&samples).unwrap(), softmax(scores.view()), "{name}");
         assert_eq!(machine.with_softmax().probabilities(&samples).unwrap(), softmax(scores.view()), "{name}");
     }

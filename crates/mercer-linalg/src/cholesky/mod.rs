@@ -16,7 +16,7 @@ pub use triangular::{Triangle, solve_triangular};
 
 use crate::matmul::lend_mut;
 use crate::verify::{self, Depth};
-use crate::{Error, Result, Scalar, input, matmul};
+use crate::{LinalgError, Result, Scalar, input, matmul};
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 const ROUTINE: &str = "cholesky";
@@ -47,11 +47,11 @@ pub struct Cholesky<T> {
 ///
 /// let singular = array![[1.0, 1.0], [1.0, 1.0]];
 /// assert_eq!(mercer_linalg::cholesky(singular.view())?.relative_jitter, 1e-12);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
-/// For a matrix that is not square, finite and symmetric, and [`Error::NotPositiveDefinite`] if the ladder ends first.
+/// For a matrix that is not square, finite and symmetric, and [`LinalgError::NotPositiveDefinite`] if the ladder ends first.
 pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
     climb(a, T::zero(), ladder_of::<T>())
 }
@@ -62,11 +62,11 @@ pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
 /// use ndarray::array;
 /// let factor = mercer_linalg::cholesky_shifted(array![[3.0, 2.0], [2.0, 4.0]].view(), 1.0)?;
 /// assert_eq!((factor.lower, factor.jitter), (array![[2.0, 0.0], [1.0, 2.0]], 0.0));
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
-/// As [`cholesky`], and [`Error::NotFinite`] for a shift that is not finite.
+/// As [`cholesky`], and [`LinalgError::NotFinite`] for a shift that is not finite.
 pub fn cholesky_shifted<T: Scalar>(a: ArrayView2<'_, T>, shift: T) -> Result<Cholesky<T>> {
     input::check_finite_vector("cholesky shift", ndarray::ArrayView1::from(&[shift]), 0)?;
     climb(a, shift, ladder_of::<T>())
@@ -96,7 +96,7 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
     let mean = diagonal.iter().map(|v| v.wide()).sum::<f64>() / n as f64;
     // Taken now: the matrix becomes its factor.
     let original = verify::Image::of(matrix.view(), Depth::of_this_build());
-    let mut failure = Error::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
+    let mut failure = LinalgError::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
     for (rung, &relative_jitter) in ladder.iter().enumerate() {
         if rung > 0 {
             // What the last attempt left is let go before the matrix is copied again.
@@ -116,7 +116,7 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
                 }
                 return Ok(Cholesky { lower: matrix, jitter: jitter / scale, relative_jitter });
             }
-            Err(pivot) => failure = Error::NotPositiveDefinite { pivot, relative_jitter },
+            Err(pivot) => failure = LinalgError::NotPositiveDefinite { pivot, relative_jitter },
         }
     }
     Err(failure)

@@ -19,7 +19,7 @@ impl<T: Scalar> Cholesky<T> {
     /// use ndarray::array;
     /// let factor = mercer_linalg::cholesky(array![[4.0, 2.0], [2.0, 5.0]].view())?;
     /// assert_eq!(factor.solve(array![[8.0], [12.0]].view())?, array![[1.0], [2.0]]);
-    /// # Ok::<(), mercer_linalg::Error>(())
+    /// # Ok::<(), mercer_linalg::LinalgError>(())
     /// ```
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `T·X = B` for a triangular matrix `T`.
 
 use crate::matmul::{lend, lend_mut};
-use crate::{Error, Result, Scalar, check_finite, input};
+use crate::{LinalgError, Result, Scalar, check_finite, input};
 use ndarray::{Array2, ArrayView2, ShapeBuilder};
 
 const ROUTINE: &str = "triangular solve";
@@ -22,12 +22,12 @@ pub enum Triangle {
 /// use ndarray::array;
 /// let x = solve_triangular(Triangle::Lower, array![[2.0, 9.0], [1.0, 4.0]].view(), array![[2.0], [5.0]].view())?;
 /// assert_eq!(x, array![[1.0], [1.0]]);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
 /// For shapes that do not fit, values that are not finite (also in the result, when it overflows), and
-/// [`Error::Singular`] for a zero on the diagonal.
+/// [`LinalgError::Singular`] for a zero on the diagonal.
 pub fn solve_triangular<T: Scalar>(
     triangle: Triangle,
     t: ArrayView2<'_, T>,
@@ -38,7 +38,7 @@ pub fn solve_triangular<T: Scalar>(
     check_finite(ROUTINE, t)?;
     check_finite(ROUTINE, b)?;
     if let Some(pivot) = t.diag().iter().position(|v| *v == T::zero()) {
-        return Err(Error::Singular { pivot });
+        return Err(LinalgError::Singular { pivot });
     }
     let mut x = column_major(b);
     solve_in_place(triangle, t, &mut x);

@@ -17,7 +17,7 @@
 
 use super::{Eigen, LinearOperator, symmetric_eigen};
 use crate::random::Signs;
-use crate::{Error, Result, Scalar, check_symmetric, input, matmul, matmul_into, verify};
+use crate::{LinalgError, Result, Scalar, check_symmetric, input, matmul, matmul_into, verify};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 const ROUTINE: &str = "lanczos";
@@ -44,7 +44,7 @@ pub struct TopEigen<T> {
 /// let a = ndarray::Array2::from_diag(&ndarray::array![1.0, 5.0, 3.0, 4.0]);
 /// let top = mercer_linalg::top_eigen(a.view(), 2)?;
 /// assert!((top.values[0] - 5.0f64).abs() < 1e-12 && (top.values[1] - 4.0).abs() < 1e-12);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
@@ -95,13 +95,13 @@ impl Lanczos {
     /// The eigenpairs. The start vector is fixed, so the same operator gives the same bits.
     ///
     /// # Errors
-    /// [`Error::TooManyComponents`], [`Error::NotFinite`] if the operator gives such a value, [`Error::NotConverged`] when the
-    /// restarts end first, and [`Error::CheckFailed`] when the residuals of the result are not what the iteration found,
+    /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator gives such a value, [`LinalgError::NotConverged`] when the
+    /// restarts end first, and [`LinalgError::CheckFailed`] when the residuals of the result are not what the iteration found,
     /// as with an operator that is not symmetric.
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<TopEigen<T>> {
         let (n, wanted) = (operator.dim(), self.n_components);
         if wanted > n {
-            return Err(Error::TooManyComponents { routine: ROUTINE, wanted, available: n });
+            return Err(LinalgError::TooManyComponents { routine: ROUTINE, wanted, available: n });
         }
         let mut space = Krylov::new(operator, self.n_basis.min(n));
         if wanted == 0 {
@@ -130,7 +130,7 @@ impl Lanczos {
             settled = Some(values);
             space.next = None;
         }
-        Err(Error::NotConverged { routine: ROUTINE, converged, wanted })
+        Err(LinalgError::NotConverged { routine: ROUTINE, converged, wanted })
     }
 }
 

@@ -14,7 +14,7 @@ pub use randomised::Randomised;
 
 use crate::matmul::{lend, lend_mut};
 use crate::verify::{self, Depth};
-use crate::{Error, Result, Scalar, input, order};
+use crate::{LinalgError, Result, Scalar, input, order};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder};
 
 const ROUTINE: &str = "symmetric eigen";
@@ -34,11 +34,11 @@ pub struct Eigen<T> {
 /// use ndarray::array;
 /// let eigen = mercer_linalg::symmetric_eigen(array![[2.0, 1.0], [1.0, 2.0]].view())?;
 /// assert!((eigen.values[0] - 3.0f64).abs() < 1e-14 && (eigen.values[1] - 1.0).abs() < 1e-14);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 ///
 /// # Errors
-/// For a matrix that is not square, finite and symmetric; [`Error::NotConverged`], or [`Error::CheckFailed`] when the
+/// For a matrix that is not square, finite and symmetric; [`LinalgError::NotConverged`], or [`LinalgError::CheckFailed`] when the
 /// result does not reproduce the matrix.
 pub fn symmetric_eigen<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Eigen<T>> {
     let input::Scaled { matrix, factor } = input::symmetric_copy(ROUTINE, a)?;
@@ -48,7 +48,7 @@ pub fn symmetric_eigen<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Eigen<T>> {
     if n > 0 {
         let slots = values.as_slice_mut().expect("a fresh array is contiguous");
         if !T::eigen_seq(lend(&matrix.view()), slots, lend_mut(&mut vectors.view_mut())) {
-            return Err(Error::NotConverged { routine: ROUTINE, converged: 0, wanted: n });
+            return Err(LinalgError::NotConverged { routine: ROUTINE, converged: 0, wanted: n });
         }
         let order = order::descending(&values);
         (values, vectors) = (order::values(&values, &order), order::columns(&vectors, &order));

@@ -7,7 +7,7 @@ use ndarray::{ArrayBase, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, A
 /// A symmetric linear map of vectors, which may be a matrix, or tiles on disk, or a product of Jacobians.
 ///
 /// A map that can fail should remember why, and fill `y` with NaN: whoever applies it then stops with
-/// [`Error::NotFinite`](crate::Error::NotFinite).
+/// [`LinalgError::NotFinite`](crate::LinalgError::NotFinite).
 ///
 /// ```
 /// use mercer_linalg::{Lanczos, LinearOperator};
@@ -27,7 +27,7 @@ use ndarray::{ArrayBase, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, A
 ///
 /// let top = Lanczos::new(2).run(&Ramp(100))?;
 /// assert!((top.values[0] - 100.0).abs() < 1e-8 && (top.values[1] - 99.0).abs() < 1e-8);
-/// # Ok::<(), mercer_linalg::Error>(())
+/// # Ok::<(), mercer_linalg::LinalgError>(())
 /// ```
 pub trait LinearOperator<T> {
     /// The length of the vectors.

@@ -10,7 +10,7 @@
 
 use super::{LinearOperator, TopEigen, symmetric_eigen};
 use crate::random::Signs;
-use crate::{Error, Result, Scalar, check_finite, matmul, thin_qr, verify};
+use crate::{LinalgError, Result, Scalar, check_finite, matmul, thin_qr, verify};
 use ndarray::{Array1, Array2, Axis, s};
 
 const ROUTINE: &str = "randomised eigen";
@@ -57,16 +57,16 @@ impl Randomised {
     /// let a = ndarray::Array2::from_diag(&ndarray::Array1::from_shape_fn(100, |i| 0.5f64.powi(i as i32)));
     /// let top = mercer_linalg::Randomised::new(3).run(&a)?;
     /// assert!((top.values[2] - 0.25).abs() < 1e-12 && top.residuals[2] < 1e-6);
-    /// # Ok::<(), mercer_linalg::Error>(())
+    /// # Ok::<(), mercer_linalg::LinalgError>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::TooManyComponents`], [`Error::NotFinite`] if the operator gives such a value, and what [`symmetric_eigen`] and
+    /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator gives such a value, and what [`symmetric_eigen`] and
     /// [`thin_qr`] return.
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<TopEigen<T>> {
         let (n, wanted) = (operator.dim(), self.n_components);
         if wanted > n {
-            return Err(Error::TooManyComponents { routine: ROUTINE, wanted, available: n });
+            return Err(LinalgError::TooManyComponents { routine: ROUTINE, wanted, available: n });
         }
         let width = (wanted + self.oversampling).min(n);
         let mut random = Signs::new(self.seed ^ n as u64);

@@ -27,7 +27,7 @@ use sweep::sweep;
 /// An elementary function, where the choice is data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Function {
+pub enum ElementaryFunction {
     /// `e^x`.
     Exp,
     /// `ln x`; `-∞` at zero, NaN below.
@@ -49,28 +49,28 @@ pub enum Function {
 /// Replaces every `x` by the function of it.
 ///
 /// ```
-/// use mercer_linalg::elementary::{Function, apply};
+/// use mercer_linalg::elementary::{ElementaryFunction, apply};
 /// let mut x = [0.0f32, 1.0];
-/// apply(Function::Tanh, &mut x);
+/// apply(ElementaryFunction::Tanh, &mut x);
 /// assert!(x[0] == 0.0 && (x[1] - 1.0f32.tanh()).abs() <= 2e-7);
 /// ```
-pub fn apply<T: Scalar>(function: Function, x: &mut [T]) {
+pub fn apply<T: Scalar>(function: ElementaryFunction, x: &mut [T]) {
     T::elementary(function, x);
 }
 
 macro_rules! per_scalar {
     ($name:ident, $t:ident) => {
         /// [`apply`] for this scalar; not generic, so that it is compiled in this crate.
-        pub(crate) fn $name(function: Function, x: &mut [$t]) {
+        pub(crate) fn $name(function: ElementaryFunction, x: &mut [$t]) {
             match function {
-                Function::Exp => sweep::<Exp, $t>(x),
-                Function::Ln => sweep::<Ln, $t>(x),
-                Function::Tanh => sweep::<Tanh, $t>(x),
-                Function::Sigmoid => sweep::<Sigmoid, $t>(x),
-                Function::Sin => sweep::<Sin, $t>(x),
-                Function::Cos => sweep::<Cos, $t>(x),
-                Function::Acos => sweep::<Acos, $t>(x),
-                Function::Erf => sweep::<Erf, $t>(x),
+                ElementaryFunction::Exp => sweep::<Exp, $t>(x),
+                ElementaryFunction::Ln => sweep::<Ln, $t>(x),
+                ElementaryFunction::Tanh => sweep::<Tanh, $t>(x),
+                ElementaryFunction::Sigmoid => sweep::<Sigmoid, $t>(x),
+                ElementaryFunction::Sin => sweep::<Sin, $t>(x),
+                ElementaryFunction::Cos => sweep::<Cos, $t>(x),
+                ElementaryFunction::Acos => sweep::<Acos, $t>(x),
+                ElementaryFunction::Erf => sweep::<Erf, $t>(x),
             }
         }
     };
@@ -80,7 +80,7 @@ per_scalar!(f32, f32);
 per_scalar!(f64, f64);
 
 /// `y = function(x)`, copied in pieces that stay in the first-level cache.
-fn map<T: Scalar>(function: Function, x: &[T], y: &mut [T]) {
+fn map<T: Scalar>(function: ElementaryFunction, x: &[T], y: &mut [T]) {
     assert_eq!(x.len(), y.len(), "lengths of argument and result");
     for (x, y) in x.chunks(1024).zip(y.chunks_mut(1024)) {
         y.copy_from_slice(x);
@@ -95,12 +95,12 @@ macro_rules! slices {
         /// # Panics
         /// If the lengths differ.
         pub fn $name<T: Scalar>(x: &[T], y: &mut [T]) {
-            map(Function::$function, x, y);
+            map(ElementaryFunction::$function, x, y);
         }
 
         #[doc = concat!("`x ← ", $what, "`, element by element.")]
         pub fn $in_place<T: Scalar>(x: &mut [T]) {
-            apply(Function::$function, x);
+            apply(ElementaryFunction::$function, x);
         }
     )*};
 }

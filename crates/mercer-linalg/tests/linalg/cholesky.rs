@@ -1,5 +1,5 @@
 use crate::references::{distance, product, random, wide};
-use mercer_linalg::{Error, LADDER, Scalar, Triangle, cholesky, cholesky_with_ladder, solve_triangular};
+use mercer_linalg::{LADDER, LinalgError, Scalar, Triangle, cholesky, cholesky_with_ladder, solve_triangular};
 use ndarray::{Array2, array, s};
 use proptest::prelude::*;
 
@@ -87,10 +87,10 @@ fn the_pivot_that_fails_is_named() {
     let mut a = Array2::<f64>::eye(6);
     a[(4, 4)] = -1.0;
     let error = cholesky(a.view()).unwrap_err();
-    assert_eq!(error, Error::NotPositiveDefinite { pivot: 4, relative_jitter: LADDER[5] });
+    assert_eq!(error, LinalgError::NotPositiveDefinite { pivot: 4, relative_jitter: LADDER[5] });
     let singular = array![[1.0, 1.0], [1.0, 1.0]];
     let error = cholesky_with_ladder(singular.view(), &[0.0]).unwrap_err();
-    assert_eq!(error, Error::NotPositiveDefinite { pivot: 1, relative_jitter: 0.0 });
+    assert_eq!(error, LinalgError::NotPositiveDefinite { pivot: 1, relative_jitter: 0.0 });
     assert!(cholesky(Array2::<f64>::zeros((3, 3)).view()).is_err(), "zero has no mean diagonal to be relative to");
 }
 
@@ -119,17 +119,17 @@ fn the_unit_of_measurement_does_not_matter() {
 #[test]
 fn inputs_are_checked() {
     let mut a = definite::<f64>(4, 1);
-    assert!(matches!(cholesky(a.slice(s![..3, ..])), Err(Error::ShapeMismatch { expected: 3, found: 4, .. })));
+    assert!(matches!(cholesky(a.slice(s![..3, ..])), Err(LinalgError::ShapeMismatch { expected: 3, found: 4, .. })));
     a[(3, 1)] += 1e-6;
-    assert!(matches!(cholesky(a.view()), Err(Error::NotSymmetric { row: 3, column: 1, .. })));
+    assert!(matches!(cholesky(a.view()), Err(LinalgError::NotSymmetric { row: 3, column: 1, .. })));
     a[(2, 0)] = f64::INFINITY;
-    assert!(matches!(cholesky(a.view()), Err(Error::NotFinite { row: 2, column: 0, .. })));
+    assert!(matches!(cholesky(a.view()), Err(LinalgError::NotFinite { row: 2, column: 0, .. })));
 
     let factor = cholesky(definite::<f64>(4, 1).view()).unwrap();
-    assert!(matches!(factor.solve(Array2::zeros((3, 1)).view()), Err(Error::ShapeMismatch { .. })));
+    assert!(matches!(factor.solve(Array2::zeros((3, 1)).view()), Err(LinalgError::ShapeMismatch { .. })));
     let mut b = Array2::zeros((4, 2));
     b[(1, 1)] = f64::NAN;
-    assert!(matches!(factor.solve(b.view()), Err(Error::NotFinite { row: 1, column: 1, .. })));
+    assert!(matches!(factor.solve(b.view()), Err(LinalgError::NotFinite { row: 1, column: 1, .. })));
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn triangular_solves_read_one_triangle_only() {
     let upper = solve_triangular(Triangle::Upper, noisy.view(), array![[11.0], [4.0]].view()).unwrap();
     assert_eq!(upper, array![[2.0], [1.0]]);
     let singular = array![[1.0, 0.0], [1.0, 0.0]];
-    assert_eq!(solve_triangular(Triangle::Lower, singular.view(), b.view()), Err(Error::Singular { pivot: 1 }));
+    assert_eq!(solve_triangular(Triangle::Lower, singular.view(), b.view()), Err(LinalgError::Singular { pivot: 1 }));
     let tiny = array![[1e-200]];
     let overflow = solve_triangular(Triangle::Lower, tiny.view(), array![[1e200]].view());
-    assert!(matches!(overflow, Err(Error::NotFinite { .. })), "a result that overflows is an error");
+    assert!(matches!(overflow, Err(LinalgError::NotFinite { .. })), "a result that overflows is an error");
 }

@@ -1,6 +1,6 @@
 use crate::references::random;
 use mercer_linalg::{
-    ConjugateGradient, Error, LinearOperator, LowRankInverse, PivotedCholesky, cholesky, conjugate_gradient, syrk,
+    ConjugateGradient, LinalgError, LinearOperator, LowRankInverse, PivotedCholesky, cholesky, conjugate_gradient, syrk,
 };
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis, array};
 use proptest::prelude::*;
@@ -70,13 +70,13 @@ impl LinearOperator<f64> for Broken {
 fn failures_are_named() {
     let (a, rhs) = (array![[1.0, 0.0], [0.0, -1.0]], array![1.0, 1.0]);
     let solve = |shift: f64, limit| conjugate_gradient(&a, rhs.view(), shift, 1e-10, limit);
-    assert!(matches!(solve(0.0, 10), Err(Error::Indefinite { iteration: 0, .. })));
-    assert!(matches!(solve(f64::NAN, 10), Err(Error::NotFinite { .. })));
-    assert!(matches!(solve(2.0, 1), Err(Error::NotSolved { iterations: 1, .. })));
+    assert!(matches!(solve(0.0, 10), Err(LinalgError::Indefinite { iteration: 0, .. })));
+    assert!(matches!(solve(f64::NAN, 10), Err(LinalgError::NotFinite { .. })));
+    assert!(matches!(solve(2.0, 1), Err(LinalgError::NotSolved { iterations: 1, .. })));
     assert!(solve(2.0, 3).is_ok());
     let short = conjugate_gradient(&a, array![1.0].view(), 0.0, 1e-10, 10);
-    assert!(matches!(short, Err(Error::ShapeMismatch { expected: 2, found: 1, .. })));
-    assert!(matches!(conjugate_gradient(&Broken, rhs.view(), 0.0, 1e-10, 10), Err(Error::NotFinite { .. })));
+    assert!(matches!(short, Err(LinalgError::ShapeMismatch { expected: 2, found: 1, .. })));
+    assert!(matches!(conjugate_gradient(&Broken, rhs.view(), 0.0, 1e-10, 10), Err(LinalgError::NotFinite { .. })));
 }
 
 /// A spectrum that decays: few pivots explain most of it, and what they leave is well conditioned.
@@ -98,7 +98,8 @@ fn a_preconditioner_saves_products_and_changes_nothing() {
         state = (state + 0.618_033_988_749_895_f64).fract();
         state
     };
-    let low = PivotedCholesky::new(a.diag(), |row| Ok::<_, Error>(a.column(row).to_owned()), 60, uniform).unwrap();
+    let low =
+        PivotedCholesky::new(a.diag(), |row| Ok::<_, LinalgError>(a.column(row).to_owned()), 60, uniform).unwrap();
     let inverse = LowRankInverse::new(low.factor.clone(), 1e-6).unwrap();
     let apply = |x: ndarray::ArrayView2<'_, f64>| inverse.apply(x).unwrap();
     let quick = method.solve(&a, rhs.view(), Some(&apply)).unwrap();
@@ -127,8 +128,8 @@ fn the_low_rank_inverse_is_the_inverse() {
 fn pivots_are_never_drawn_twice_and_the_trace_falls() {
     let a = decaying(50);
     for rank in [0, 1, 10, 50, 80] {
-        let found =
-            PivotedCholesky::new(a.diag(), |row| Ok::<_, Error>(a.column(row).to_owned()), rank, || 0.37).unwrap();
+        let found = PivotedCholesky::new(a.diag(), |row| Ok::<_, LinalgError>(a.column(row).to_owned()), rank, || 0.37)
+            .unwrap();
         let mut unique = found.pivots.clone();
         unique.sort_unstable();
         unique.dedup();
@@ -145,7 +146,8 @@ fn an_indefinite_matrix_is_noticed() {
     let hidden = array![[1.0, 2.0], [2.0, 1.0]];
     let negative = array![[1.0, 0.0], [0.0, -0.5]];
     for (a, expected) in [(hidden, -3.0), (negative, -0.5)] {
-        let found = PivotedCholesky::new(a.diag(), |row| Ok::<_, Error>(a.column(row).to_owned()), 2, || 0.1).unwrap();
+        let found =
+            PivotedCholesky::new(a.diag(), |row| Ok::<_, LinalgError>(a.column(row).to_owned()), 2, || 0.1).unwrap();
         assert!((found.least - expected).abs() < 1e-12, "{}", found.least);
     }
 }

@@ -1,5 +1,5 @@
 use crate::references::{distance, jacobi_eigenvalues, product, random, skew, symmetric, wide};
-use mercer_linalg::{Error, Scalar, symmetric_eigen};
+use mercer_linalg::{LinalgError, Scalar, symmetric_eigen};
 use ndarray::{Array2, array};
 use proptest::prelude::*;
 use std::f64::consts::PI;
@@ -95,14 +95,14 @@ fn rounding_is_symmetric_enough_and_more_is_not() {
     a[(70, 3)] += 1e-14;
     assert!(symmetric_eigen(a.view()).is_ok());
     a[(70, 3)] += 1e-9;
-    assert!(matches!(symmetric_eigen(a.view()), Err(Error::NotSymmetric { row: 70, column: 3, .. })));
+    assert!(matches!(symmetric_eigen(a.view()), Err(LinalgError::NotSymmetric { row: 70, column: 3, .. })));
 }
 
 #[test]
 fn inputs_are_checked() {
     assert_eq!(symmetric_eigen(Array2::<f64>::zeros((0, 0)).view()).unwrap().values.len(), 0);
-    assert!(matches!(symmetric_eigen(Array2::<f64>::zeros((2, 3)).view()), Err(Error::ShapeMismatch { .. })));
+    assert!(matches!(symmetric_eigen(Array2::<f64>::zeros((2, 3)).view()), Err(LinalgError::ShapeMismatch { .. })));
     let error = symmetric_eigen(array![[1.0, f64::NAN], [f64::NAN, 1.0]].view()).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { row: 0, column: 1, .. }));
+    assert!(matches!(error, LinalgError::NotFinite { row: 0, column: 1, .. }));
     assert!(error.to_string().contains("row 0, column 1"));
 }

@@ -1,7 +1,7 @@
 //! Singular values and QR.
 
 use crate::references::{distance, jacobi_eigenvalues, product, random, skew, wide};
-use mercer_linalg::{Error, Scalar, cholesky, thin_qr, thin_svd};
+use mercer_linalg::{LinalgError, Scalar, cholesky, thin_qr, thin_svd};
 use ndarray::{Array1, Array2, array, s};
 use proptest::prelude::*;
 
@@ -123,8 +123,8 @@ fn extreme_magnitudes() {
 fn inputs_are_checked() {
     let mut a = random::<f32>(5, 4, 1);
     a[(4, 2)] = f32::NEG_INFINITY;
-    assert!(matches!(thin_svd(a.view()), Err(Error::NotFinite { row: 4, column: 2, .. })));
-    assert!(matches!(thin_qr(a.view()), Err(Error::NotFinite { row: 4, column: 2, .. })));
+    assert!(matches!(thin_svd(a.view()), Err(LinalgError::NotFinite { row: 4, column: 2, .. })));
+    assert!(matches!(thin_qr(a.view()), Err(LinalgError::NotFinite { row: 4, column: 2, .. })));
     let empty = thin_svd(Array2::<f64>::zeros((0, 3)).view()).unwrap();
     assert_eq!((empty.left.dim(), empty.right.dim()), ((0, 0), (3, 0)));
     assert_eq!(thin_qr(Array2::<f64>::zeros((3, 0)).view()).unwrap().q.dim(), (3, 0));

@@ -1,5 +1,5 @@
 use crate::references::{product, random, skew};
-use mercer_linalg::{Error, Lanczos, LinearOperator, Randomised, symmetric_eigen, syrk, top_eigen};
+use mercer_linalg::{Lanczos, LinalgError, LinearOperator, Randomised, symmetric_eigen, syrk, top_eigen};
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, array};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -129,15 +129,15 @@ fn the_same_operator_gives_the_same_bits() {
 #[test]
 fn what_cannot_be_done_is_an_error() {
     let few = top_eigen(Array2::<f64>::eye(3).view(), 4);
-    assert!(matches!(few, Err(Error::TooManyComponents { wanted: 4, available: 3, .. })));
+    assert!(matches!(few, Err(LinalgError::TooManyComponents { wanted: 4, available: 3, .. })));
     let slow = Diagonal((0..5000).map(|i| 1.0 - 1e-7 * i as f64).collect());
     let error = Lanczos::new(3).max_restarts(2).run(&slow).unwrap_err();
-    assert!(matches!(error, Error::NotConverged { wanted: 3, .. }));
+    assert!(matches!(error, LinalgError::NotConverged { wanted: 3, .. }));
 
     let lopsided = random::<f64>(80, 80, 6);
-    assert!(matches!(top_eigen(lopsided.view(), 3), Err(Error::NotSymmetric { .. })));
+    assert!(matches!(top_eigen(lopsided.view(), 3), Err(LinalgError::NotSymmetric { .. })));
     let error = Lanczos::new(3).run(&lopsided).unwrap_err();
-    assert!(matches!(error, Error::CheckFailed { .. } | Error::NotConverged { .. }), "{error}");
+    assert!(matches!(error, LinalgError::CheckFailed { .. } | LinalgError::NotConverged { .. }), "{error}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn an_operator_that_breaks_names_the_row_and_the_application() {
         }
     }
     let error = Lanczos::new(3).run(&Breaks(Cell::new(0))).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { row: 17, column: 4, .. }), "{error}");
+    assert!(matches!(error, LinalgError::NotFinite { row: 17, column: 4, .. }), "{error}");
 }
 
 /// Randomised subspace iteration against the dense decomposition: eigenvalues fall by half, so that after five products the
@@ -170,11 +170,11 @@ fn randomised_iteration_finds_the_top_of_a_falling_spectrum() {
     assert!(top.residuals.iter().all(|r| *r <= 1e-9), "{}", top.residuals);
     let again = Randomised::new(5).seed(1).run(&Diagonal(values.clone())).unwrap();
     assert!(again.vectors != top.vectors && (again.values[4] - top.values[4]).abs() < 1e-12);
-    assert!(matches!(Randomised::new(81).run(&Diagonal(values)), Err(Error::TooManyComponents { .. })));
+    assert!(matches!(Randomised::new(81).run(&Diagonal(values)), Err(LinalgError::TooManyComponents { .. })));
     // A matrix without rank, and one of rank one.
     assert!(Randomised::new(3).run(&Array2::<f64>::zeros((20, 20))).unwrap().values.iter().all(|v| *v == 0.0));
     let one = Randomised::new(3).run(&Array2::<f64>::ones((20, 20))).unwrap();
     assert!((one.values[0] - 20.0).abs() < 1e-12 && one.values[1].abs() < 1e-12);
     let broken = Array2::from_elem((5, 5), f64::NAN);
-    assert!(matches!(Randomised::new(1).run(&broken), Err(Error::NotFinite { .. })));
+    assert!(matches!(Randomised::new(1).run(&broken), Err(LinalgError::NotFinite { .. })));
 }

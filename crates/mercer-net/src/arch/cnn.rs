@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// A convolutional network: a list of layers, then a linear one for the outputs. What a dense layer gets is flattened.
 ///
 /// ```
-/// use mercer_net::arch::{Cnn, Layer};
+/// use mercer_net::arch::{Cnn, CnnLayer};
 ///
-/// let layers = [Layer::conv(16, 3), Layer::max_pool(2), Layer::conv(32, 3), Layer::max_pool(2), Layer::dense(64)];
+/// let layers = [CnnLayer::conv(16, 3), CnnLayer::max_pool(2), CnnLayer::conv(32, 3), CnnLayer::max_pool(2), CnnLayer::dense(64)];
 /// let network = Cnn::new(&[1, 8, 8], &layers, 10).build(0)?;
 /// assert_eq!(network.inputs()[0].declared_sample()?, [1, 8, 8]);
 /// # Ok::<(), mercer_net::NetError>(())
@@ -26,7 +26,7 @@ pub struct Cnn {
     /// The shape of a sample: `[channels, height, width]`.
     pub inputs: Vec<usize>,
     /// The layers.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<CnnLayer>,
     /// The number of outputs.
     pub outputs: usize,
     /// The activation after convolutions and dense layers.
@@ -49,7 +49,7 @@ pub struct Cnn {
 /// A layer of a [`Cnn`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Layer {
+pub enum CnnLayer {
     /// A convolution with a square kernel, and the activation.
     Conv {
         /// Channels that come out.
@@ -92,7 +92,7 @@ fn one() -> usize {
     1
 }
 
-impl Layer {
+impl CnnLayer {
     /// A convolution that keeps the size of the image.
     pub fn conv(channels: usize, kernel: usize) -> Self {
         Self::Conv { channels, kernel, stride: 1, padding: None }
@@ -116,7 +116,7 @@ impl Layer {
 
 impl Cnn {
     /// A network with ReLU, biases and the standard initialisation.
-    pub fn new(sample: &[usize], layers: &[Layer], n_outputs: usize) -> Self {
+    pub fn new(sample: &[usize], layers: &[CnnLayer], n_outputs: usize) -> Self {
         Self {
             inputs: sample.to_vec(),
             layers: layers.to_vec(),
@@ -166,26 +166,26 @@ impl Cnn {
         net.finish(y)
     }
 
-    fn layer(&self, net: &mut Assembly, name: &str, layer: &Layer, x: ValueId) -> Result<ValueId> {
+    fn layer(&self, net: &mut Assembly, name: &str, layer: &CnnLayer, x: ValueId) -> Result<ValueId> {
         let is_image = net.builder.shape(x).len() == 4;
-        if !is_image && !matches!(layer, Layer::Dense { .. }) {
+        if !is_image && !matches!(layer, CnnLayer::Dense { .. }) {
             let text = format!("{name}: only dense layers can follow a dense layer or a global pool");
             return Err(NetError::Setting(text));
         }
         match *layer {
-            Layer::Conv { channels, kernel, stride, padding } => {
+            CnnLayer::Conv { channels, kernel, stride, padding } => {
                 let padding = padding.unwrap_or(kernel.saturating_sub(1) / 2);
                 let y = net.conv(name, x, Sizes { channels, kernel, stride, padding })?;
                 net.activate(name, y, self.activation)
             }
-            Layer::MaxPool { size, stride } => pool(net, name, Pooling::Max, size, stride, x),
-            Layer::AveragePool { size, stride } => {
+            CnnLayer::MaxPool { size, stride } => pool(net, name, Pooling::Max, size, stride, x),
+            CnnLayer::AveragePool { size, stride } => {
                 pool(net, name, Pooling::Average { count_padding: false }, size, stride, x)
             }
-            Layer::GlobalAveragePool => {
+            CnnLayer::GlobalAveragePool => {
                 net.builder.node(name, Reduce { kind: Reduction::Mean, axes: vec![2, 3], keep: false }, &[x])
             }
-            Layer::Dense { width } => {
+            CnnLayer::Dense { width } => {
                 let flat = net.flatten(x)?;
                 let y = net.dense(name, flat, width)?;
                 net.activate(name, y, self.activation)

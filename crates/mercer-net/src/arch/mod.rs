@@ -23,7 +23,7 @@ mod mlp;
 mod resnet;
 
 pub use activation::Activation;
-pub use cnn::{Cnn, Layer};
+pub use cnn::{Cnn, CnnLayer};
 pub use initialise::Initialisation;
 pub use mlp::{Mlp, TwoLayer};
 pub use resnet::{Normalisation, Resnet};

@@ -20,7 +20,7 @@ fn numbers(network: &Network, name: &str) -> Vec<f64> {
 
 #[test]
 fn descriptions_go_to_toml_and_back() {
-    let layers = [Layer::conv(4, 3), Layer::average_pool(2), Layer::GlobalAveragePool, Layer::dense(5)];
+    let layers = [CnnLayer::conv(4, 3), CnnLayer::average_pool(2), CnnLayer::GlobalAveragePool, CnnLayer::dense(5)];
     for architecture in [
         Architecture::Mlp(Mlp::new(3, &[4], 2).activation(Activation::SinCos)),
         Architecture::Cnn(Cnn::new(&[1, 8, 8], &layers, 2).initialisation(Initialisation::LeCun)),

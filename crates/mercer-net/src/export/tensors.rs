@@ -126,9 +126,10 @@ impl TensorFile {
     /// Compares a file of ours with its digest. Those of others have none, and are taken as they are.
     ///
     /// # Errors
-    /// [`Damaged`](mercer_data::Error::Damaged) if anything in it is not as it was written.
+    /// [`Damaged`](mercer_data::DataError::Damaged) if anything in it is not as it was written.
     pub fn verify(&self) -> Result<()> {
-        let damaged = |reason: String| mercer_data::Error::Damaged { place: self.path.display().to_string(), reason };
+        let damaged =
+            |reason: String| mercer_data::DataError::Damaged { place: self.path.display().to_string(), reason };
         let Some(note) = Note::read(&self.bytes).map_err(damaged)? else { return Ok(()) };
         let written = note.digest.ok_or_else(|| damaged("it has no digest".to_owned()))?;
         let file = self.open()?;

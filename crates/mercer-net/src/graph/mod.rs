@@ -142,7 +142,7 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    fn of(graph: &Graph) -> Self {
+    fn find(graph: &Graph) -> Self {
         let mut starts = vec![0; graph.values.len() + 1];
         let operands =
             || graph.nodes.iter().enumerate().flat_map(|(at, node)| node.inputs.iter().map(move |id| (at, id)));
@@ -229,7 +229,7 @@ impl Graph {
 
     /// The nodes that use a value, in their order, each as often as it does.
     pub fn uses(&self, id: ValueId) -> &[usize] {
-        let uses = self.uses.get_or_init(|| Uses::of(self));
+        let uses = self.uses.get_or_init(|| Uses::find(self));
         &uses.nodes[uses.starts[id.0]..uses.starts[id.0 + 1]]
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Value};
-use crate::onnx::{Dimension, Kind, ValueInfo};
+use crate::onnx::{Dimension, NumberKind, ValueInfo};
 use crate::shape::numel;
 
 /// What the inputs of a file hold.
@@ -27,7 +27,7 @@ pub struct Input {
     /// The batch size that is written into the file.
     pub fixed_batch: Option<usize>,
     /// What its numbers stand for.
-    pub kind: Kind,
+    pub kind: NumberKind,
 }
 
 impl Input {
@@ -43,22 +43,22 @@ impl Input {
         let fixed_batch = batch_axis.and_then(|axis| sizes.as_ref().and_then(|sizes| sizes[axis]));
         // ONNX numbers the integer types 2–7, 12 and 13, and bool 9.
         let kind = match info.element {
-            9 => Kind::Bool,
-            2..=7 | 12 | 13 => Kind::Int,
-            _ => Kind::Float,
+            9 => NumberKind::Bool,
+            2..=7 | 12 | 13 => NumberKind::Int,
+            _ => NumberKind::Float,
         };
         Self { name: info.name.clone(), shape: sizes, batch_axis, fixed_batch, kind }
     }
 
     pub(super) fn of_value(value: &Value) -> Self {
         let sizes: Vec<_> = value.meta.shape.iter().map(|&size| Some(size)).collect();
-        let (batch_axis, kind) = (Some(0), Kind::Float);
+        let (batch_axis, kind) = (Some(0), NumberKind::Float);
         Self { name: value.name.clone(), shape: Some(sizes), batch_axis, fixed_batch: None, kind }
     }
 
     /// Whether it takes integers, such as token ids.
     pub fn is_integer(&self) -> bool {
-        self.kind != Kind::Float
+        self.kind != NumberKind::Float
     }
 
     /// The declared sizes without the batch axis.

@@ -10,7 +10,7 @@ mod remarks;
 mod saved;
 mod trained;
 
-pub use crate::onnx::Kind;
+pub use crate::onnx::NumberKind;
 pub use input::{Batching, Input};
 pub use logits::{Ending, Logits, Squash, default_logits};
 pub use parameter::{Parameter, Values};

@@ -19,7 +19,7 @@ pub struct Shards {
 impl Shards {
     /// Dense layers multiply the rows of a shard at once and want many; convolutions and sequences have rows of their own,
     /// and there a shard should stay in the second-level cache.
-    pub fn of(graph: &Graph) -> Self {
+    pub fn for_graph(graph: &Graph) -> Self {
         let (mut rows, mut total) = (0.0, 0.0);
         for node in graph.nodes() {
             let any = node.op.as_any();
@@ -80,7 +80,7 @@ impl Network {
         };
         let data: Vec<&[T]> = inputs.iter().map(|(data, _)| *data).collect();
         check_inputs(&graph, &data, samples)?;
-        let values = run(&graph, &weights, &data, samples, id, shard.unwrap_or(Shards::of(&graph).grain))?;
+        let values = run(&graph, &weights, &data, samples, id, shard.unwrap_or(Shards::for_graph(&graph).grain))?;
         Ok(Prediction { values, shape: sample_shape(&graph, id) })
     }
 }

@@ -71,7 +71,7 @@ impl SavedNetwork {
     ///
     /// # Errors
     /// For what cannot be written.
-    pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::Error> {
+    pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::DataError> {
         part.object(OBJECT, |writer| writer.write_all(&self.bytes))?;
         part.content(self)
     }
@@ -80,7 +80,7 @@ impl SavedNetwork {
     ///
     /// # Errors
     /// For files that are missing or damaged.
-    pub fn read(part: &Part<'_>, content: &Value) -> Result<Self, mercer_data::Error> {
+    pub fn read(part: &Part<'_>, content: &Value) -> Result<Self, mercer_data::DataError> {
         let bytes = Arc::new(part.object(OBJECT)?.to_vec());
         Ok(Self { bytes, ..part.content(content)? })
     }

@@ -17,7 +17,7 @@ pub(crate) enum Exporter {
 }
 
 impl Exporter {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(super) fn detect(model: &Model) -> Self {
         let exported = |node: &NodeDef| node.call.is_some() || node.name.starts_with("node_");
         match model.producer.as_str() {
             "pytorch" if model.graph.nodes.iter().any(exported) => Self::TorchExport,
@@ -54,7 +54,7 @@ pub(super) struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    pub(super) fn of(model: &'a Model) -> Self {
+    pub(super) fn new(model: &'a Model) -> Self {
         let graph: &GraphDef = &model.graph;
         let (mut makers, mut users) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());
         let given: HashSet<&str> = graph.initializers.iter().map(|tensor| tensor.name.as_str()).collect();
@@ -69,7 +69,7 @@ impl<'a> Around<'a> {
                 moving.extend(node.outputs.iter().map(String::as_str));
             }
         }
-        let (exporter, signature) = (Exporter::of(model), Signature::of(graph));
+        let (exporter, signature) = (Exporter::detect(model), Signature::read(graph));
         Self { nodes: &graph.nodes, exporter, signature, makers, users, moving }
     }
 
@@ -142,7 +142,7 @@ impl<'a> Around<'a> {
     /// Whether the call behind a node takes a single value: other numbers are the formula's own, not the module's.
     pub(super) fn takes_data_alone(&self, node: &'a NodeDef) -> bool {
         let data = node.inputs.iter().any(|name| self.moving.contains(name.as_str()));
-        data && Call::of(node).is_some_and(|call| call.operands().count() == 1)
+        data && Call::read(node).is_some_and(|call| call.operands().count() == 1)
     }
 }
 

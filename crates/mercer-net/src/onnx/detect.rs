@@ -70,7 +70,7 @@ pub(super) struct Use<'a> {
 /// Judges all floating-point tensors of a file, and gives uses that were merged names of their own.
 pub(crate) fn detect(model: &mut Model) -> Detection {
     let aliases = merged::take_identities(&mut model.graph);
-    let around = Around::of(model);
+    let around = Around::new(model);
     let candidates = candidates(model);
     let index: HashMap<&str, usize> = candidates.iter().enumerate().map(|(at, found)| (found.name, at)).collect();
     let mut uses: Vec<Vec<Use<'_>>> = candidates.iter().map(|_| Vec::new()).collect();
@@ -85,8 +85,8 @@ pub(crate) fn detect(model: &mut Model) -> Detection {
             uses[at].push(Use { node: number, operand, verdict, owner });
         }
     }
-    let (folded, exporter) = (Folded::of(&around), around.exporter);
-    let mut names = merged::Names::of(&model.graph);
+    let (folded, exporter) = (Folded::find(&around), around.exporter);
+    let mut names = merged::Names::read(&model.graph);
     let dropped = merged::dropped(&around, &index, &candidates, &mut names);
     let mut families = merged::Families::new(&aliases);
     let (mut tensors, mut edits) = (Vec::new(), Vec::new());

@@ -19,7 +19,7 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    pub(super) fn of(around: &Around<'_>) -> Self {
+    pub(super) fn find(around: &Around<'_>) -> Self {
         let advice = match around.exporter {
             Exporter::TorchExport => "torch.onnx.export(…, dynamo=True, optimize=False)",
             _ => "torch.onnx.export(…, training=TrainingMode.PRESERVE) or do_constant_folding=False",
@@ -60,7 +60,7 @@ fn is_folded(node: &NodeDef) -> bool {
     if !matches!(node.op.as_str(), "Conv" | "ConvTranspose" | "Gemm") {
         return false;
     }
-    if let Some(call) = Call::of(node) {
+    if let Some(call) = Call::read(node) {
         return call.target.contains("batch_norm");
     }
     let anonymous = |name: &String| name.starts_with("onnx::Conv_");

@@ -28,7 +28,7 @@ pub(crate) struct Dropped {
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    pub(super) fn of(graph: &GraphDef) -> Self {
+    pub(super) fn read(graph: &GraphDef) -> Self {
         let tensors = graph.initializers.iter().map(|tensor| &tensor.name);
         let inputs = graph.inputs.iter().map(|input| &input.name);
         let results = graph.nodes.iter().flat_map(|node| &node.outputs);
@@ -227,7 +227,7 @@ pub(super) fn dropped(
             }),
             _ => None,
         };
-        let (Some(channels), Some(call)) = (channels, Call::of(node)) else { continue };
+        let (Some(channels), Some(call)) = (channels, Call::read(node)) else { continue };
         if !["linear", "addmm", "conv"].iter().any(|name| call.target.contains(name)) {
             continue;
         }

@@ -13,7 +13,7 @@ mod verdict;
 mod wire;
 
 pub(crate) use detect::{Detected, Detection, Tied, detect};
-pub use lower::Kind;
+pub use lower::NumberKind;
 pub(crate) use lower::{InputShape, Request, lower};
 pub(crate) use merged::Dropped;
 pub(crate) use model::{Dimension, Model, ValueInfo};

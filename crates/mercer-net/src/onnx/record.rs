@@ -27,7 +27,7 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn of(node: &'a NodeDef) -> Option<Self> {
+    pub(super) fn read(node: &'a NodeDef) -> Option<Self> {
         let (_, rest) = node.call.as_deref()?.split_once("[target=")?;
         let (target, arguments) = rest.split_once(']')?;
         Some(Self { target, arguments })
@@ -58,7 +58,7 @@ pub(super) struct Signature<'a> {
 }
 
 impl<'a> Signature<'a> {
-    pub(super) fn of(graph: &'a GraphDef) -> Self {
+    pub(super) fn read(graph: &'a GraphDef) -> Self {
         let mut signature = Self::default();
         for line in graph.signature.as_deref().unwrap_or_default().lines() {
             let Some((operand, rest)) = line.split_once(": ") else { continue };
@@ -109,19 +109,19 @@ mod tests {
         let text = "%linear : [num_users=1] = call_function[target=torch.ops.aten.linear.default]\
                     (args = (%x, %p_fc_weight, %p_fc_bias), kwargs = {})";
         let node = NodeDef { call: Some(text.to_owned()), ..NodeDef::default() };
-        let call = Call::of(&node).expect("a call");
+        let call = Call::read(&node).expect("a call");
         assert_eq!(call.target, "torch.ops.aten.linear.default");
         assert_eq!(call.operands().collect::<Vec<_>>(), ["x", "p_fc_weight", "p_fc_bias"]);
         let lines = "\n# inputs\np_fc_weight: PARAMETER target='fc.weight'\np_fc_bias: PARAMETER target='fc.bias'\n\
                      b_mean: BUFFER target='mean' persistent=True\nx: USER_INPUT\n";
         let graph = GraphDef { signature: Some(lines.to_owned()), ..GraphDef::default() };
-        let signature = Signature::of(&graph);
+        let signature = Signature::read(&graph);
         assert_eq!(signature.parameters(&call), ["p_fc_weight", "p_fc_bias"]);
         assert_eq!(signature.target("p_fc_bias"), Some("fc.bias"));
         assert_eq!((signature.state("mean"), signature.state("fc")), (Some(State::Buffer), None));
         for text in ["", "[target=", "[target=]", "%%%", "[target=a](%"] {
             let node = NodeDef { call: Some(text.to_owned()), ..NodeDef::default() };
-            Call::of(&node).map(|call| call.operands().count());
+            Call::read(&node).map(|call| call.operands().count());
         }
     }
 }

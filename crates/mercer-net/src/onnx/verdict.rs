@@ -74,7 +74,7 @@ impl<'a> Around<'a> {
         if !is_product && !candidate.from_node && self.takes_data_alone(node) {
             return Fixed(NUMBER);
         }
-        if Call::of(node).is_some_and(|call| self.signature.takes_buffers_alone(&call)) {
+        if Call::read(node).is_some_and(|call| self.signature.takes_buffers_alone(&call)) {
             return Fixed(BUFFER);
         }
         match self.judge(node, which, candidate) {
@@ -145,7 +145,7 @@ impl<'a> Around<'a> {
         if candidate.uniform != Some(if which == 1 { 1.0 } else { 0.0 }) {
             return false;
         }
-        if let Some(call) = Call::of(node) {
+        if let Some(call) = Call::read(node) {
             return node.op == "InstanceNormalization" && call.target.contains("group_norm");
         }
         let made_up = self.exporter == Exporter::TorchExport && is_made_up(candidate.name);
@@ -154,7 +154,7 @@ impl<'a> Around<'a> {
 
     /// The parameter of the module that a use stands for, as its calls name it.
     pub(super) fn owner(&self, node: &'a NodeDef, role: &str, name: &str) -> Option<&'a str> {
-        let own = self.signature.parameters(&Call::of(node)?);
+        let own = self.signature.parameters(&Call::read(node)?);
         if let Some(same) = own.iter().find(|operand| self.signature.target(operand) == Some(name)) {
             return Some(same);
         }

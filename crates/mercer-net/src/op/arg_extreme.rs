@@ -2,7 +2,7 @@
 
 use super::axes::{only, reduced};
 use super::linear::clear;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use crate::shape::around;
@@ -53,7 +53,7 @@ impl ArgExtreme {
     }
 }
 
-impl<T: Element> Kernel<T> for ArgExtreme {
+impl<T: Element> OpKernel<T> for ArgExtreme {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let x = call.arg(0);
         let (_, size, inner) = around(x.shape, self.axis);

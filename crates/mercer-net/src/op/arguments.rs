@@ -87,7 +87,7 @@ impl<'a, T> Tangents<'a, T> {
     }
 
     /// The tangent of an operand, of the operand's own layout.
-    pub fn of<'b>(&'b self, call: &'b Call<'_, T>, index: usize) -> Option<Arg<'b, T>> {
+    pub fn operand<'b>(&'b self, call: &'b Call<'_, T>, index: usize) -> Option<Arg<'b, T>> {
         let arg = call.arg(index);
         self.directions.direction(index).map(|data| Arg { data, ..arg })
     }

@@ -3,7 +3,7 @@
 use super::axes::{dot, total};
 use super::loops::{Loops, MAX_RANK};
 use super::math;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Meta, meet_all};
 use crate::shape::broadcast;
@@ -127,7 +127,7 @@ impl Op for Binary {
     }
 }
 
-impl<T: Element> Kernel<T> for Binary {
+impl<T: Element> OpKernel<T> for Binary {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (a, b, shape) = (call.arg(0), call.arg(1), call.result().shape);
         let loops = Loops::over_samples(shape, [(a.shape, a.batched), (b.shape, b.batched)], call.n_results());
@@ -194,7 +194,7 @@ impl<T: Element> Kernel<T> for Binary {
         let [partial] = scratch.take([size]);
         dy.fill(T::zero());
         for which in 0..2 {
-            let Some(tangent) = tangents.of(call, which) else { continue };
+            let Some(tangent) = tangents.operand(call, which) else { continue };
             let own = Loops::broadcast(shape, [tangent.shape]);
             for sample in 0..call.n_results() {
                 with_partial!(self.0, which, |f| zip(&loops, a.sample(sample), b.sample(sample), partial, f));

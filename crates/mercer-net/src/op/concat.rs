@@ -2,7 +2,7 @@
 
 use super::axes::{check_axis, check_rank};
 use super::linear::{add_rows, copy_rows};
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Batch, Meta, Mixes, Position};
 use crate::shape::{around, numel};
@@ -84,7 +84,7 @@ impl Op for Concat {
     }
 }
 
-impl<T: Element> Kernel<T> for Concat {
+impl<T: Element> OpKernel<T> for Concat {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let shape = call.result().shape;
         let (size, (outer, joined, inner)) = (numel(shape), around(shape, self.axis));
@@ -130,7 +130,7 @@ impl<T: Element> Kernel<T> for Concat {
         let mut offset = 0;
         for which in 0..call.n_args() {
             let row = call.arg(which).shape[self.axis] * inner;
-            if let Some(tangent) = tangents.of(call, which) {
+            if let Some(tangent) = tangents.operand(call, which) {
                 for sample in 0..call.n_results() {
                     let dy = &mut dy[sample * size..(sample + 1) * size];
                     copy_rows(outer, row, (tangent.sample(sample), 0, row), (dy, offset, joined * inner));

@@ -5,7 +5,7 @@
 
 use super::axes::{check_axis, check_rank, position};
 use super::linear::clear;
-use super::{Call, InferError, Kernel, Op, OuterShape, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, OuterShape, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use crate::shape::{around, numel};
@@ -97,7 +97,7 @@ impl Gather {
     }
 }
 
-impl<T: Element> Kernel<T> for Gather {
+impl<T: Element> OpKernel<T> for Gather {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (data, indices) = (call.arg(0), call.arg(1));
         let size = numel(call.result().shape);
@@ -130,7 +130,7 @@ impl<T: Element> Kernel<T> for Gather {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
-        let (Some(tangent), indices) = (tangents.of(call, 0), call.arg(1)) else { return };
+        let (Some(tangent), indices) = (tangents.operand(call, 0), call.arg(1)) else { return };
         let size = numel(call.result().shape);
         for sample in 0..call.n_results() {
             let dy = &mut dy[sample * size..(sample + 1) * size];

@@ -3,7 +3,7 @@
 use super::axes::{check_axis, check_rank, position, strides};
 use super::linear::clear;
 use super::loops::Loops;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Meta, meet_all};
 use crate::shape::numel;
@@ -70,7 +70,7 @@ impl GatherElements {
     }
 }
 
-impl<T: Element> Kernel<T> for GatherElements {
+impl<T: Element> OpKernel<T> for GatherElements {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (data, indices, shape) = (call.arg(0), call.arg(1), call.result().shape);
         let size = numel(shape);
@@ -104,7 +104,9 @@ impl<T: Element> Kernel<T> for GatherElements {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
-        let (Some(tangent), indices, shape) = (tangents.of(call, 0), call.arg(1), call.result().shape) else { return };
+        let (Some(tangent), indices, shape) = (tangents.operand(call, 0), call.arg(1), call.result().shape) else {
+            return;
+        };
         let size = numel(shape);
         for sample in 0..call.n_results() {
             let (from, dy) = (tangent.sample(sample), &mut dy[sample * size..(sample + 1) * size]);

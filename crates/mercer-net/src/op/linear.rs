@@ -1,6 +1,6 @@
 //! Primitives of one operand that are linear maps: `y = L x`, `dx = Lᵀ dy`, and the tangent is `L` again.
 
-use super::{Call, Kernel, Scratch, Tangents};
+use super::{Call, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::shape::numel;
 use mercer_linalg::simd::dispatch;
@@ -20,7 +20,7 @@ pub(super) trait Linear {
     }
 }
 
-impl<T: Element, L: Linear> Kernel<T> for L {
+impl<T: Element, L: Linear> OpKernel<T> for L {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (x, shape) = (call.arg(0), call.result().shape);
         let size = numel(shape);
@@ -46,7 +46,7 @@ impl<T: Element, L: Linear> Kernel<T> for L {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
-        let Some(tangent) = tangents.of(call, 0) else { return };
+        let Some(tangent) = tangents.operand(call, 0) else { return };
         let shape = call.result().shape;
         let size = numel(shape);
         for sample in 0..call.n_results() {

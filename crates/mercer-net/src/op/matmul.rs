@@ -1,7 +1,7 @@
 //! Matrix products: weights, and activations with each other.
 
 use super::loops::{Loops, MAX_RANK};
-use super::{Call, InferError, Kernel, Op, OuterShape, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, OuterShape, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Meta, meet_all};
 use crate::shape::{broadcast, numel};
@@ -110,7 +110,7 @@ impl Op for MatMul {
     }
 }
 
-impl<T: Element> Kernel<T> for MatMul {
+impl<T: Element> OpKernel<T> for MatMul {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (a, b) = (call.arg(0), call.arg(1));
         let s = self.sizes(a.shape, b.shape);
@@ -195,7 +195,7 @@ impl<T: Element> Kernel<T> for MatMul {
         let shape = call.result().shape;
         let size = numel(shape);
         dy.fill(T::zero());
-        let pairs = [(tangents.of(call, 0), Some(b)), (Some(a), tangents.of(call, 1))];
+        let pairs = [(tangents.operand(call, 0), Some(b)), (Some(a), tangents.operand(call, 1))];
         for (a, b) in pairs {
             let (Some(a), Some(b)) = (a, b) else { continue };
             if self.stacked(call) {

@@ -1,7 +1,7 @@
 //! Primitives: what a node of the graph can be, and the four readings of each.
 //!
 //! A primitive `y = f(x₁, …, xₙ)` is one type in one file. It says what shape its result has ([`Op`]), and for each
-//! scalar ([`Kernel`]) how to compute it and its derivatives:
+//! scalar ([`OpKernel`]) how to compute it and its derivatives:
 //!
 //! - `apply`: the value,
 //! - `vjp`: the cotangent of one operand **per sample**, for `S` seeds at once,
@@ -103,7 +103,7 @@ pub struct OuterShape {
 }
 
 /// A primitive: its shapes and costs, which do not depend on the scalar.
-pub trait Op: Kernel<f32> + Kernel<f64> + Debug + Send + Sync {
+pub trait Op: OpKernel<f32> + OpKernel<f64> + Debug + Send + Sync {
     /// Its name, as in the documentation.
     fn name(&self) -> &'static str;
 
@@ -125,12 +125,12 @@ pub trait Op: Kernel<f32> + Kernel<f64> + Debug + Send + Sync {
         false
     }
 
-    /// The form of [`Kernel::outer`] for this operand, if it has one.
+    /// The form of [`OpKernel::outer`] for this operand, if it has one.
     fn outer_shape(&self, _which: usize, _inputs: &[&Meta], _output: &Meta) -> Option<OuterShape> {
         None
     }
 
-    /// The most elements of [`Scratch`] that a reading takes, [`Kernel::accumulate`] apart.
+    /// The most elements of [`Scratch`] that a reading takes, [`OpKernel::accumulate`] apart.
     fn scratch(&self, inputs: &[&Meta], output: &Meta) -> usize {
         let largest = inputs.iter().map(|meta| meta.numel()).max().unwrap_or(0);
         largest.saturating_add(output.numel().saturating_mul(3))
@@ -141,7 +141,7 @@ pub trait Op: Kernel<f32> + Kernel<f64> + Debug + Send + Sync {
 }
 
 /// The arithmetic of a primitive in one scalar.
-pub trait Kernel<T: Element> {
+pub trait OpKernel<T: Element> {
     /// Computes the result: `[samples, …]`, or once if all operands are shared.
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], scratch: &mut Scratch<T>);
 

@@ -7,7 +7,7 @@
 
 use super::axes::{check_axis, dot, fold, groups, only, total};
 use super::loops::Loops;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use mercer_linalg::simd::dispatch;
@@ -180,7 +180,7 @@ impl<T: Element> Plan<T> {
     }
 }
 
-impl<T: Element> Kernel<T> for Normalise {
+impl<T: Element> OpKernel<T> for Normalise {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], scratch: &mut Scratch<T>) {
         let x = call.arg(0);
         let (plan, size) = (self.plan(x.shape), x.numel());
@@ -217,7 +217,7 @@ impl<T: Element> Kernel<T> for Normalise {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>) {
-        let (Some(tangent), x, y) = (tangents.of(call, 0), call.arg(0), call.result()) else { return };
+        let (Some(tangent), x, y) = (tangents.operand(call, 0), call.arg(0), call.result()) else { return };
         let (plan, size) = (self.plan(x.shape), x.numel());
         let [inverse, means, slopes] = scratch.take([plan.groups; 3]);
         for sample in 0..call.n_results() {

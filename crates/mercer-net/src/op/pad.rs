@@ -6,7 +6,7 @@
 use super::axes::{only, strides};
 use super::linear::clear;
 use super::loops::MAX_RANK;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use crate::shape::numel;
@@ -129,7 +129,7 @@ impl Op for Pad {
     }
 }
 
-impl<T: Element> Kernel<T> for Pad {
+impl<T: Element> OpKernel<T> for Pad {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let constant = if let Margin::Constant(value) = self.mode { T::of(value) } else { T::zero() };
         let (x, shape) = (call.arg(0), call.result().shape);
@@ -153,7 +153,7 @@ impl<T: Element> Kernel<T> for Pad {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
-        let Some(tangent) = tangents.of(call, 0) else { return };
+        let Some(tangent) = tangents.operand(call, 0) else { return };
         let shape = call.result().shape;
         let size = numel(shape);
         for sample in 0..call.n_results() {

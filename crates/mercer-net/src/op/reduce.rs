@@ -7,7 +7,7 @@ use super::axes::{fold, groups, only, reduced};
 use super::binary::add_reduced;
 use super::linear::clear;
 use super::loops::Loops;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use mercer_linalg::simd::dispatch;
@@ -199,7 +199,7 @@ impl Plan {
     }
 }
 
-impl<T: Element> Kernel<T> for Reduce {
+impl<T: Element> OpKernel<T> for Reduce {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let x = call.arg(0);
         let plan = self.plan(x.shape);
@@ -236,7 +236,7 @@ impl<T: Element> Kernel<T> for Reduce {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>) {
-        let (Some(tangent), x, y) = (tangents.of(call, 0), call.arg(0), call.result()) else { return };
+        let (Some(tangent), x, y) = (tangents.operand(call, 0), call.arg(0), call.result()) else { return };
         let plan = self.plan(x.shape);
         let scale: Option<T> = plan.scale();
         let [w, state] = scratch.take([if scale.is_some() { 0 } else { x.numel() }, plan.results]);

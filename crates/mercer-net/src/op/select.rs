@@ -4,7 +4,7 @@ use super::axes::check_rank;
 use super::binary::add_reduced;
 use super::linear::clear;
 use super::loops::Loops;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::{Meta, meet_all};
 use crate::shape::{broadcast, numel};
@@ -83,7 +83,7 @@ fn loops<T>(call: &Call<'_, T>) -> Loops<3> {
     Loops::broadcast(call.result().shape, [call.arg(0).shape, call.arg(1).shape, call.arg(2).shape])
 }
 
-impl<T: Element> Kernel<T> for Where {
+impl<T: Element> OpKernel<T> for Where {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let (loops, size) = (loops(call), numel(call.result().shape));
         let (condition, a, b) = (call.arg(0), call.arg(1), call.arg(2));
@@ -120,7 +120,7 @@ impl<T: Element> Kernel<T> for Where {
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
         let (loops, size) = (loops(call), numel(call.result().shape));
-        let (condition, a, b) = (call.arg(0), tangents.of(call, 1), tangents.of(call, 2));
+        let (condition, a, b) = (call.arg(0), tangents.operand(call, 1), tangents.operand(call, 2));
         for sample in 0..call.n_results() {
             let dy = &mut dy[sample * size..(sample + 1) * size];
             let ways = [a.as_ref().map(|a| a.sample(sample)), b.as_ref().map(|b| b.sample(sample))];

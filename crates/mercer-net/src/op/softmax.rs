@@ -4,7 +4,7 @@
 //! `dx = y (dy − ⟨dy, y⟩)`; for the logarithm, with `p = exp(y)`, `dx = dy − p Σ dy` and `dy = dx − ⟨p, dx⟩`.
 
 use super::axes::{check_axis, dot, fold, only, total};
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use crate::shape::around;
@@ -174,7 +174,7 @@ impl Softmax {
     }
 }
 
-impl<T: Element> Kernel<T> for Softmax {
+impl<T: Element> OpKernel<T> for Softmax {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], scratch: &mut Scratch<T>) {
         let x = call.arg(0);
         let (_, size, inner) = around(x.shape, self.axis);
@@ -219,7 +219,7 @@ impl<T: Element> Kernel<T> for Softmax {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>) {
-        let (Some(tangent), y) = (tangents.of(call, 0), call.result()) else { return };
+        let (Some(tangent), y) = (tangents.operand(call, 0), call.result()) else { return };
         let (size, (_, length, inner)) = (y.numel(), around(y.shape, self.axis));
         let [sum, memory] = scratch.take([inner, if self.log { size } else { 0 }]);
         let form = if self.log { Form::LogForward } else { Form::Plain };

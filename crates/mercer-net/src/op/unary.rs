@@ -1,10 +1,10 @@
 //! Functions of one number, applied elementwise, with their derivatives.
 
 use super::math;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
-use mercer_linalg::elementary::{self, Function as Elementary};
+use mercer_linalg::elementary::{self, ElementaryFunction as Elementary};
 use mercer_linalg::simd::dispatch;
 
 /// `y = f(x)`, elementwise.
@@ -343,7 +343,7 @@ impl Op for Unary {
     }
 }
 
-impl<T: Element> Kernel<T> for Unary {
+impl<T: Element> OpKernel<T> for Unary {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         self.0.values(call.arg(0).data, y);
     }
@@ -385,7 +385,7 @@ impl<T: Element> Kernel<T> for Unary {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
-        let Some(tangent) = tangents.of(call, 0) else { return };
+        let Some(tangent) = tangents.operand(call, 0) else { return };
         self.0.slopes(call.arg(0).data, call.result().data, dy);
         dispatch(
             #[inline(always)]

@@ -1,6 +1,6 @@
 //! `Reshape`: the same memory under another shape.
 
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use crate::shape::numel;
@@ -38,7 +38,7 @@ impl Op for Reshape {
     }
 }
 
-impl<T: Element> Kernel<T> for Reshape {
+impl<T: Element> OpKernel<T> for Reshape {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         y.copy_from_slice(call.arg(0).data);
     }
@@ -48,7 +48,7 @@ impl<T: Element> Kernel<T> for Reshape {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], _: &mut Scratch<T>) {
-        if let Some(tangent) = tangents.of(call, 0) {
+        if let Some(tangent) = tangents.operand(call, 0) {
             dy.copy_from_slice(tangent.data);
         }
     }

@@ -1,6 +1,6 @@
 //! Batches in memory.
 
-use super::{Answers, Samples, Targets};
+use super::{Answers, Targets, TrainingSamples};
 use crate::element::Element;
 use crate::error::Result;
 use mercer_data::Labels;
@@ -12,13 +12,13 @@ pub(super) struct Loaded<T> {
     values: Option<Vec<T>>,
 }
 
-impl<T: Element + mercer_data::Element> Loaded<T> {
-    pub(super) fn range(samples: Samples<'_>, rows: std::ops::Range<usize>) -> Result<Self> {
+impl<T: Element + mercer_data::DataScalar> Loaded<T> {
+    pub(super) fn range(samples: TrainingSamples<'_>, rows: std::ops::Range<usize>) -> Result<Self> {
         let inputs = samples.inputs.rows::<T>(rows.clone())?.into_raw_vec_and_offset().0;
         Ok(Self::new(inputs, samples.labels, rows))
     }
 
-    pub(super) fn select(samples: Samples<'_>, rows: &[usize]) -> Result<Self> {
+    pub(super) fn select(samples: TrainingSamples<'_>, rows: &[usize]) -> Result<Self> {
         let inputs = samples.inputs.select::<T>(rows)?.into_raw_vec_and_offset().0;
         Ok(Self::new(inputs, samples.labels, rows.iter().copied()))
     }

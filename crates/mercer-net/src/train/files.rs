@@ -12,11 +12,11 @@
 //! State and checkpoints are written while the run goes on. Once it is complete, everything is listed in the manifest, and the folder
 //! is a [saved](mercer_data::folder) network.
 
-use super::FitSettings;
+use super::TrainingSettings;
 use crate::error::{NetError, Result};
 use crate::export::{TRAINING, WEIGHTS, is_own_onnx, kind};
 use mercer_data::Results;
-use mercer_data::folder::{Folder, Kind, MANIFEST, holds};
+use mercer_data::folder::{Folder, FolderKind, MANIFEST, holds};
 use std::path::Path;
 
 /// The state of the run.
@@ -29,7 +29,7 @@ pub const MODEL: &str = "model.onnx";
 pub const TENSORS: &str = "weights.safetensors";
 
 /// Folders of networks that were trained.
-pub const SAVED: Kind = Kind { name: "network", version: 1 };
+pub const SAVED: FolderKind = FolderKind { name: "network", version: 1 };
 
 /// The record of how it was made.
 const RUN: &str = "run.json";
@@ -78,7 +78,7 @@ pub fn ongoing(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// The files that a run with these settings writes, for its record.
-pub fn files(settings: &FitSettings) -> Vec<String> {
+pub fn files(settings: &TrainingSettings) -> Vec<String> {
     let fixed = [MODEL, TENSORS, STATE].map(str::to_owned);
     fixed.into_iter().chain(settings.checkpoints.iter().map(|&epoch| checkpoint(epoch))).collect()
 }

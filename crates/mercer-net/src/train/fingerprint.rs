@@ -1,6 +1,6 @@
 //! What makes a run the run it is: named facts that must not change when it is resumed.
 
-use super::{FitSettings, Samples, Trainer};
+use super::{Trainer, TrainingSamples, TrainingSettings};
 use crate::element::Element;
 use crate::error::{NetError, Result};
 use crate::graph::Graph;
@@ -19,14 +19,14 @@ const ROWS: usize = 4096;
 
 impl Fingerprint {
     /// Reads all samples once.
-    pub(super) fn of<T>(
+    pub(super) fn compute<T>(
         trainer: &Trainer<T>,
-        settings: &FitSettings,
+        settings: &TrainingSettings,
         batch: usize,
-        samples: Samples<'_>,
+        samples: TrainingSamples<'_>,
     ) -> Result<Self>
     where
-        T: Element + mercer_data::Element,
+        T: Element + mercer_data::DataScalar,
     {
         // The precision comes first: with another one the weights differ, too.
         let mut facts = vec![
@@ -94,9 +94,9 @@ fn initial<T: Element>(trainer: &Trainer<T>) -> String {
     format!("digest {}", short(digest))
 }
 
-fn data<T>(samples: Samples<'_>) -> Result<String>
+fn data<T>(samples: TrainingSamples<'_>) -> Result<String>
 where
-    T: Element + mercer_data::Element,
+    T: Element + mercer_data::DataScalar,
 {
     let n_samples = samples.inputs.n_samples();
     let mut digest = Sha256::new();

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// Samples with what is to be predicted for them.
 #[derive(Clone, Copy, Debug)]
-pub struct Samples<'a> {
+pub struct TrainingSamples<'a> {
     /// The samples; [`Dataset::from_array`] makes them from arrays.
     pub inputs: &'a Dataset,
     /// Their labels.
@@ -28,7 +28,7 @@ pub struct Samples<'a> {
 /// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FitSettings {
+pub struct TrainingSettings {
     /// Passes over the data.
     pub epochs: usize,
     /// Samples per step; `None` takes the whole set.
@@ -61,7 +61,7 @@ pub struct Epoch {
 /// ```
 /// use mercer_data::{Dataset, Labels, synthetic};
 /// use mercer_net::arch::Mlp;
-/// use mercer_net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+/// use mercer_net::train::{TrainingLoop, TrainingSettings, Loss, Optimiser, TrainingSamples, Schedule, Trainer};
 ///
 /// let (points, classes) = synthetic::two_moons(200, 0.1, 0)?;
 /// let (inputs, labels) = (Dataset::from_array("moons", points.into_dyn().view())?, Labels::Classes(classes));
@@ -69,20 +69,20 @@ pub struct Epoch {
 /// let graph = network.declared_graph()?;
 /// let weights = network.weights::<f32>(&graph);
 /// let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
-/// let settings = FitSettings {
+/// let settings = TrainingSettings {
 ///     epochs: 20,
 ///     batch_size: Some(32),
 ///     seed: 0,
 ///     schedule: Schedule::constant(0.01),
 ///     checkpoints: vec![],
 /// };
-/// let history = Fit::new(settings).run(&mut trainer, Samples { inputs: &inputs, labels: &labels })?;
+/// let history = TrainingLoop::new(settings).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
 /// assert!(history.last().unwrap().training.accuracy.unwrap() > 0.8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Fit<'a> {
-    settings: FitSettings,
-    evaluation: Option<Samples<'a>>,
+pub struct TrainingLoop<'a> {
+    settings: TrainingSettings,
+    evaluation: Option<TrainingSamples<'a>>,
     folder: Option<PathBuf>,
     resume: bool,
     context: Option<&'a Context>,
@@ -90,18 +90,18 @@ pub struct Fit<'a> {
     on_epoch: Option<&'a dyn Fn(&Epoch)>,
 }
 
-impl<'a> Fit<'a> {
+impl<'a> TrainingLoop<'a> {
     /// Samples per pass when a set is evaluated; what is computed does not depend on it.
     pub const EVALUATION_ROWS: usize = 1024;
 
     /// A run that keeps everything in memory.
-    pub fn new(settings: FitSettings) -> Self {
+    pub fn new(settings: TrainingSettings) -> Self {
         let (evaluation, folder, context, before_writing, on_epoch) = (None, None, None, None, None);
         Self { settings, evaluation, folder, resume: false, context, before_writing, on_epoch }
     }
 
     /// Evaluates these samples after every epoch.
-    pub fn evaluation(self, samples: Samples<'a>) -> Self {
+    pub fn evaluation(self, samples: TrainingSamples<'a>) -> Self {
         Self { evaluation: Some(samples), ..self }
     }
 
@@ -132,9 +132,9 @@ impl<'a> Fit<'a> {
     }
 
     /// Trains. The history has one entry per epoch, those before a resumption included.
-    pub fn run<T>(&self, trainer: &mut Trainer<T>, samples: Samples<'_>) -> Result<Vec<Epoch>>
+    pub fn run<T>(&self, trainer: &mut Trainer<T>, samples: TrainingSamples<'_>) -> Result<Vec<Epoch>>
     where
-        T: Element + mercer_data::Element,
+        T: Element + mercer_data::DataScalar,
     {
         let n_samples = samples.inputs.n_samples();
         let batch = self.check(trainer, samples)?;
@@ -143,7 +143,7 @@ impl<'a> Fit<'a> {
         let mut fingerprint = None;
         if let Some(folder) = &self.folder {
             std::fs::create_dir_all(folder).map_err(|source| NetError::Io { path: folder.clone(), source })?;
-            let made = Fingerprint::of(trainer, &self.settings, batch, samples)?;
+            let made = Fingerprint::compute(trainer, &self.settings, batch, samples)?;
             let path = folder.join(files::STATE);
             if path.exists() {
                 if !self.resume {
@@ -224,7 +224,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// [`NetError::Setting`] names what makes no sense.
-    pub fn check<T: Element>(&self, trainer: &Trainer<T>, samples: Samples<'_>) -> Result<usize> {
+    pub fn check<T: Element>(&self, trainer: &Trainer<T>, samples: TrainingSamples<'_>) -> Result<usize> {
         self.settings.schedule.check()?;
         let n_samples = samples.inputs.n_samples();
         let refuse = |text: String| Err(NetError::Setting(text));
@@ -265,14 +265,14 @@ impl<'a> Fit<'a> {
 }
 
 /// Loss and accuracy on a set, a block at a time.
-fn evaluate<T>(trainer: &mut Trainer<T>, samples: Samples<'_>) -> Result<Metrics>
+fn evaluate<T>(trainer: &mut Trainer<T>, samples: TrainingSamples<'_>) -> Result<Metrics>
 where
-    T: Element + mercer_data::Element,
+    T: Element + mercer_data::DataScalar,
 {
     let n_samples = samples.inputs.n_samples();
     let (mut loss, mut correct) = (0.0, 0);
-    for start in (0..n_samples).step_by(Fit::EVALUATION_ROWS) {
-        let rows = start..(start + Fit::EVALUATION_ROWS).min(n_samples);
+    for start in (0..n_samples).step_by(TrainingLoop::EVALUATION_ROWS) {
+        let rows = start..(start + TrainingLoop::EVALUATION_ROWS).min(n_samples);
         let loaded = Loaded::<T>::range(samples, rows.clone())?;
         let metrics = trainer.evaluate(&[&loaded.inputs], &loaded.targets(), rows.len())?;
         loss += metrics.loss * rows.len() as f64;

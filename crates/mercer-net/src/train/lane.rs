@@ -1,6 +1,6 @@
 //! The part of a step that is done in sequence: some shards of the batch, one after the other.
 
-use super::{Loss, Target, Targets};
+use super::{Loss, SampleTarget, Targets};
 use crate::element::Element;
 use crate::graph::{Graph, ValueId};
 use crate::network::largest;
@@ -91,7 +91,7 @@ impl<T: Element> Lane<T> {
         for (sample, (output, slope)) in (start..).zip(rows) {
             let (target, weight) = (work.targets.get(sample, n_outputs), work.targets.weight(sample));
             self.loss += weight * work.loss.sample(output, target, slope);
-            if let Target::Class(class) = target {
+            if let SampleTarget::Class(class) = target {
                 self.correct += usize::from(largest(output) == class);
             }
             let scale = T::of(weight / work.samples as f64);

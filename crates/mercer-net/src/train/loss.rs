@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// What training makes small.
 ///
 /// ```
-/// use mercer_net::train::{Loss, Target};
+/// use mercer_net::train::{Loss, SampleTarget};
 ///
 /// let mut slope = [0.0; 2];
-/// let value = Loss::CrossEntropy.sample(&[1.0, 1.0], Target::Class(0), &mut slope);
+/// let value = Loss::CrossEntropy.sample(&[1.0, 1.0], SampleTarget::Class(0), &mut slope);
 /// assert!((value - 2f64.ln()).abs() < 1e-15);
 /// assert_eq!(slope, [-0.5, 0.5]);
 /// ```
@@ -34,7 +34,7 @@ pub enum Loss {
 
 /// What the network should answer for one sample.
 #[derive(Clone, Copy, Debug)]
-pub enum Target<'a, T> {
+pub enum SampleTarget<'a, T> {
     /// A class.
     Class(usize),
     /// A number for each output.
@@ -76,10 +76,10 @@ impl<'a, T: Element> Targets<'a, T> {
     }
 
     /// The answer for one sample.
-    pub(super) fn get(&self, sample: usize, n_outputs: usize) -> Target<'a, T> {
+    pub(super) fn get(&self, sample: usize, n_outputs: usize) -> SampleTarget<'a, T> {
         match self.answers {
-            Answers::Classes(classes) => Target::Class(classes[sample]),
-            Answers::Values(values) => Target::Values(&values[sample * n_outputs..(sample + 1) * n_outputs]),
+            Answers::Classes(classes) => SampleTarget::Class(classes[sample]),
+            Answers::Values(values) => SampleTarget::Values(&values[sample * n_outputs..(sample + 1) * n_outputs]),
         }
     }
 
@@ -98,17 +98,17 @@ impl Loss {
     ///
     /// # Panics
     /// If sizes do not fit, or for the cross-entropy of values; [`check`](Self::check) finds both beforehand.
-    pub fn sample<T: Element>(&self, output: &[T], target: Target<'_, T>, slope: &mut [T]) -> f64 {
+    pub fn sample<T: Element>(&self, output: &[T], target: SampleTarget<'_, T>, slope: &mut [T]) -> f64 {
         assert_eq!(output.len(), slope.len(), "one derivative per output");
         match (self, target) {
-            (Self::CrossEntropy, Target::Class(class)) => cross_entropy(output, class, slope),
-            (Self::CrossEntropy, Target::Values(_)) => unreachable!("checked before training"),
+            (Self::CrossEntropy, SampleTarget::Class(class)) => cross_entropy(output, class, slope),
+            (Self::CrossEntropy, SampleTarget::Values(_)) => unreachable!("checked before training"),
             (Self::Squared { output_weights }, target) => {
                 let mut sum = 0.0;
                 for (at, (slope, &output)) in slope.iter_mut().zip(output).enumerate() {
                     let wanted = match target {
-                        Target::Class(class) => T::of(if class == at { 1.0 } else { 0.0 }),
-                        Target::Values(values) => values[at],
+                        SampleTarget::Class(class) => T::of(if class == at { 1.0 } else { 0.0 }),
+                        SampleTarget::Values(values) => values[at],
                     };
                     let weight = output_weights.as_ref().map_or(1.0, |weights| weights[at]);
                     let difference = output - wanted;
@@ -158,7 +158,7 @@ fn cross_entropy<T: Element>(output: &[T], class: usize, slope: &mut [T]) -> f64
     let top = output.iter().copied().fold(T::neg_infinity(), T::max);
     slope.iter_mut().zip(output).for_each(|(slope, &output)| *slope = output - top);
     let margin = slope[class];
-    elementary::apply(elementary::Function::Exp, slope);
+    elementary::apply(elementary::ElementaryFunction::Exp, slope);
     let total: T = slope.iter().copied().sum();
     slope.iter_mut().for_each(|slope| *slope /= total);
     slope[class] -= T::one();
@@ -169,7 +169,7 @@ fn cross_entropy<T: Element>(output: &[T], class: usize, slope: &mut [T]) -> f64
 mod tests {
     use super::*;
 
-    fn check_slope(loss: &Loss, target: Target<'_, f64>) {
+    fn check_slope(loss: &Loss, target: SampleTarget<'_, f64>) {
         let output = [0.3, -1.2, 2.5, 0.0];
         let mut slope = [0.0; 4];
         loss.sample(&output, target, &mut slope);
@@ -187,20 +187,20 @@ mod tests {
 
     #[test]
     fn slopes_are_derivatives() {
-        check_slope(&Loss::CrossEntropy, Target::Class(1));
-        check_slope(&Loss::squared(), Target::Values(&[1.0, 0.0, -0.5, 2.0]));
-        check_slope(&Loss::squared(), Target::Class(2));
+        check_slope(&Loss::CrossEntropy, SampleTarget::Class(1));
+        check_slope(&Loss::squared(), SampleTarget::Values(&[1.0, 0.0, -0.5, 2.0]));
+        check_slope(&Loss::squared(), SampleTarget::Class(2));
         let weighted = Loss::Squared { output_weights: Some(vec![0.5, 2.0, 0.0, 1.0]) };
-        check_slope(&weighted, Target::Values(&[1.0, 0.0, -0.5, 2.0]));
+        check_slope(&weighted, SampleTarget::Values(&[1.0, 0.0, -0.5, 2.0]));
     }
 
     #[test]
     fn cross_entropy_is_stable() {
         let mut slope = [0.0f32; 3];
-        let value = Loss::CrossEntropy.sample(&[1e4, -1e4, 0.0], Target::Class(1), &mut slope);
+        let value = Loss::CrossEntropy.sample(&[1e4, -1e4, 0.0], SampleTarget::Class(1), &mut slope);
         assert_eq!(value, 2e4);
         assert_eq!(slope, [1.0, -1.0, 0.0]);
-        assert_eq!(Loss::CrossEntropy.sample(&[1e4, -1e4, 0.0], Target::Class(0), &mut slope), 0.0);
+        assert_eq!(Loss::CrossEntropy.sample(&[1e4, -1e4, 0.0], SampleTarget::Class(0), &mut slope), 0.0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Training: losses, optimisers, learning rates, a step, and the loop over epochs.
 //!
-//! [`Trainer::step`] does one step on a batch that is in memory; [`Fit`] runs epochs over a data set, measures, writes
+//! [`Trainer::step`] does one step on a batch that is in memory; [`TrainingLoop`] runs epochs over a data set, measures, writes
 //! checkpoints, and can be cancelled and resumed.
 
 mod batch;
@@ -16,8 +16,8 @@ mod state;
 mod trainer;
 mod update;
 
-pub use fit::{Epoch, Fit, FitSettings, Samples};
-pub use loss::{Answers, Loss, Target, Targets};
+pub use fit::{Epoch, TrainingLoop, TrainingSamples, TrainingSettings};
+pub use loss::{Answers, Loss, SampleTarget, Targets};
 pub use optimiser::{Optimiser, OptimiserState};
 pub use saved::{push_state, read_state};
 pub use schedule::{Decay, Schedule};

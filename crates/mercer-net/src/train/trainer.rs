@@ -80,7 +80,7 @@ impl<T: Element> Trainer<T> {
         Ok(Self {
             state: OptimiserState::new(&optimiser, n_params),
             lanes: (0..LANES).map(|_| Lane::new(&graph, output)).collect(),
-            grain: Shards::of(&graph).grain.max(1),
+            grain: Shards::for_graph(&graph).grain.max(1),
             n_outputs: meta.numel(),
             gradient: vec![T::zero(); n_params],
             correct: 0,

@@ -4,7 +4,7 @@ use super::damage::{Damage, damages};
 use super::trainer;
 use mercer_data::{Dataset, Labels, synthetic};
 use mercer_net::arch::Mlp;
-use mercer_net::train::{Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer, files};
+use mercer_net::train::{Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings, files};
 use mercer_net::{NetError, Network};
 use mercer_run::{Context, Listener};
 use std::path::Path;
@@ -15,10 +15,10 @@ fn moons(seed: u64) -> (Dataset, Labels) {
     (Dataset::from_array("moons", points.into_dyn().view()).unwrap(), Labels::Classes(classes))
 }
 
-fn settings() -> FitSettings {
+fn settings() -> TrainingSettings {
     let decay = mercer_net::train::Decay::Cosine { floor: 0.001 };
     let schedule = Schedule { decay, warm_up: 1.0, ..Schedule::constant(0.02) };
-    FitSettings { epochs: 6, batch_size: Some(50), seed: 9, schedule, checkpoints: vec![0, 2, 6] }
+    TrainingSettings { epochs: 6, batch_size: Some(50), seed: 9, schedule, checkpoints: vec![0, 2, 6] }
 }
 
 fn network() -> Network {
@@ -46,8 +46,8 @@ impl Listener for After {
 fn interrupted(folder: &Path) {
     let (inputs, labels) = moons(0);
     let progress = Context::listening(After(AtomicUsize::new(10)));
-    let fit = Fit::new(settings()).folder(folder).context(&progress);
-    let error = fit.run(&mut new_trainer(), Samples { inputs: &inputs, labels: &labels }).unwrap_err();
+    let fit = TrainingLoop::new(settings()).folder(folder).context(&progress);
+    let error = fit.run(&mut new_trainer(), TrainingSamples { inputs: &inputs, labels: &labels }).unwrap_err();
     assert!(matches!(error, NetError::Cancelled), "{error}");
 }
 
@@ -55,27 +55,31 @@ fn interrupted(folder: &Path) {
 fn a_resumed_run_ends_with_the_same_bits() {
     let (inputs, labels) = moons(0);
     let (test_inputs, test_labels) = moons(1);
-    let samples = Samples { inputs: &inputs, labels: &labels };
-    let test = Samples { inputs: &test_inputs, labels: &test_labels };
+    let samples = TrainingSamples { inputs: &inputs, labels: &labels };
+    let test = TrainingSamples { inputs: &test_inputs, labels: &test_labels };
     let whole_folder = tempfile::tempdir().unwrap();
     let mut whole = new_trainer();
     let whole_history =
-        Fit::new(settings()).folder(whole_folder.path()).evaluation(test).run(&mut whole, samples).unwrap();
+        TrainingLoop::new(settings()).folder(whole_folder.path()).evaluation(test).run(&mut whole, samples).unwrap();
     assert_eq!(whole_history.len(), 6);
 
     let folder = tempfile::tempdir().unwrap();
     let progress = Context::listening(After(AtomicUsize::new(10)));
-    let fit = Fit::new(settings()).folder(folder.path()).evaluation(test).context(&progress);
+    let fit = TrainingLoop::new(settings()).folder(folder.path()).evaluation(test).context(&progress);
     assert!(matches!(fit.run(&mut new_trainer(), samples), Err(NetError::Cancelled)));
     let mut resumed = new_trainer();
-    let history =
-        Fit::new(settings()).folder(folder.path()).evaluation(test).resume(true).run(&mut resumed, samples).unwrap();
+    let history = TrainingLoop::new(settings())
+        .folder(folder.path())
+        .evaluation(test)
+        .resume(true)
+        .run(&mut resumed, samples)
+        .unwrap();
     assert_eq!(resumed.weights().parameters, whole.weights().parameters);
     assert_eq!(resumed.state(), whole.state());
     assert_eq!(history, whole_history);
     // A finished run is resumed at its end.
     let mut again = new_trainer();
-    let history = Fit::new(settings()).folder(folder.path()).resume(true).run(&mut again, samples).unwrap();
+    let history = TrainingLoop::new(settings()).folder(folder.path()).resume(true).run(&mut again, samples).unwrap();
     assert_eq!((again.weights().parameters.clone(), history.len()), (whole.weights().parameters.clone(), 6));
     for epoch in [0, 2, 6] {
         let name = format!("epoch-{epoch:05}.safetensors");
@@ -98,15 +102,15 @@ fn a_run_is_not_resumed_with_something_else() {
     swapped.invert_axis(ndarray::Axis(1));
     let classes: Vec<usize> = swapped.rows().into_iter().map(|row| usize::from(row[1] == 1.0)).collect();
     let swapped = Labels::Classes(mercer_data::Classes::new(classes, 2).unwrap());
-    let try_with = |trainer: &mut Trainer<f32>, settings: FitSettings, inputs: &Dataset, labels: &Labels| {
-        let fit = Fit::new(settings).folder(folder.path()).resume(true);
-        fit.run(trainer, Samples { inputs, labels }).unwrap_err().to_string()
+    let try_with = |trainer: &mut Trainer<f32>, settings: TrainingSettings, inputs: &Dataset, labels: &Labels| {
+        let fit = TrainingLoop::new(settings).folder(folder.path()).resume(true);
+        fit.run(trainer, TrainingSamples { inputs, labels }).unwrap_err().to_string()
     };
-    let text = try_with(&mut new_trainer(), FitSettings { seed: 1, ..settings() }, &inputs, &labels);
+    let text = try_with(&mut new_trainer(), TrainingSettings { seed: 1, ..settings() }, &inputs, &labels);
     assert!(text.contains("its seed was 9, now it is 1"), "{text}");
-    let text = try_with(&mut new_trainer(), FitSettings { batch_size: Some(40), ..settings() }, &inputs, &labels);
+    let text = try_with(&mut new_trainer(), TrainingSettings { batch_size: Some(40), ..settings() }, &inputs, &labels);
     assert!(text.contains("its batch size was 50, now it is 40"), "{text}");
-    let text = try_with(&mut new_trainer(), FitSettings { epochs: 7, ..settings() }, &inputs, &labels);
+    let text = try_with(&mut new_trainer(), TrainingSettings { epochs: 7, ..settings() }, &inputs, &labels);
     assert!(text.contains("number of epochs was 6"), "{text}");
     assert!(try_with(&mut new_trainer(), settings(), &other_inputs, &labels).contains("its data was"));
     assert!(try_with(&mut new_trainer(), settings(), &inputs, &swapped).contains("its labels was"));
@@ -118,8 +122,9 @@ fn a_run_is_not_resumed_with_something_else() {
     let other = Mlp::new(2, &[12], 2).build(5).unwrap();
     let mut other = trainer(&other, Loss::CrossEntropy, Optimiser::adam());
     assert!(try_with(&mut other, settings(), &inputs, &labels).contains("initial weights"));
-    let fit = Fit::new(settings()).folder(folder.path());
-    let text = fit.run(&mut new_trainer(), Samples { inputs: &inputs, labels: &labels }).unwrap_err().to_string();
+    let fit = TrainingLoop::new(settings()).folder(folder.path());
+    let text =
+        fit.run(&mut new_trainer(), TrainingSamples { inputs: &inputs, labels: &labels }).unwrap_err().to_string();
     assert!(text.contains("exists"), "{text}");
     std::fs::write(folder.path().join("state.safetensors"), b"broken").unwrap();
     assert!(try_with(&mut new_trainer(), settings(), &inputs, &labels).contains("safetensors"));
@@ -134,8 +139,8 @@ fn damaged_states_are_refused() {
     let whole = std::fs::read(&path).unwrap();
     let (inputs, labels) = moons(0);
     let resumed = || {
-        let fit = Fit::new(settings()).folder(folder.path()).resume(true);
-        fit.run(&mut new_trainer(), Samples { inputs: &inputs, labels: &labels })
+        let fit = TrainingLoop::new(settings()).folder(folder.path()).resume(true);
+        fit.run(&mut new_trainer(), TrainingSamples { inputs: &inputs, labels: &labels })
     };
     for Damage { what, tensor, bytes } in damages(&path) {
         std::fs::write(&path, bytes).unwrap();
@@ -184,8 +189,9 @@ fn results_of_training_are_known() {
 fn a_loss_that_is_not_finite_names_epoch_and_step() {
     let (inputs, labels) = moons(0);
     let mut trainer = trainer(&network(), Loss::squared(), Optimiser::sgd());
-    let wild = FitSettings { schedule: Schedule::constant(1e6), checkpoints: vec![], ..settings() };
-    let error = Fit::new(wild).run(&mut trainer, Samples { inputs: &inputs, labels: &labels }).unwrap_err();
+    let wild = TrainingSettings { schedule: Schedule::constant(1e6), checkpoints: vec![], ..settings() };
+    let error =
+        TrainingLoop::new(wild).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels }).unwrap_err();
     let NetError::Diverged { epoch: Some(epoch), step, loss } = error else { panic!("{error}") };
     assert!(epoch >= 1 && (1..=3).contains(&step) && !loss.is_finite());
     assert!(error.to_string().contains(&format!("epoch {epoch}, step {step}")));
@@ -195,20 +201,23 @@ fn a_loss_that_is_not_finite_names_epoch_and_step() {
 #[test]
 fn bad_settings_are_refused() {
     let (inputs, labels) = moons(0);
-    let try_with = |settings: FitSettings| {
-        let samples = Samples { inputs: &inputs, labels: &labels };
-        Fit::new(settings).run(&mut new_trainer(), samples).unwrap_err().to_string()
+    let try_with = |settings: TrainingSettings| {
+        let samples = TrainingSamples { inputs: &inputs, labels: &labels };
+        TrainingLoop::new(settings).run(&mut new_trainer(), samples).unwrap_err().to_string()
     };
-    let plain = || FitSettings { checkpoints: vec![], ..settings() };
-    assert!(try_with(FitSettings { batch_size: Some(0), ..plain() }).contains("batch_size"));
+    let plain = || TrainingSettings { checkpoints: vec![], ..settings() };
+    assert!(try_with(TrainingSettings { batch_size: Some(0), ..plain() }).contains("batch_size"));
     assert!(try_with(settings()).contains("folder"));
-    assert!(try_with(FitSettings { schedule: Schedule::constant(0.0), ..plain() }).contains("learning_rate"));
+    assert!(try_with(TrainingSettings { schedule: Schedule::constant(0.0), ..plain() }).contains("learning_rate"));
     let (few, _) = moons(3);
     let few = Dataset::from_array("few", few.rows::<f64>(0..100).unwrap().view()).unwrap();
-    let samples = Samples { inputs: &few, labels: &labels };
-    let text = Fit::new(plain()).run(&mut new_trainer(), samples).unwrap_err().to_string();
+    let samples = TrainingSamples { inputs: &few, labels: &labels };
+    let text = TrainingLoop::new(plain()).run(&mut new_trainer(), samples).unwrap_err().to_string();
     assert_eq!(text, "few has 100 samples and 120 labels");
     let mut gd = trainer(&network(), Loss::CrossEntropy, Optimiser::Gd { weight_decay: 0.0 });
-    let text = Fit::new(plain()).run(&mut gd, Samples { inputs: &inputs, labels: &labels }).unwrap_err().to_string();
+    let text = TrainingLoop::new(plain())
+        .run(&mut gd, TrainingSamples { inputs: &inputs, labels: &labels })
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("whole set"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use super::trainer;
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, Initialisation, Layer, Mlp};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp};
 use mercer_net::run::Weights;
 use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
 
@@ -26,7 +26,7 @@ fn trained(network: &Network, samples: usize, size: usize, threads: usize) -> Ve
 
 #[test]
 fn a_step_has_the_same_bits_on_one_two_and_three_threads() {
-    let layers = [Layer::conv(8, 3), Layer::max_pool(2), Layer::dense(300)];
+    let layers = [CnnLayer::conv(8, 3), CnnLayer::max_pool(2), CnnLayer::dense(300)];
     let cnn = Cnn::new(&[1, 8, 8], &layers, 10).build(1).unwrap();
     let mlp = Mlp::new(64, &[600, 80], 10).activation(Activation::Gelu).build(1).unwrap();
     // More shards than lanes, a ragged end, and a batch of less than a shard.
@@ -54,7 +54,7 @@ fn the_gradient_is_that_of_the_whole_batch() {
 fn check_gradient(network: &Network) {
     let graph = network.declared_graph().unwrap();
     let samples = 1300;
-    assert!(samples > mercer_net::network::Shards::of(&graph).grain * mercer_net::train::LANES);
+    assert!(samples > mercer_net::network::Shards::for_graph(&graph).grain * mercer_net::train::LANES);
     let inputs: Vec<f64> = numbers(samples * 3).iter().map(|&x| f64::from(x)).collect();
     let classes: Vec<usize> = (0..samples).map(|i| i % 4).collect();
     let weights: Vec<f64> = (0..samples).map(|i| 0.5 + (i % 3) as f64).collect();

@@ -41,7 +41,7 @@ pub trait Draws<T: Real>: Send {
 
     /// `Σ = ΨᵀΨ/R` and `Π = ΨᵀKΨ/R²` of functions over the data, for every kernel; `eval` gives them on samples, a matrix of
     /// `rows × k` for every kernel.
-    fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<Moments>>;
+    fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<SecondMoments>>;
 
     /// What is drawn: two of the same identity give the same numbers.
     fn identity(&self) -> Result<Value>;
@@ -52,7 +52,7 @@ pub type Eval<'a, T> = &'a mut dyn FnMut(&[&[T]], usize) -> Result<Vec<Array2<T>
 
 /// Second moments of functions.
 #[derive(Clone, Debug)]
-pub struct Moments {
+pub struct SecondMoments {
     /// `Σ = ΨᵀΨ/R`.
     pub covariance: Array2<f64>,
     /// `Π = ΨᵀKΨ/R²`.
@@ -61,7 +61,7 @@ pub struct Moments {
     pub functions: Array2<f64>,
 }
 
-impl Moments {
+impl SecondMoments {
     /// From the functions and their image `KΨ`, both `R × k`.
     pub fn new(functions: Array2<f64>, image: ArrayView2<'_, f64>) -> Self {
         let rows = functions.nrows().max(1) as f64;
@@ -227,7 +227,7 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
         self.coupling.mean_diagonal(kernel)
     }
 
-    fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<Moments>> {
+    fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<SecondMoments>> {
         let (total, each) = (self.coupling.n_samples(), self.coupling.per_sample());
         let count = self.finish.min(total);
         let samples: Vec<usize> = (0..count).map(|index| index * total / count).collect();
@@ -255,7 +255,7 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
                         sum.iter_mut().zip(&out).for_each(|(sum, x)| *sum += x);
                     }
                 }
-                Ok(Moments::new(all, image.view()))
+                Ok(SecondMoments::new(all, image.view()))
             })
             .collect()
     }

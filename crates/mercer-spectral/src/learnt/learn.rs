@@ -1,11 +1,11 @@
 //! The loop: draw a batch, run the networks, turn their outputs into a gradient, step; then the Rayleigh–Ritz finish.
 
-use super::draws::{Draws, Moments};
+use super::draws::{Draws, SecondMoments};
 use super::networks::{Networks, by_row};
-use super::objective::{Again, Objective, Rows, Sizes};
+use super::objective::{Objective, Rows, SecondPass, Sizes};
 use super::passes::{MAX_INPUTS, Passes};
 use super::ritz::rayleigh_ritz;
-use super::settings::{Method, Settings};
+use super::settings::{LearningMethod, LearningSettings};
 use super::state::{self, Changing};
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
@@ -42,7 +42,7 @@ pub struct Learnt<T: Real> {
 /// ```
 /// use mercer_data::{Dataset, synthetic};
 /// use mercer_net::arch::{Activation, Mlp};
-/// use mercer_spectral::learnt::{Batches, Learn, Matrices, Method, Settings, side_by_side};
+/// use mercer_spectral::learnt::{Batches, Learn, Matrices, LearningMethod, LearningSettings, side_by_side};
 ///
 /// let points = synthetic::uniform(64, 1, -1.0, 1.0, 0)?;
 /// let gram = points.dot(&points.t()).mapv(|x| (x as f32 + 1.5).powi(2));
@@ -51,13 +51,13 @@ pub struct Learnt<T: Real> {
 /// let networks = (0..3).map(|seed| mlp.build(seed)).collect::<Result<Vec<_>, _>>()?;
 /// let mut kernel = Matrices::new(gram, 1)?;
 /// let mut batches = Batches::new(&data, &mut kernel, 64, 0, &mercer_run::Context::new())?;
-/// let learnt = Learn::new(Settings::new(Method::NeuralEf).steps(200)).run(side_by_side(&networks)?, &mut batches)?;
+/// let learnt = Learn::new(LearningSettings::new(LearningMethod::NeuralEf).steps(200)).run(side_by_side(&networks)?, &mut batches)?;
 /// let functions = &learnt.after[0];
 /// assert!(functions.values()[0] > functions.values()[1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Learn<'a> {
-    settings: Settings,
+    settings: LearningSettings,
     folder: Option<PathBuf>,
     resume: bool,
     context: Option<&'a Context>,
@@ -68,7 +68,7 @@ const LOSSES: usize = 200;
 
 impl<'a> Learn<'a> {
     /// A run that keeps everything in memory.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: LearningSettings) -> Self {
         Self { settings, folder: None, resume: false, context: None }
     }
 
@@ -180,7 +180,7 @@ struct Run<T: Real> {
 }
 
 impl<T: Real> Run<T> {
-    fn new(settings: &Settings, network: &Network, draws: &mut dyn Draws<T>) -> Result<Self> {
+    fn new(settings: &LearningSettings, network: &Network, draws: &mut dyn Draws<T>) -> Result<Self> {
         let shapes = draws.input_shapes();
         let graph = network.graph(&shapes)?;
         if shapes.len() > MAX_INPUTS {
@@ -196,7 +196,7 @@ impl<T: Real> Run<T> {
             return Err(SpectralError::Setting(text));
         }
         let functions = total / outputs;
-        if settings.method == Method::Spin && outputs > 1 {
+        if settings.method == LearningMethod::Spin && outputs > 1 {
             let text = "SpIN learns kernels with one output; NeuralEF and nested approximation take matrix-valued ones";
             return Err(SpectralError::Setting(text.to_owned()));
         }
@@ -240,7 +240,7 @@ impl<T: Real> Run<T> {
         }
     }
 
-    fn step(&mut self, settings: &Settings, draws: &mut dyn Draws<T>, step: usize) -> Result<f64> {
+    fn step(&mut self, settings: &LearningSettings, draws: &mut dyn Draws<T>, step: usize) -> Result<f64> {
         let samples = draws.draw(step, &mut self.inputs)?;
         let size = samples * self.functions * self.outputs;
         let raw = &mut self.raw[..size];
@@ -269,8 +269,13 @@ impl<T: Real> Run<T> {
         }
         self.gradient.copy_from_slice(self.passes.reverse(&self.weights, cotangents));
         if let [objective] = &mut self.objectives[..] {
-            let again =
-                Again { passes: &mut self.passes, weights: &self.weights, outputs: own, rows, owners: &self.owners };
+            let again = SecondPass {
+                passes: &mut self.passes,
+                weights: &self.weights,
+                outputs: own,
+                rows,
+                owners: &self.owners,
+            };
             objective.correct(again, &mut self.gradient);
         }
         let rate = settings.schedule.rate(step, 1, settings.steps);
@@ -306,7 +311,7 @@ impl<T: Real> Run<T> {
             });
             each.collect()
         };
-        let moments: Vec<Moments> = draws.moments(&mut eval)?;
+        let moments: Vec<SecondMoments> = draws.moments(&mut eval)?;
         let mut after = Vec::new();
         for (moments, basis) in moments.iter().zip(&bases) {
             let ritz = rayleigh_ritz(moments, T::epsilon().wide() / 2.0)?;

@@ -1,14 +1,14 @@
 //! Eigenfunctions that are learnt: networks trained to be the leading eigenfunctions of a kernel.
 //!
 //! Training knows one network whose outputs are the functions ([`side_by_side`] makes it of several), [`Draws`] that give
-//! batches with a kernel between their samples, and a [`Method`] that turns outputs into a gradient. [`Learn`] runs it, and
+//! batches with a kernel between their samples, and a [`LearningMethod`] that turns outputs into a gradient. [`Learn`] runs it, and
 //! ends with the Rayleigh–Ritz finish; both results are [`Eigenfunctions`](crate::Eigenfunctions).
 //!
 //! | method | networks | reference |
 //! |---|---|---|
-//! | [`Method::NeuralEf`] | one per function, or one that shares weights | arXiv 2205.00165 |
-//! | [`Method::Nested`] | the same | arXiv 2402.03655 |
-//! | [`Method::Spin`] | the same | arXiv 1806.02215 |
+//! | [`LearningMethod::NeuralEf`] | one per function, or one that shares weights | arXiv 2205.00165 |
+//! | [`LearningMethod::Nested`] | the same | arXiv 2402.03655 |
+//! | [`LearningMethod::Spin`] | the same | arXiv 1806.02215 |
 //!
 //! Kernels come as [`Matrices`], as [`FeatureRows`], or are computed [`PerBatch`], drawn in [`Batches`]; [`Pairs`] of
 //! views are a kernel too, that of contrastive neural eigenmaps. For the tangent kernel of a network, [`tangents`] are function
@@ -32,14 +32,14 @@ mod state;
 mod tangent;
 
 pub use augment::Augmentation;
-pub use coupling::{Between, Coupling, FeatureRows, Form, Matrices, PerBatch};
-pub use draws::{Batches, Draws, Eval, FINISH, Moments};
+pub use coupling::{Between, Coupling, CouplingForm, FeatureRows, Matrices, PerBatch};
+pub use draws::{Batches, Draws, Eval, FINISH, SecondMoments};
 pub use join::side_by_side;
 pub use learn::{Learn, Learnt};
 pub use nested::Nesting;
 pub use networks::Networks;
 pub use pairs::Pairs;
-pub use settings::{Method, Settings};
+pub use settings::{LearningMethod, LearningSettings};
 pub use state::{STATE, clear_state, has_state};
 pub use tangent::tangents;
 

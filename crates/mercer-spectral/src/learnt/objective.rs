@@ -27,7 +27,7 @@ pub(super) struct Rows<'a, T> {
 }
 
 /// One pass over the networks for what an objective needs beside the gradient of a loss.
-pub(super) struct Again<'a, T> {
+pub(super) struct SecondPass<'a, T> {
     pub(super) passes: &'a mut Passes<T>,
     pub(super) weights: &'a Weights<T>,
     /// The outputs of the batch, `n × k`.
@@ -43,7 +43,7 @@ pub(super) trait Objective<T: Real>: Send {
     fn cotangents(&mut self, batch: Rows<'_, T>, cotangents: &mut [T]) -> Result<f64>;
 
     /// Adds what does not follow from the cotangents to the gradient.
-    fn correct(&mut self, _again: Again<'_, T>, _gradient: &mut [T]) {}
+    fn correct(&mut self, _again: SecondPass<'_, T>, _gradient: &mut [T]) {}
 
     /// Eigenvalues, and the map `A` with `ψ = u·A`.
     fn outcome(&self) -> Result<(Vec<f64>, Array2<f64>)>;

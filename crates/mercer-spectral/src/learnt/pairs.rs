@@ -9,7 +9,7 @@
 //! `κ − 1` instead, which are the others: `K = n·S − 1 1ᵀ`.
 
 use super::augment::Augmentation;
-use super::draws::{Draws, Eval, FINISH, Moments, Pool, same_samples};
+use super::draws::{Draws, Eval, FINISH, Pool, SecondMoments, same_samples};
 use crate::error::{Result, SpectralError};
 use mercer_data::random::stream;
 use mercer_data::{Dataset, shuffled};
@@ -172,7 +172,7 @@ impl<T: Real> Draws<T> for Pairs<'_, T> {
         Ok(1.0)
     }
 
-    fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<Moments>> {
+    fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<SecondMoments>> {
         let count = FINISH.min(self.samples);
         let rows: Vec<usize> = (0..count).map(|index| index * self.samples / count).collect();
         let mut halves: [Vec<Array2<T>>; 2] = Default::default();
@@ -194,7 +194,7 @@ impl<T: Real> Draws<T> for Pairs<'_, T> {
             all.ncols(),
             image.as_slice_mut().expect("a fresh array is contiguous"),
         );
-        Ok(vec![Moments::new(all, image.view())])
+        Ok(vec![SecondMoments::new(all, image.view())])
     }
 
     fn identity(&self) -> Result<Value> {

@@ -35,7 +35,7 @@ impl<T: Element> Passes<T> {
         Self {
             output,
             n_outputs: graph.value(output).meta.numel(),
-            grain: Shards::of(graph).grain.max(1),
+            grain: Shards::for_graph(graph).grain.max(1),
             samples: 0,
             shards: Vec::new(),
             lanes: (0..LANES).map(|_| Reverse::new(Arc::clone(graph), Target::all(graph))).collect(),

@@ -11,7 +11,7 @@
 //! [`FLOOR`] of the largest are what functions that have become alike leave over, and are dropped; so are values that rounding
 //! explains. Both are counted as [`Repairs::dropped`].
 
-use super::draws::Moments;
+use super::draws::SecondMoments;
 use crate::error::{Result, SpectralError};
 use crate::spectrum::{Repairs, orient};
 use mercer_linalg::{matmul, symmetric_eigen};
@@ -29,7 +29,7 @@ pub(super) struct Ritz {
 }
 
 /// Solves the small eigenproblem; `precision` is the unit of rounding of the kernel.
-pub(super) fn rayleigh_ritz(moments: &Moments, precision: f64) -> Result<Ritz> {
+pub(super) fn rayleigh_ritz(moments: &SecondMoments, precision: f64) -> Result<Ritz> {
     let (rows, k) = moments.functions.dim();
     // Functions may be scaled very differently; unit variances first keep small ones from being dropped.
     let scale = moments.covariance.diag().mapv(|x| if x > 0.0 { x.sqrt().recip() } else { 0.0 });
@@ -90,7 +90,7 @@ mod tests {
         let mut mixed = matmul(truth.vectors.slice(s![.., ..6]), random(6, 6, "mix").view());
         mixed.column_mut(2).mapv_inplace(|x| 1e-5 * x);
         let image = matmul(gram.view(), mixed.view());
-        let ritz = rayleigh_ritz(&Moments::new(mixed.clone(), image.view()), f64::EPSILON).unwrap();
+        let ritz = rayleigh_ritz(&SecondMoments::new(mixed.clone(), image.view()), f64::EPSILON).unwrap();
         assert_eq!((ritz.values.len(), ritz.repairs.any()), (6, false));
         let functions = matmul(mixed.view(), ritz.combinations.view());
         for j in 0..6 {
@@ -108,9 +108,9 @@ mod tests {
         let twin = functions.column(0).to_owned();
         functions.column_mut(7).assign(&twin);
         let image = matmul(gram.view(), functions.view());
-        let ritz = rayleigh_ritz(&Moments::new(functions, image.view()), f64::EPSILON).unwrap();
+        let ritz = rayleigh_ritz(&SecondMoments::new(functions, image.view()), f64::EPSILON).unwrap();
         assert_eq!((ritz.values.len(), ritz.repairs.dropped), (3, 5));
-        let nothing = Moments::new(Array2::zeros((5, 2)), Array2::zeros((5, 2)).view());
+        let nothing = SecondMoments::new(Array2::zeros((5, 2)), Array2::zeros((5, 2)).view());
         assert!(matches!(rayleigh_ritz(&nothing, 1e-16), Err(SpectralError::NoSpectrum { .. })));
     }
 }

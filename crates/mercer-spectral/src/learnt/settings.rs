@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A method that learns eigenfunctions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum LearningMethod {
     /// NeuralEF, Algorithm 1 of arXiv 2205.00165.
     NeuralEf,
     /// Nested low-rank approximation, arXiv 2402.03655.
@@ -20,7 +20,7 @@ pub enum Method {
     Spin,
 }
 
-impl Method {
+impl LearningMethod {
     /// The share of a moving average that is kept at every step, by default: 0.9 in the authors' runs of NeuralEF, and 0.01 in their runs of
     /// SpIN, which is also where its functions come into their order soonest; the authors of SpIN kept another share.
     pub fn keep(self) -> f64 {
@@ -42,9 +42,9 @@ impl Method {
 /// The settings of a run of learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct LearningSettings {
     /// The method.
-    pub method: Method,
+    pub method: LearningMethod,
     /// Steps of training.
     pub steps: usize,
     /// The learning rates; an epoch of the schedule is one step.
@@ -62,9 +62,9 @@ pub struct Settings {
     pub checkpoint: usize,
 }
 
-impl Settings {
+impl LearningSettings {
     /// The paper's: Adam with a learning rate of 1e-3, and 2000 steps.
-    pub fn new(method: Method) -> Self {
+    pub fn new(method: LearningMethod) -> Self {
         Self {
             method,
             steps: 2000,

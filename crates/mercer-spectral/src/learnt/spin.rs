@@ -19,7 +19,7 @@
 //! ∇ = −Σ_ij A_ij ∂Π_ij + Σ_ij B_ij J̄_ij
 //! ```
 //!
-//! How much of the averages is kept is a setting of [`Settings`](super::Settings). The eigenvalues that are reported are a moving
+//! How much of the averages is kept is a setting of [`LearningSettings`](super::LearningSettings). The eigenvalues that are reported are a moving
 //! average of `diag Λ`, which no gradient sees.
 //!
 //! Functions that begin nearly alike make `Σ` ill-conditioned, and `L⁻¹` amplifies the rounding of `Π`: with ten networks on the line,
@@ -28,7 +28,7 @@
 //! Where functions do not share weights, `J_ij` has entries for the parameters of function `j` alone, and one pass back
 //! gives row `i` for all of them; otherwise every pair `i ≤ j` takes a pass.
 
-use super::objective::{Again, Average, Objective, Rows, Sizes, average, inner};
+use super::objective::{Average, Objective, Rows, SecondPass, Sizes, average, inner};
 use crate::error::Result;
 use mercer_kernel::Real;
 use mercer_linalg::simd::dispatch;
@@ -109,8 +109,8 @@ impl<T: Real> Objective<T> for Spin<T> {
         Ok(-values.diag().sum())
     }
 
-    fn correct(&mut self, again: Again<'_, T>, gradient: &mut [T]) {
-        let Again { passes, weights, outputs, rows, owners } = again;
+    fn correct(&mut self, again: SecondPass<'_, T>, gradient: &mut [T]) {
+        let SecondPass { passes, weights, outputs, rows, owners } = again;
         let (k, size) = (self.covariance_cotangent.nrows(), passes.n_params());
         let is_first = self.jacobian.is_empty();
         let separate = !owners.is_empty();

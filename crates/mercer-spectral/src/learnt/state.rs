@@ -47,14 +47,14 @@ pub fn has_state(folder: &Path) -> bool {
 /// Removes the state of a run from a folder, if there is one.
 ///
 /// # Errors
-/// [`Foreign`](mercer_data::Error::Foreign) for a file of the same name that is something else.
+/// [`Foreign`](mercer_data::DataError::Foreign) for a file of the same name that is something else.
 pub fn clear_state(folder: &Path) -> Result<()> {
     let path = folder.join(STATE);
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
     if !has_state(folder) {
-        return Err(mercer_data::Error::Foreign { place: path.display().to_string() }.into());
+        return Err(mercer_data::DataError::Foreign { place: path.display().to_string() }.into());
     }
     std::fs::remove_file(&path).map_err(|source| NetError::Io { path, source }.into())
 }

@@ -2,7 +2,7 @@
 
 use super::nested::{Nested, Nesting};
 use super::neural_ef::NeuralEf;
-use super::objective::{Again, Objective, Rows};
+use super::objective::{Objective, Rows, SecondPass};
 use super::passes::Passes;
 use super::spin::Spin;
 use mercer_data::random::stream;
@@ -146,7 +146,7 @@ fn the_gradient_of_spin_is_masked() {
         let mut gradient = passes.reverse(&weights, by_kernel.as_slice().unwrap()).to_vec();
         let owners = super::learn::owners(&graph, FUNCTIONS);
         assert_eq!(owners.len(), if shared { 0 } else { FUNCTIONS });
-        let again = Again {
+        let again = SecondPass {
             passes: &mut passes,
             weights: &weights,
             outputs: u.as_slice().unwrap(),
@@ -189,7 +189,7 @@ fn spin_averages_the_covariance_and_not_the_kernel() {
         let (loss, by_kernel) = cotangents(spin, gram, &u);
         let mut gradient = passes.reverse(&weights, by_kernel.as_slice().unwrap()).to_vec();
         let (passes, weights, outputs, owners) = (&mut passes, &weights, u.as_slice().unwrap(), &owners[..]);
-        spin.correct(Again { passes, weights, outputs, rows: ROWS, owners }, &mut gradient);
+        spin.correct(SecondPass { passes, weights, outputs, rows: ROWS, owners }, &mut gradient);
         (loss, gradient, u)
     };
     let (first, second) = (random(ROWS, 3, "points"), random(ROWS, 3, "other points"));
@@ -226,7 +226,7 @@ fn averages_move_slowly() {
 
 #[test]
 fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
-    use super::{Batches, Learn, Matrices, Method, Settings, tangents};
+    use super::{Batches, Learn, LearningMethod, LearningSettings, Matrices, tangents};
     use mercer_data::{Dataset, synthetic};
     use mercer_kernel::{Kind, Ntk, Selection};
     use mercer_net::train::Schedule;
@@ -242,7 +242,7 @@ fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
     let mut kernel = Matrices::new(gram, 1).unwrap();
     let mut batches = Batches::new(&data, &mut kernel, 60, 0, &Context::new()).unwrap();
     // A step that does not move: what is left is the beginning.
-    let settings = Settings::new(Method::NeuralEf).steps(1).schedule(Schedule::constant(1e-14));
+    let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(1).schedule(Schedule::constant(1e-14));
     let learnt = Learn::new(settings).run::<f64>(functions, &mut batches).unwrap();
     // The functions are differences over a finite step: what they differ in is of second order, and
     // eigenvalues are of second order in the functions.

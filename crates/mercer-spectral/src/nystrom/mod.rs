@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::exact::{Solver, extend};
 use crate::functions::Eigenfunctions;
 use crate::landmarks::Landmarks;
-use crate::memory::Needs;
+use crate::memory::MemoryNeeds;
 use crate::sections::Sections;
 use crate::spectrum::Spectrum;
 use crate::{basis, basis::Basis, exact, samples};
@@ -119,14 +119,14 @@ impl Nystrom {
     }
 
     /// What `k` functions of a kernel on so many samples, with so many rows each, take.
-    pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> Needs {
+    pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> MemoryNeeds {
         let rows = samples.saturating_mul(per_sample);
         let columns = self.landmarks.count(samples).saturating_mul(per_sample);
-        let own = Needs::whole("landmarks' eigenvectors", columns, columns);
+        let own = MemoryNeeds::whole("landmarks' eigenvectors", columns, columns);
         match (self.measure, solver(k, columns)) {
             (Measure::Landmarks, _) => own,
-            (Measure::Data, Solver::Full) => own.or(Needs::whole("landmarks' features", rows, columns)),
-            (Measure::Data, _) => own.or(Needs::features("landmarks' features", rows, columns)),
+            (Measure::Data, Solver::Full) => own.or(MemoryNeeds::whole("landmarks' features", rows, columns)),
+            (Measure::Data, _) => own.or(MemoryNeeds::features("landmarks' features", rows, columns)),
         }
     }
 }

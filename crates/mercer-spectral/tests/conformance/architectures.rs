@@ -4,10 +4,10 @@
 use crate::problems::{COREGIONAL, POLYNOMIAL, Problem, RBF, points};
 use mercer_data::Dataset;
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Architecture, Cnn, Layer, Resnet};
+use mercer_net::arch::{Activation, Architecture, Cnn, CnnLayer, Resnet};
 use mercer_net::train::Schedule;
 use mercer_run::Context;
-use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
+use mercer_spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, side_by_side};
 use mercer_spectral::{Comparison, Eigenfunctions};
 use ndarray::{Array2, Array4};
 
@@ -33,7 +33,7 @@ fn problem(kernel: crate::problems::Plain, k: usize) -> Problem {
 }
 
 fn architectures(outputs: usize) -> [(&'static str, Architecture); 2] {
-    let layers = [Layer::conv(6, 3), Layer::average_pool(2), Layer::dense(16)];
+    let layers = [CnnLayer::conv(6, 3), CnnLayer::average_pool(2), CnnLayer::dense(16)];
     let cnn = Cnn::new(&[1, SIDE, SIDE], &layers, outputs).activation(Activation::Tanh);
     let resnet =
         Resnet { inputs: vec![1, SIDE, SIDE], width: 4, activation: Activation::Tanh, ..Resnet::new(8, outputs) };
@@ -44,7 +44,8 @@ fn architectures(outputs: usize) -> [(&'static str, Architecture); 2] {
 fn learnt(architecture: &Architecture, k: usize, data: &[Dataset], mut kernel: Matrices<f64>) -> Learnt<f64> {
     let networks: Vec<Network> = (0..k as u64 + 3).map(|seed| architecture.build(seed).expect("builds")).collect();
     let mut batches = Batches::new(data, &mut kernel, 64, 0, &Context::new()).expect("batches");
-    let settings = Settings::new(Method::NeuralEf).steps(150).schedule(Schedule::constant(5e-3)).components(k);
+    let settings =
+        LearningSettings::new(LearningMethod::NeuralEf).steps(150).schedule(Schedule::constant(5e-3)).components(k);
     Learn::new(settings).run(side_by_side(&networks).expect("alike"), &mut batches).expect("learns")
 }
 

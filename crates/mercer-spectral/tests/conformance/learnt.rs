@@ -7,8 +7,8 @@ use mercer_net::arch::{Activation, Mlp};
 use mercer_net::train::Schedule;
 use mercer_run::{Context, Listener};
 use mercer_spectral::learnt::{
-    Augmentation, Batches, FeatureRows, Learn, Learnt, Matrices, Method, Nesting, Pairs, PerBatch, Settings,
-    side_by_side,
+    Augmentation, Batches, FeatureRows, Learn, LearningMethod, LearningSettings, Learnt, Matrices, Nesting, Pairs,
+    PerBatch, side_by_side,
 };
 use mercer_spectral::{Comparison, Solver, SpectralError, Spectrum};
 use ndarray::{Array2, s};
@@ -31,20 +31,20 @@ pub(crate) fn networks(inputs: usize, functions: usize, outputs: usize, shared: 
 /// Learns the functions of a problem from its matrix.
 pub(crate) fn learnt(
     problem: &Problem,
-    method: Method,
+    method: LearningMethod,
     shared: bool,
-    settings: &Settings,
+    settings: &LearningSettings,
 ) -> Result<Learnt<f64>, SpectralError> {
     let mut kernel = Matrices::new(problem.gram.clone(), problem.kernel.per_sample())?;
     let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0, &Context::new())?;
     let (inputs, outputs) = (problem.points.ncols(), problem.kernel.per_sample());
-    let settings = Settings { method, ..settings.clone() }.components(problem.k);
+    let settings = LearningSettings { method, ..settings.clone() }.components(problem.k);
     let network = networks(inputs, problem.k + 8, outputs, shared);
     Learn::new(settings).run(network, &mut batches)
 }
 
-fn quick(method: Method) -> Settings {
-    Settings::new(method).steps(60)
+fn quick(method: LearningMethod) -> LearningSettings {
+    LearningSettings::new(method).steps(60)
 }
 
 /// Stops a run after some reports.
@@ -67,9 +67,12 @@ impl Listener for Stop {
 #[test]
 fn resumed_runs_are_the_same() {
     let problem = Problem::new("rbf", RBF, points(50, 2, 1.0), 3);
-    for (method, shared) in
-        [(Method::NeuralEf, false), (Method::Spin, false), (Method::Spin, true), (Method::Nested(Nesting::Joint), true)]
-    {
+    for (method, shared) in [
+        (LearningMethod::NeuralEf, false),
+        (LearningMethod::Spin, false),
+        (LearningMethod::Spin, true),
+        (LearningMethod::Nested(Nesting::Joint), true),
+    ] {
         let run = |folder: Option<&Path>, stop: Option<usize>| {
             let mut kernel = Matrices::new(problem.gram.clone(), 1).expect("a kernel matrix");
             let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new()).expect("batches");
@@ -98,7 +101,7 @@ fn spin_comes_into_its_order() {
     let problem = Problem::new("polynomial", POLYNOMIAL, points(128, 1, 1.0), 3);
     let mut kernel = Matrices::new(problem.gram.clone(), 1).expect("a kernel matrix");
     let mut batches = Batches::new(&problem.data, &mut kernel, 64, 0, &Context::new()).expect("batches");
-    let settings = Settings::new(Method::Spin).steps(800).schedule(Schedule::constant(2e-3));
+    let settings = LearningSettings::new(LearningMethod::Spin).steps(800).schedule(Schedule::constant(2e-3));
     let found: Learnt<f64> = Learn::new(settings).run(networks(1, 3, 1, false), &mut batches).expect("learns");
     let psi = found.before[0].eval_data(&problem.data, &Context::new()).expect("evaluates");
     let values = found.before[0].values();
@@ -111,19 +114,19 @@ fn spin_comes_into_its_order() {
 fn the_state_of_another_run_is_refused() {
     let problem = Problem::new("rbf", RBF, points(30, 2, 1.0), 3);
     let folder = tempfile::tempdir().expect("a folder");
-    let run = |settings: Settings, gram: &Array2<f64>, resume: bool| {
+    let run = |settings: LearningSettings, gram: &Array2<f64>, resume: bool| {
         let mut kernel = Matrices::new(gram.clone(), 1).expect("a kernel matrix");
         let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new()).expect("batches");
         let learn = Learn::new(settings).folder(folder.path()).resume(resume);
         learn.run(networks(2, 2, 1, false), &mut batches).map(|_: Learnt<f64>| ())
     };
-    run(quick(Method::NeuralEf), &problem.gram, false).expect("learns");
+    run(quick(LearningMethod::NeuralEf), &problem.gram, false).expect("learns");
     let text = |settings, gram: &Array2<f64>, resume| run(settings, gram, resume).expect_err("refused").to_string();
-    assert!(text(quick(Method::NeuralEf), &problem.gram, false).contains("exists"));
-    assert!(text(quick(Method::NeuralEf).steps(70), &problem.gram, true).contains("settings"));
-    assert!(text(quick(Method::NeuralEf), &(&problem.gram * 2.0), true).contains("data and kernel"));
+    assert!(text(quick(LearningMethod::NeuralEf), &problem.gram, false).contains("exists"));
+    assert!(text(quick(LearningMethod::NeuralEf).steps(70), &problem.gram, true).contains("settings"));
+    assert!(text(quick(LearningMethod::NeuralEf), &(&problem.gram * 2.0), true).contains("data and kernel"));
     std::fs::write(folder.path().join("state.safetensors"), b"nothing").expect("writes");
-    assert!(text(quick(Method::NeuralEf), &problem.gram, true).contains("safetensors"));
+    assert!(text(quick(LearningMethod::NeuralEf), &problem.gram, true).contains("safetensors"));
 }
 
 /// What is exported as ONNX and read again gives the functions, for kernels of one and of two outputs.
@@ -131,7 +134,8 @@ fn the_state_of_another_run_is_refused() {
 fn exported_networks_are_the_functions() {
     for (kernel, outputs) in [(RBF, 1), (COREGIONAL, 2)] {
         let problem = Problem::new("exported", kernel, points(40, 2, 1.0), 3);
-        let found = learnt(&problem, Method::NeuralEf, false, &quick(Method::NeuralEf)).expect("learns");
+        let found =
+            learnt(&problem, LearningMethod::NeuralEf, false, &quick(LearningMethod::NeuralEf)).expect("learns");
         for functions in [&found.before[0], &found.after[0]] {
             let bytes = functions.to_network().expect("a network").to_onnx_bytes().expect("exports");
             let network = Network::from_onnx_bytes(&bytes, Default::default()).expect("reads");
@@ -162,7 +166,7 @@ fn kernels_per_output() {
     let grams = problems.iter().map(|problem| problem.gram.clone()).collect();
     let mut kernels = Matrices::per_output(grams).expect("kernel matrices");
     let mut batches = Batches::new(&problems[0].data, &mut kernels, 64, 0, &Context::new()).expect("batches");
-    let settings = Settings::new(Method::NeuralEf).steps(400).components(3);
+    let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(400).components(3);
     let found: Learnt<f64> = Learn::new(settings).run(networks(1, 9, 2, false), &mut batches).expect("learns");
     assert_eq!((found.before.len(), found.after.len()), (2, 2));
     for (problem, functions) in problems.iter().zip(&found.after) {
@@ -185,7 +189,8 @@ fn the_kernel_may_come_from_anywhere() {
     let features = &root.functions * &root.values.mapv(f64::sqrt);
     let learn = |coupling: &mut dyn mercer_spectral::learnt::Coupling<f64>| {
         let mut batches = Batches::new(&problem.data, coupling, 16, 0, &Context::new()).expect("batches");
-        let found = Learn::new(quick(Method::NeuralEf)).run(networks(1, 3, 1, false), &mut batches).expect("learns");
+        let found =
+            Learn::new(quick(LearningMethod::NeuralEf)).run(networks(1, 3, 1, false), &mut batches).expect("learns");
         (found.before[0].values().clone(), found.after[0].values().clone())
     };
     let expected = learn(&mut Matrices::new(problem.gram.clone(), 1).expect("a matrix"));
@@ -216,7 +221,7 @@ fn pairs_find_what_they_share() {
     let sets =
         ["first", "second"].map(|name| [Dataset::from_array(name, views(name).into_dyn().view()).expect("data")]);
     let mut pairs = Pairs::<f64>::given(&sets[0], &sets[1], 80, 0, &Context::new()).expect("pairs");
-    let settings = Settings::new(Method::NeuralEf).steps(300);
+    let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(300);
     let found = Learn::new(settings).run(networks(2, 6, 1, true), &mut pairs).expect("learns");
     let functions = &found.after[0];
     let values = functions.values();
@@ -236,23 +241,23 @@ fn pairs_find_what_they_share() {
 fn what_cannot_be_learnt_is_refused() {
     let problem = Problem::new("rbf", RBF, points(20, 2, 1.0), 2);
     let two = Problem::new("two", COREGIONAL, points(20, 2, 1.0), 2);
-    let run = |gram: &Array2<f64>, each: usize, settings: Settings, network: Network| {
+    let run = |gram: &Array2<f64>, each: usize, settings: LearningSettings, network: Network| {
         let mut kernel = Matrices::new(gram.clone(), each)?;
         let mut batches = Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new())?;
         Learn::new(settings).run(network, &mut batches).map(|_: Learnt<f64>| ())
     };
     let text = |found: Result<(), SpectralError>| found.expect_err("refused").to_string();
     let one = || networks(2, 2, 1, false);
-    assert!(text(run(&problem.gram, 1, quick(Method::NeuralEf).steps(0), one())).contains("steps"));
-    assert!(text(run(&problem.gram, 1, quick(Method::NeuralEf).components(0), one())).contains("components"));
-    assert!(text(run(&two.gram, 1, quick(Method::NeuralEf), one())).contains("samples"));
-    assert!(text(run(&two.gram, 2, quick(Method::Spin), networks(2, 2, 2, false))).contains("SpIN"));
-    assert!(text(run(&two.gram, 2, quick(Method::NeuralEf), networks(2, 3, 1, false))).contains("outputs"));
+    assert!(text(run(&problem.gram, 1, quick(LearningMethod::NeuralEf).steps(0), one())).contains("steps"));
+    assert!(text(run(&problem.gram, 1, quick(LearningMethod::NeuralEf).components(0), one())).contains("components"));
+    assert!(text(run(&two.gram, 1, quick(LearningMethod::NeuralEf), one())).contains("samples"));
+    assert!(text(run(&two.gram, 2, quick(LearningMethod::Spin), networks(2, 2, 2, false))).contains("SpIN"));
+    assert!(text(run(&two.gram, 2, quick(LearningMethod::NeuralEf), networks(2, 3, 1, false))).contains("outputs"));
     let zero = Array2::zeros((20, 20));
-    assert!(matches!(run(&zero, 1, quick(Method::NeuralEf), one()), Err(SpectralError::NoSpectrum { .. })));
+    assert!(matches!(run(&zero, 1, quick(LearningMethod::NeuralEf), one()), Err(SpectralError::NoSpectrum { .. })));
     let mut broken = problem.gram.clone();
     broken[(3, 4)] = f64::NAN;
-    assert!(run(&broken, 1, quick(Method::NeuralEf), one()).is_err());
+    assert!(run(&broken, 1, quick(LearningMethod::NeuralEf), one()).is_err());
     assert!(side_by_side(&[]).is_err());
     let wide = Mlp::new(3, &[4], 1).build(0).expect("builds");
     let narrow = Mlp::new(2, &[4], 1).build(0).expect("builds");

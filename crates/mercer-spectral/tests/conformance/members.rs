@@ -6,7 +6,7 @@ use mercer_data::Dataset;
 use mercer_kernel::FeatureMap;
 use mercer_linalg::LinearOperator;
 use mercer_run::Context;
-use mercer_spectral::learnt::{Learn, Method, Nesting, Pairs, Settings};
+use mercer_spectral::learnt::{Learn, LearningMethod, LearningSettings, Nesting, Pairs};
 use mercer_spectral::{
     Density, Eigenfunctions, Fourier, FourierSpec, Landmarks, Mapped, Measure, Nystrom, Result, Solver, Spectrum,
     exact, extend, of_features,
@@ -49,11 +49,11 @@ const SAMPLED: Tolerance = Tolerance { orthonormal: 1.0, residual: 0.5, values: 
 /// is wanted, the last ones least exactly: the residual of the sixth function in the plane is 0.04 after 300 steps.
 const LEARNT: Tolerance = Tolerance { orthonormal: 1e-6, residual: 0.1, values: 0.05, degrees: 45.0 };
 
-type Fit = fn(&Problem) -> Result<Eigenfunctions<f64>>;
+type TrainingLoop = fn(&Problem) -> Result<Eigenfunctions<f64>>;
 
 pub(crate) struct Member {
     pub(crate) name: &'static str,
-    pub(crate) fit: Fit,
+    pub(crate) fit: TrainingLoop,
     pub(crate) tolerance: Tolerance,
     /// The problems it can be used on.
     pub(crate) applies: fn(&Problem) -> bool,
@@ -131,8 +131,8 @@ fn half(problem: &Problem) -> usize {
 }
 
 /// Networks that are trained on the matrix.
-fn trained(problem: &Problem, method: Method, shared: bool) -> Result<Eigenfunctions<f64>> {
-    Ok(learnt(problem, method, shared, &Settings::new(method).steps(300))?.after.swap_remove(0))
+fn trained(problem: &Problem, method: LearningMethod, shared: bool) -> Result<Eigenfunctions<f64>> {
+    Ok(learnt(problem, method, shared, &LearningSettings::new(method).steps(300))?.after.swap_remove(0))
 }
 
 /// The pairs whose kernel the problem is: every point with each of its partners.
@@ -147,7 +147,7 @@ fn contrastive(problem: &Problem) -> Result<Eigenfunctions<f64>> {
     let first = view("first", pairs.iter().map(|pair| pair.0).collect());
     let second = view("second", pairs.iter().map(|pair| pair.1).collect());
     let mut draws = Pairs::<f64>::given(&first, &second, 324, 0, &Context::new())?;
-    let settings = Settings::new(Method::NeuralEf).steps(300).components(problem.k);
+    let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(300).components(problem.k);
     Ok(Learn::new(settings).run(networks(2, problem.k + 8, 1, true), &mut draws)?.after.swap_remove(0))
 }
 
@@ -187,11 +187,11 @@ pub(crate) fn members() -> Vec<Member> {
         Member { applies: is_polynomial, ..member("features, full", |p| features(p, Solver::Full), EXACT) },
         Member { applies: is_polynomial, ..member("features, lanczos", |p| features(p, Solver::Lanczos), EXACT) },
         Member { applies: is_of_pairs, ..member("contrastive", contrastive, LEARNT) },
-        member("NeuralEF", |p| trained(p, Method::NeuralEf, false), LEARNT),
-        member("shared", |p| trained(p, Method::NeuralEf, true), LEARNT),
-        member("nested, sequential", |p| trained(p, Method::Nested(Nesting::Sequential), false), LEARNT),
-        member("nested, joint", |p| trained(p, Method::Nested(Nesting::Joint), true), LEARNT),
-        Member { applies: is_scalar, ..member("SpIN", |p| trained(p, Method::Spin, false), LEARNT) },
+        member("NeuralEF", |p| trained(p, LearningMethod::NeuralEf, false), LEARNT),
+        member("shared", |p| trained(p, LearningMethod::NeuralEf, true), LEARNT),
+        member("nested, sequential", |p| trained(p, LearningMethod::Nested(Nesting::Sequential), false), LEARNT),
+        member("nested, joint", |p| trained(p, LearningMethod::Nested(Nesting::Joint), true), LEARNT),
+        Member { applies: is_scalar, ..member("SpIN", |p| trained(p, LearningMethod::Spin, false), LEARNT) },
         member("randomised", |p| solved(p, Solver::Randomised { seed: 1 }), ITERATED),
         member("nystrom, all", |p| nystrom(p, Nystrom::new(Landmarks::All)), EXACT),
         smooth("nystrom, uniform", |p| nystrom(p, Nystrom::new(Landmarks::Uniform(half(p)))), CLOSE),

@@ -7,7 +7,7 @@ use mercer_data::Dataset;
 use mercer_kernel::Real;
 use mercer_run::{Context, Listener};
 use mercer_spectral::SpectralError;
-use mercer_spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Nesting, Pairs, Settings};
+use mercer_spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, Nesting, Pairs};
 use ndarray::Array2;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What is learnt, and from what.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    method: Method,
+    method: LearningMethod,
     shared: bool,
     pairs: bool,
 }
@@ -34,7 +34,7 @@ impl Listener for Stop {
 }
 
 fn run<T: Real>(case: Case, problem: &Problem, folder: &Path, steps: usize) -> Result<Array2<T>, SpectralError> {
-    let settings = Settings::new(case.method).steps(8);
+    let settings = LearningSettings::new(case.method).steps(8);
     let stop = Context::listening(Stop(AtomicUsize::new(steps)));
     let learn = Learn::new(settings).context(&stop).resume(true).folder(folder);
     let network = networks(2, 3, 1, case.shared);
@@ -69,7 +69,7 @@ fn check<T: Real>(case: Case) {
     }
     // The state of another method, and what is no file.
     std::fs::write(&path, &whole).expect("writes");
-    let other = Case { method: Method::Nested(Nesting::None), ..case };
+    let other = Case { method: LearningMethod::Nested(Nesting::None), ..case };
     let text = run::<T>(other, &problem, folder.path(), usize::MAX).expect_err("refused").to_string();
     assert!(text.contains("another run"), "{text}");
     std::fs::remove_file(&path).expect("removes");
@@ -86,10 +86,10 @@ fn check<T: Real>(case: Case) {
 #[test]
 fn damaged_states_are_refused() {
     let case = |method, shared| Case { method, shared, pairs: false };
-    check::<f64>(case(Method::Spin, false));
-    check::<f64>(case(Method::Spin, true));
-    check::<f32>(case(Method::NeuralEf, false));
-    check::<f32>(case(Method::NeuralEf, true));
-    check::<f64>(case(Method::Nested(Nesting::Joint), true));
-    check::<f32>(Case { pairs: true, ..case(Method::NeuralEf, true) });
+    check::<f64>(case(LearningMethod::Spin, false));
+    check::<f64>(case(LearningMethod::Spin, true));
+    check::<f32>(case(LearningMethod::NeuralEf, false));
+    check::<f32>(case(LearningMethod::NeuralEf, true));
+    check::<f64>(case(LearningMethod::Nested(Nesting::Joint), true));
+    check::<f32>(Case { pairs: true, ..case(LearningMethod::NeuralEf, true) });
 }

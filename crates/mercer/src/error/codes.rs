@@ -1,11 +1,11 @@
 //! The stable code of every error of the libraries. Codes are never renamed; a new error may get a new one.
 
-use mercer_data::Error as DataError;
+use mercer_data::DataError;
 use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
 use mercer_learn::LearnError;
 use mercer_lens::LensError;
-use mercer_linalg::Error as AlgebraError;
+use mercer_linalg::LinalgError;
 use mercer_net::NetError;
 use mercer_spectral::SpectralError;
 
@@ -140,16 +140,16 @@ pub(super) fn of_lens(error: &LensError) -> &'static str {
     }
 }
 
-fn of_algebra(error: &AlgebraError) -> &'static str {
+pub(super) fn of_algebra(error: &LinalgError) -> &'static str {
     match error {
-        AlgebraError::NotFinite { .. } => "not-finite",
-        AlgebraError::ShapeMismatch { .. } | AlgebraError::TooManyComponents { .. } => "shape",
-        AlgebraError::NotSymmetric { .. } => "not-symmetric",
-        AlgebraError::NotPositiveDefinite { .. } | AlgebraError::Singular { .. } | AlgebraError::Indefinite { .. } => {
+        LinalgError::NotFinite { .. } => "not-finite",
+        LinalgError::ShapeMismatch { .. } | LinalgError::TooManyComponents { .. } => "shape",
+        LinalgError::NotSymmetric { .. } => "not-symmetric",
+        LinalgError::NotPositiveDefinite { .. } | LinalgError::Singular { .. } | LinalgError::Indefinite { .. } => {
             "not-positive-definite"
         }
-        AlgebraError::NotConverged { .. } | AlgebraError::NotSolved { .. } => "not-converged",
-        AlgebraError::CheckFailed { .. } => "failed-verification",
+        LinalgError::NotConverged { .. } | LinalgError::NotSolved { .. } => "not-converged",
+        LinalgError::CheckFailed { .. } => "failed-verification",
         _ => OTHER,
     }
 }

@@ -7,6 +7,7 @@ use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
 use mercer_learn::LearnError;
 use mercer_lens::LensError;
+use mercer_linalg::LinalgError;
 use mercer_net::NetError;
 use mercer_spectral::SpectralError;
 use std::fmt::Display;
@@ -37,9 +38,9 @@ impl Error {
 }
 
 /// Many a message of the libraries ends in what to try; a hint is added only where the command line has more to say.
-impl From<data::Error> for Error {
-    fn from(error: data::Error) -> Self {
-        use data::Error;
+impl From<data::DataError> for Error {
+    fn from(error: data::DataError) -> Self {
+        use data::DataError as Error;
         let hint = match &error {
             Error::Io { source, .. } => hint_for_io(source.kind()),
             Error::Exists { .. } => Some("‹force› replaces it".to_owned()),
@@ -93,10 +94,10 @@ impl From<LearnError> for Error {
             LearnError::Data(error) => return (*error).into(),
             LearnError::Kernel(error) => return (*error).into(),
             LearnError::Network(error) => return (*error).into(),
-            LearnError::Algebra(mercer_linalg::Error::NotPositiveDefinite { .. }) => {
+            LearnError::Algebra(LinalgError::NotPositiveDefinite { .. }) => {
                 Some("the matrix is not a kernel, or far from one by rounding: a larger ‹alpha› or ‹noise›".to_owned())
             }
-            LearnError::Algebra(mercer_linalg::Error::NotSymmetric { .. }) => Some(
+            LearnError::Algebra(LinalgError::NotSymmetric { .. }) => Some(
                 "a Gram matrix is symmetric: is this the kernel of the training samples with themselves?".to_owned(),
             ),
             LearnError::NotBinary { .. } => Some("glm, svm, process-classifier".to_owned()),
@@ -162,6 +163,12 @@ impl From<KernelError> for Error {
                 .hint("the numbers overflow: ‹precision› f64, or ‹scale› for data that are too large"),
             other => Self::with_code(code, other.to_string()),
         }
+    }
+}
+
+impl From<LinalgError> for Error {
+    fn from(error: LinalgError) -> Self {
+        Self::with_code(codes::of_algebra(&error), error.to_string())
     }
 }
 

@@ -8,7 +8,7 @@ use mercer_data::folder::{Folder, MANIFEST};
 use mercer_data::{self as data, RECORD, Source, read_regular};
 use mercer_net::train::files as training;
 use mercer_run::Context;
-use mercer_spectral::Description;
+use mercer_spectral::EigenDescription;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::ErrorKind;
@@ -94,11 +94,11 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
     };
     match Folder::open(path, None) {
         Ok(folder) => found.read_saved(path, &folder, context)?,
-        Err(data::Error::Damaged { place, reason }) => found.damaged.push(FileDamage { file: place, why: reason }),
+        Err(data::DataError::Damaged { place, reason }) => found.damaged.push(FileDamage { file: place, why: reason }),
         // What an earlier version wrote says what it is in another file.
-        Err(data::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => found.read_record(path)?,
+        Err(data::DataError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => found.read_record(path)?,
         // Beside a result of ours it is not another program's.
-        Err(data::Error::Malformed { place, reason, .. }) if path.join(RECORD).is_file() => {
+        Err(data::DataError::Malformed { place, reason, .. }) if path.join(RECORD).is_file() => {
             found.damaged.push(FileDamage { file: place, why: reason });
             found.read_record(path)?;
         }
@@ -134,8 +134,9 @@ impl FolderFindings {
                 Ok(blob) if is_object => self.objects.push(object(folder, name, &blob)),
                 Ok(_) => {}
                 // Objects with one digest are one file.
-                Err(data::Error::Damaged { place, .. }) if self.damaged.iter().any(|known| known.file == place) => {}
-                Err(data::Error::Damaged { place, reason }) => {
+                Err(data::DataError::Damaged { place, .. }) if self.damaged.iter().any(|known| known.file == place) => {
+                }
+                Err(data::DataError::Damaged { place, reason }) => {
                     self.damaged.push(FileDamage { file: place, why: reason });
                 }
                 Err(error) => return Err(error.into()),
@@ -149,7 +150,7 @@ impl FolderFindings {
             self.result = Some(parse(&path.join(RECORD), &bytes)?);
         }
         if self.kind == mercer_spectral::KIND.name
-            && let Ok(description) = folder.content::<Description>()
+            && let Ok(description) = folder.content::<EigenDescription>()
         {
             self.values = folder
                 .array("values")
@@ -203,7 +204,7 @@ impl FolderFindings {
     }
 }
 
-fn of_eigenfunctions(description: &Description) -> Vec<(String, String)> {
+fn of_eigenfunctions(description: &EigenDescription) -> Vec<(String, String)> {
     let note = |name: &str| description.notes.get(name).map(plain);
     let data = description.notes.get("data");
     let of_data = |name: &str| data.and_then(|data| data.get(name)).map(plain);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A primitive.
 #[derive(Clone, Debug, Serialize)]
-pub struct Layer {
+pub struct LayerInfo {
     /// The node of the file that it comes from.
     pub name: String,
     /// The operator of that node.
@@ -34,13 +34,13 @@ fn name(text: &str) -> String {
 }
 
 /// The primitives of a graph.
-pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
+pub(super) fn layers(graph: &Graph) -> Vec<LayerInfo> {
     let layer = |node: &Node| {
         let output = graph.value(node.output);
         let inputs: Vec<_> = node.inputs.iter().map(|&id| graph.value(id)).collect();
         let metas: Vec<_> = inputs.iter().map(|value| &value.meta).collect();
         let parameters = inputs.iter().filter(|value| matches!(value.origin, Origin::Parameter(_)));
-        Layer {
+        LayerInfo {
             name: name(&node.name),
             operator: name(&node.operator),
             output: name(&output.name),

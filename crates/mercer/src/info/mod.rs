@@ -25,7 +25,7 @@ mod store;
 use crate::Error;
 use crate::spec::ParameterSpec;
 pub use folder::{FileDamage, FileFindings, FolderFindings};
-pub use layers::Layer;
+pub use layers::LayerInfo;
 use mercer_data::{self as data, Source, describe};
 use mercer_run::Context;
 pub use model::{EndingFindings, InputFindings, ModelFindings, OutputFindings, TensorFindings};
@@ -113,10 +113,10 @@ impl Look {
                 Ok(Looked { findings, failure: None })
             }
             // Models go by many names; what begins like one may be one.
-            Err(data::Error::UnknownFormat { .. }) if looks_like_onnx(path) => {
+            Err(data::DataError::UnknownFormat { .. }) if looks_like_onnx(path) => {
                 model::look(path, &self.parameters, &self.shape)
             }
-            Err(error @ data::Error::UnknownFormat { .. }) => {
+            Err(error @ data::DataError::UnknownFormat { .. }) => {
                 Err(Error::from(error).hint("models are read from ONNX files, by the name .onnx"))
             }
             Err(error) => Err(error.into()),

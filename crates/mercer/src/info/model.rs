@@ -1,6 +1,6 @@
 //! What an ONNX model holds.
 
-use super::layers::{Layer, batched_shape, layers};
+use super::layers::{LayerInfo, batched_shape, layers};
 use super::sizes::{GivenShape, sample_shapes};
 use super::{Findings, Looked};
 use crate::Error;
@@ -43,7 +43,7 @@ pub struct ModelFindings {
     /// Of a forward pass of one sample; nothing while sizes are free.
     pub flops: Option<u64>,
     /// Nothing while sizes are free.
-    pub layers: Option<Vec<Layer>>,
+    pub layers: Option<Vec<LayerInfo>>,
     /// What the file says about its training.
     pub trained_on: TrainedOn,
     /// Whether sizes are free that were not given.
@@ -148,7 +148,7 @@ impl ModelFindings {
             OutputFindings {
                 shape: meta.map(|meta| meta.shape.clone()),
                 shape_text: meta.map_or_else(String::new, batched_shape),
-                ending: known.map(|(graph, id)| EndingFindings::of(Ending::of(graph, id))),
+                ending: known.map(|(graph, id)| EndingFindings::of(Ending::find(graph, id))),
                 name,
             }
         };

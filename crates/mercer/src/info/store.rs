@@ -46,7 +46,7 @@ pub struct StoreFindings {
 /// Describes a store and reads all of it.
 pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
     let store = Store::open(path)?;
-    let found = StoreFindings::of(&store, store.verify(context)?);
+    let found = StoreFindings::new(&store, store.verify(context)?);
     let tiles: BTreeSet<usize> = found.damaged.iter().map(|damage| damage.tile).collect();
     let failure = (!tiles.is_empty()).then(|| {
         let message = format!("{}: {} damaged", path.display(), count(tiles.len(), "tile"));
@@ -56,7 +56,7 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
 }
 
 impl StoreFindings {
-    fn of(store: &Store, found: Report) -> Self {
+    fn new(store: &Store, found: Report) -> Self {
         let Manifest { mercer, layout, facts, notes, .. } = store.manifest();
         Self {
             kind: "store",

@@ -50,7 +50,7 @@ impl Destination {
             return Err(Error::new(format!("‹out› {place}: this is a folder")).hint("name a file in it"));
         }
         if !self.force && path.symlink_metadata().is_ok() {
-            return Err(data::Error::Exists { place: place.to_string() }.into());
+            return Err(data::DataError::Exists { place: place.to_string() }.into());
         }
         self.check_parent()
     }

@@ -10,7 +10,7 @@
 use super::record::{AnyJob, InputRecord, OutputRecord, RUN, Record};
 use super::{Artefact, Destination, Outcome, Stopwatch};
 use crate::{Error, Json};
-use mercer_data::folder::{FolderWriter, Kind};
+use mercer_data::folder::{FolderKind, FolderWriter};
 use mercer_data::{Existing, Storable};
 use mercer_run::Context;
 use ndarray::{ArrayBase, Data, Dimension};
@@ -36,7 +36,7 @@ impl std::fmt::Debug for ResultFolder {
 
 impl ResultFolder {
     /// Begins a folder, and checks before the work that files of these names may be written there.
-    pub(crate) fn create(destination: &Destination, kind: Kind, names: &[&str]) -> Result<Self, Error> {
+    pub(crate) fn create(destination: &Destination, kind: FolderKind, names: &[&str]) -> Result<Self, Error> {
         let folder = Self::begin(destination.folder()?, kind, destination.force)?;
         let all: Vec<&str> = names.iter().copied().chain([RESULT, RUN]).collect();
         folder.writer.claim(&all)?;
@@ -44,7 +44,7 @@ impl ResultFolder {
     }
 
     /// Begins a folder, for a job that looks itself at what is there.
-    pub(crate) fn begin(path: &Path, kind: Kind, replace: bool) -> Result<Self, Error> {
+    pub(crate) fn begin(path: &Path, kind: FolderKind, replace: bool) -> Result<Self, Error> {
         let existing = if replace { Existing::Replace } else { Existing::Refuse };
         let writer = FolderWriter::create(path, kind, existing)?;
         Ok(Self { writer, path: path.to_owned(), artefacts: RefCell::default() })

@@ -26,7 +26,7 @@ pub use destination::Destination;
 pub use eigen::{EigenJob, EvaluateJob};
 pub use fit::FitJob;
 pub use kernel::KernelJob;
-pub use outcome::{Artefact, Measurements, Outcome, Phase, Stopwatch};
+pub use outcome::{Artefact, Measurements, Outcome, PhaseTime, Stopwatch};
 pub use predict::PredictJob;
 pub use record::{AnyJob, InputRecord, OutputRecord, Record, Replayed, replay};
 pub use train::TrainJob;

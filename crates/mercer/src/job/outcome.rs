@@ -52,7 +52,7 @@ pub struct Measurements {
     /// From the beginning to the end.
     pub seconds: f64,
     /// Where they went, each part by its name.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseTime>,
     /// The most memory that the process has held so far.
     pub peak_bytes: usize,
     /// The memory that it was not to exceed, if that was said.
@@ -66,7 +66,7 @@ pub struct Measurements {
 
 /// A part of the work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct PhaseTime {
     /// What was done.
     pub name: String,
     /// How long it took.
@@ -106,7 +106,7 @@ impl Stopwatch {
 
     /// What the job took until now. A promise of memory that was not kept is noted.
     pub fn measure(self, context: &Context) -> Measurements {
-        let phase = |Timed { name, seconds }| Phase { name: name.to_owned(), seconds };
+        let phase = |Timed { name, seconds }| PhaseTime { name: name.to_owned(), seconds };
         let (peak_bytes, promised_bytes) = (peak_memory(), context.promised_memory());
         if let Some(promised) = promised_bytes.filter(|&promised| peak_bytes > promised) {
             use crate::text::bytes;

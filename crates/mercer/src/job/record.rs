@@ -155,7 +155,7 @@ impl Record {
     pub fn write(&self, result: &Path) -> Result<(), Error> {
         let path = Self::path(result);
         if path.symlink_metadata().is_ok() && Self::read_file(&path).is_err() {
-            return Err(mercer_data::Error::Foreign { place: path.display().to_string() }.into());
+            return Err(mercer_data::DataError::Foreign { place: path.display().to_string() }.into());
         }
         let text = self.to_json()?;
         Ok(write_atomic(&path, Existing::Replace, |writer| writer.write_all(text.as_bytes()))?)

@@ -23,19 +23,19 @@ pub fn sample_bytes(graph: &Graph, at: Option<&str>, element: usize) -> usize {
 
 /// Samples that threads share at least: a shard each.
 pub fn round(graph: &Graph) -> usize {
-    Shards::of(graph).grain.max(1).saturating_mul(rayon::current_num_threads())
+    Shards::for_graph(graph).grain.max(1).saturating_mul(rayon::current_num_threads())
 }
 
 /// The rows of the data, block by block. A block is whole shards, as many as threads can share and as fit into so many bytes, or
 /// about `most` rows if that is said: shards begin at the same rows whatever a block is, so that results are the same bits.
-pub fn of(
+pub fn split(
     graph: &Graph,
     n_samples: usize,
     most: Option<usize>,
     (sample, room): (usize, usize),
 ) -> impl Iterator<Item = Range<usize>> + use<> {
     let affordable = (room.min(BYTES) / sample).min((FLOPS / graph.flops().max(1)) as usize);
-    let round = if most.is_some() { Shards::of(graph).grain.max(1) } else { round(graph) };
+    let round = if most.is_some() { Shards::for_graph(graph).grain.max(1) } else { round(graph) };
     let n_rows = match most {
         Some(rows) => rows.div_ceil(round).saturating_mul(round),
         None => (affordable.min(MOST_ROWS) / round).max(1).saturating_mul(round),

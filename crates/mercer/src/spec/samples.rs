@@ -138,7 +138,7 @@ impl Samples {
         let named = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
         let outputs = named.map(|id| graph.value(id).meta.numel()).filter(|&outputs| outputs > 1);
         let given = options.class_names()?;
-        let order = ClassOrder::of(given.as_deref(), network.trained_on().classes.as_deref(), outputs)?;
+        let order = ClassOrder::resolve(given.as_deref(), network.trained_on().classes.as_deref(), outputs)?;
         if let (Some(order), Some(_)) = (order, outputs) {
             let labels_as_named = options.labels.as_ref().map(ToString::to_string).unwrap_or_default();
             let place = format!("‹{setting}› {labels_as_named}");
@@ -263,7 +263,7 @@ fn check_counts(sets: &[Dataset]) -> Result<(), Error> {
     for pair in sets.windows(2) {
         let [first, other] = [&pair[0], &pair[1]];
         if first.n_samples() != other.n_samples() {
-            return Err(mercer_data::Error::Samples {
+            return Err(mercer_data::DataError::Samples {
                 first: first.place().to_owned(),
                 n_first: first.n_samples(),
                 other: other.place().to_owned(),

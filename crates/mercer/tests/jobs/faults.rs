@@ -8,7 +8,7 @@ use mercer::data::{Existing, write_npy};
 use mercer::job::eigen::{EigenMethod, EigenSource, LearnSpec, Objective};
 use mercer::job::fit::{MachineName, MachineSpec, Training};
 use mercer::job::train::TrainingSpec;
-use mercer::job::uncertainty::Method;
+use mercer::job::uncertainty::PosteriorMethod;
 use mercer::job::{Destination, EigenJob, FitJob, Job, Opened, TrainJob, UncertaintyJob};
 use mercer::prelude::Context;
 use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
@@ -163,7 +163,7 @@ fn posteriors_may_end_anywhere() {
     let scratch = Scratch::new();
     let test = vec![scratch.data("x.npy")];
     let job = UncertaintyJob::new(scratch.path("net.onnx"), scratch.labelled(), test);
-    check("uncertainty", &UncertaintyJob { method: Method::LastLayerKron, ..job }, false);
+    check("uncertainty", &UncertaintyJob { method: PosteriorMethod::LastLayerKron, ..job }, false);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Posteriors from given arrays and from files, moved and asked later, and done again.
 
 use mercer::data::{Dataset, Existing, Source, write_npy};
-use mercer::job::uncertainty::{Draws, Method, NoiseChoice, Predictions, PriorChoice, SavedPosterior};
+use mercer::job::uncertainty::{
+    NoiseChoice, PosteriorDraws, PosteriorMethod, Predictions, PriorChoice, SavedPosterior,
+};
 use mercer::job::{AnyJob, Destination, Job, Opened, UncertaintyJob, replay};
 use mercer::net::Network;
 use mercer::prelude::Context;
@@ -65,7 +67,7 @@ fn run(job: &UncertaintyJob, inputs: &Inputs, path: &Path) {
     let outcome = opened.run(&context).expect("runs");
     let phases: Vec<&str> = outcome.measurements.phases.iter().map(|phase| &phase.name[..]).collect();
     let expected = ["opening", "functions", "fitting", "prior", "predicting", "writing"];
-    let is_eigen = matches!(job.method, Method::Eigen { .. });
+    let is_eigen = matches!(job.method, PosteriorMethod::Eigen { .. });
     let expected: Vec<&str> = expected.into_iter().filter(|&name| is_eigen || name != "functions").collect();
     assert_eq!(phases, expected);
     for artefact in &outcome.artefacts {
@@ -114,14 +116,18 @@ fn a_moved_posterior_predicts_the_same_bits() {
         for (at, method) in methods.into_iter().enumerate() {
             let case = Case::new(name);
             let mut job = case.job();
-            job.method = match Method::named(method).expect(method) {
-                Method::Eigen { residual, .. } => Method::Eigen { components: 12, landmarks: 40, residual },
-                Method::Sketch { .. } => Method::Sketch { sketch: "srht:32".to_owned(), residual: true },
+            job.method = match PosteriorMethod::named(method).expect(method) {
+                PosteriorMethod::Eigen { residual, .. } => {
+                    PosteriorMethod::Eigen { components: 12, landmarks: 40, residual }
+                }
+                PosteriorMethod::Sketch { .. } => {
+                    PosteriorMethod::Sketch { sketch: "srht:32".to_owned(), residual: true }
+                }
                 other => other,
             };
             job.precision = if at % 2 == 0 { Precision::F32 } else { Precision::F64 };
             job.train.preprocess = PreprocessSpec { scale: Some(1.25), ..PreprocessSpec::default() };
-            job.draws = (at % 3 == 0).then_some(Draws { count: 20, noise_scale: 2.0 });
+            job.draws = (at % 3 == 0).then_some(PosteriorDraws { count: 20, noise_scale: 2.0 });
             job.seed = 7;
             run(&job, &Inputs::none(), &case.path("first"));
             let inputs = case.samples();
@@ -147,7 +153,7 @@ fn a_checkpoint_is_saved_with_the_posterior() {
         .map(|parameter| parameter.name().to_owned())
         .collect();
     let parameters = ParameterSpec { weights, exclude: vec![names[0].clone()], ..ParameterSpec::default() };
-    let job = UncertaintyJob { net: case.path("net.onnx"), parameters, method: Method::Kron, ..case.job() };
+    let job = UncertaintyJob { net: case.path("net.onnx"), parameters, method: PosteriorMethod::Kron, ..case.job() };
     run(&job, &Inputs::none(), &case.path("run"));
     let inputs = case.samples();
     case.forget();
@@ -204,9 +210,9 @@ fn a_job_is_data() {
     job.seed = u64::MAX;
     job.prior = PriorChoice::Given(2.5);
     job.noise = NoiseChoice::Given(0.5);
-    job.draws = Some(Draws { count: 9, noise_scale: 20.0 });
+    job.draws = Some(PosteriorDraws { count: 9, noise_scale: 20.0 });
     for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "eigen", "sketch"] {
-        job.method = Method::named(method).expect(method);
+        job.method = PosteriorMethod::named(method).expect(method);
         assert_eq!(job.method.name(), method);
         let text = serde_json::to_string(&AnyJob::from(job.clone())).expect("JSON");
         assert!(
@@ -219,7 +225,7 @@ fn a_job_is_data() {
     let least = r#"{"net": "n.onnx", "train": {"data": ["x.npy"], "labels": "y.npy"}, "test": ["z.npy"],
                     "method": {"eigen": {"components": 8}}}"#;
     let read: UncertaintyJob = serde_json::from_str(least).expect("a job");
-    assert_eq!(read.method, Method::Eigen { components: 8, landmarks: 128, residual: true });
+    assert_eq!(read.method, PosteriorMethod::Eigen { components: 8, landmarks: 128, residual: true });
     assert_eq!(
         (read.prior, read.noise, read.precision),
         (PriorChoice::Evidence, NoiseChoice::Evidence, Precision::F32)
@@ -234,7 +240,7 @@ fn a_run_is_done_again() {
         network.save_onnx(case.path("net.onnx")).expect("a file");
     };
     save(1);
-    let method = Method::Eigen { components: 6, landmarks: 20, residual: true };
+    let method = PosteriorMethod::Eigen { components: 6, landmarks: 20, residual: true };
     let job = UncertaintyJob { net: case.path("net.onnx"), method, ..case.job() };
     run(&job, &Inputs::none(), &case.path("run"));
     let replayed = replay(&case.path("run"), &Context::new()).expect("runs");
@@ -255,9 +261,9 @@ fn senseless_settings_are_refused() {
         (|job| job.validation = job.test.clone(), "‹validation›"),
         (|job| job.prior = PriorChoice::Given(0.0), "‹prior› 0"),
         (|job| job.noise = NoiseChoice::Given(f64::NAN), "‹noise›"),
-        (|job| job.draws = Some(Draws { count: 0, noise_scale: 1.0 }), "‹draws›"),
-        (|job| job.draws = Some(Draws { count: 1, noise_scale: -1.0 }), "‹noise-scale›"),
-        (|job| job.method = Method::Eigen { components: 0, landmarks: 9, residual: true }, "‹components›"),
+        (|job| job.draws = Some(PosteriorDraws { count: 0, noise_scale: 1.0 }), "‹draws›"),
+        (|job| job.draws = Some(PosteriorDraws { count: 1, noise_scale: -1.0 }), "‹noise-scale›"),
+        (|job| job.method = PosteriorMethod::Eigen { components: 0, landmarks: 9, residual: true }, "‹components›"),
         (|job| job.train.labels = None, "‹train-labels›"),
     ];
     let context = Context::new();
@@ -284,7 +290,7 @@ fn memory_is_refused_before_the_work() {
     let open = |landmarks: usize| {
         let mut job = case.job();
         job.train = DataSpec { data: vec![file("x.npy")], labels: Some(file("y.npy")), ..DataSpec::default() };
-        job.method = Method::Eigen { components: 8, landmarks, residual: false };
+        job.method = PosteriorMethod::Eigen { components: 8, landmarks, residual: false };
         job.open(&Destination::new(case.path("run")), Opening { inputs: &Inputs::none(), context: &context })
     };
     assert!(open(20).is_ok());
@@ -299,7 +305,7 @@ fn a_run_that_is_called_off_leaves_nothing() {
     let case = Case::new(IRIS);
     for method in ["kron", "sketch", "last-layer-full"] {
         let context = Context::new();
-        let job = UncertaintyJob { method: Method::named(method).expect(method), ..case.job() };
+        let job = UncertaintyJob { method: PosteriorMethod::named(method).expect(method), ..case.job() };
         let opening = Opening { inputs: &Inputs::none(), context: &context };
         let opened = job.open(&Destination::new(case.path("run")), opening).expect("opens");
         context.cancel();

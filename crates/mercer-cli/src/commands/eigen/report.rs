@@ -2,7 +2,7 @@
 
 use crate::format::table;
 use mercer::job::Outcome;
-use mercer::job::eigen::{Codes, Compared, EigenFindings, Score};
+use mercer::job::eigen::{CodeScore, CodesFindings, Compared, EigenFindings};
 use mercer::spectral::Measured;
 use mercer::spectral::retrieval::Retrieval;
 use mercer::text::{count, duration};
@@ -88,10 +88,10 @@ pub(super) fn outcome(outcome: &Outcome<EigenFindings>, output: &Path) -> String
 }
 
 /// How much the first numbers of a code tell.
-fn codes(codes: &Codes) -> String {
+fn codes(codes: &CodesFindings) -> String {
     let head = ["code length", "accuracy", &format!("precision at {}", codes.nearest), "mAP"].map(str::to_owned);
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    let row = |score: &Score| {
+    let row = |score: &CodeScore| {
         let Retrieval { length, precision, mean_average_precision } = score.found;
         vec![length.to_string(), percent(score.accuracy), percent(precision), percent(mean_average_precision)]
     };

@@ -2,7 +2,7 @@
 
 use crate::format::shortened;
 use crate::visible;
-use mercer::info::{EndingFindings, InputFindings, Layer, ModelFindings, OutputFindings, TensorFindings};
+use mercer::info::{EndingFindings, InputFindings, LayerInfo, ModelFindings, OutputFindings, TensorFindings};
 use mercer::text::{count, grouped, shape, short};
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ pub(super) fn text(found: &ModelFindings, most: usize) -> String {
 }
 
 /// A row per node of the file: several primitives that one node became are one layer to its user.
-fn rows(layers: &[Layer]) -> Vec<Vec<String>> {
+fn rows(layers: &[LayerInfo]) -> Vec<Vec<String>> {
     let nodes = layers.chunk_by(|left, right| left.name == right.name && left.operator == right.operator);
     nodes
         .filter_map(|node| {

@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::options::{ClassOptions, ParameterOptions, PreprocessOptions, choice, references};
 use crate::output::OutputFolder;
 use mercer::Error;
-use mercer::job::uncertainty::{Draws, Method, NoiseChoice, PriorChoice};
+use mercer::job::uncertainty::{NoiseChoice, PosteriorDraws, PosteriorMethod, PriorChoice};
 use mercer::job::{Destination, Job, Opened, UncertaintyJob};
 use mercer::spec::{DataRef, DataSpec, Precision};
 use std::path::PathBuf;
@@ -180,19 +180,22 @@ struct UncertaintyData {
 }
 
 impl PosteriorOptions {
-    fn method(&self) -> Result<Method, Error> {
+    fn method(&self) -> Result<PosteriorMethod, Error> {
         let method = match self.method {
-            MethodName::Full => Method::Full,
-            MethodName::Diag => Method::Diag,
-            MethodName::Kron => Method::Kron,
-            MethodName::LastLayerFull => Method::LastLayerFull,
-            MethodName::LastLayerKron => Method::LastLayerKron,
+            MethodName::Full => PosteriorMethod::Full,
+            MethodName::Diag => PosteriorMethod::Diag,
+            MethodName::Kron => PosteriorMethod::Kron,
+            MethodName::LastLayerFull => PosteriorMethod::LastLayerFull,
+            MethodName::LastLayerKron => PosteriorMethod::LastLayerKron,
             MethodName::Eigen => {
                 let (components, landmarks) = (self.components, self.landmarks);
-                return Ok(Method::Eigen { components, landmarks, residual: self.residual.unwrap_or(true) });
+                return Ok(PosteriorMethod::Eigen { components, landmarks, residual: self.residual.unwrap_or(true) });
             }
             MethodName::Sketch => {
-                return Ok(Method::Sketch { sketch: self.sketch.clone(), residual: self.residual.unwrap_or(false) });
+                return Ok(PosteriorMethod::Sketch {
+                    sketch: self.sketch.clone(),
+                    residual: self.residual.unwrap_or(false),
+                });
             }
         };
         match self.residual {
@@ -215,7 +218,7 @@ impl UncertaintyArguments {
             method: posterior.method()?,
             prior: posterior.prior,
             noise: posterior.noise,
-            draws: posterior.draws.map(|count| Draws { count, noise_scale: posterior.noise_scale }),
+            draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.noise_scale }),
             seed: posterior.seed,
             train: DataSpec {
                 data: references(&data.train),

@@ -7,7 +7,7 @@ use mercer_run::Context;
 use ndarray::ArrayD;
 
 /// All entries against the formula, by tile, by block of rows, as a whole and through `.npy`.
-fn round_trip<T: Element>(layout: Layout) {
+fn round_trip<T: DataScalar>(layout: Layout) {
     let (folder, path) = fresh();
     let shape = layout.shape();
     complete::<T>(&path, layout);

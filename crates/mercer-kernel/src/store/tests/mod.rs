@@ -5,7 +5,7 @@ mod matrices;
 mod resume;
 
 use super::{Columns, Layout, Manifest, Store};
-use mercer_data::{DType, Element};
+use mercer_data::{DType, DataScalar};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -36,13 +36,13 @@ fn fresh() -> (TempDir, PathBuf) {
 }
 
 /// An entry of a matrix: symmetric if the layout is, and different everywhere else.
-fn entry<T: Element>(layout: &Layout, array: usize, row: usize, column: usize) -> T {
+fn entry<T: DataScalar>(layout: &Layout, array: usize, row: usize, column: usize) -> T {
     let (row, column) = if layout.is_symmetric() { (row.min(column), row.max(column)) } else { (row, column) };
     T::of(1000.0 * array as f64 + 31.0 * row as f64 + column as f64 + 0.25)
 }
 
 /// The tile of each array, entry by entry.
-fn tile<T: Element>(store: &Store, index: usize) -> Vec<Vec<T>> {
+fn tile<T: DataScalar>(store: &Store, index: usize) -> Vec<Vec<T>> {
     let (layout, place) = (store.layout(), store.tile(index).unwrap());
     let (n_rows, n_columns) = layout.tile_shape(&place);
     let (first_row, first_column) =
@@ -55,7 +55,7 @@ fn tile<T: Element>(store: &Store, index: usize) -> Vec<Vec<T>> {
     (0..layout.arrays.len()).map(array).collect()
 }
 
-fn fill<T: Element>(store: &Store, tiles: impl IntoIterator<Item = usize>) {
+fn fill<T: DataScalar>(store: &Store, tiles: impl IntoIterator<Item = usize>) {
     for index in tiles {
         let matrices = tile::<T>(store, index);
         store.write(index, &matrices.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
@@ -63,7 +63,7 @@ fn fill<T: Element>(store: &Store, tiles: impl IntoIterator<Item = usize>) {
 }
 
 /// A complete store of this layout.
-fn complete<T: Element>(path: &Path, layout: Layout) -> Store {
+fn complete<T: DataScalar>(path: &Path, layout: Layout) -> Store {
     let store = Store::create(path, manifest(layout)).unwrap();
     fill::<T>(&store, 0..store.n_tiles());
     store

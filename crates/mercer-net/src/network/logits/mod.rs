@@ -95,7 +95,7 @@ pub enum Ending {
 
 impl Ending {
     /// Walks back from an output, or any other value.
-    pub fn of(graph: &Graph, output: ValueId) -> Self {
+    pub fn find(graph: &Graph, output: ValueId) -> Self {
         let walk = Walk { graph };
         let mut at = output;
         // What follows the value: logarithms and exponentials, the last one first.
@@ -152,6 +152,6 @@ impl Ending {
 /// output. `None` if the network has no output.
 pub fn default_logits(graph: &Graph) -> Option<(ValueId, Option<Logits>)> {
     let &(_, output) = graph.outputs().first()?;
-    let logits = Ending::of(graph, output).logits();
+    let logits = Ending::find(graph, output).logits();
     Some((logits.as_ref().map_or(output, |logits| logits.value), logits))
 }

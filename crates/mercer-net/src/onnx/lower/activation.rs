@@ -1,6 +1,6 @@
 //! Functions of one number.
 
-use super::constant::Kind;
+use super::constant::NumberKind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::op::{Binary, Combine, Function, Unary};
@@ -62,7 +62,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         x = scope.emit(Binary(Combine::Add), &[&x, &bias])?;
     }
     let kind = match function {
-        Not | IsNan => Kind::Bool,
+        Not | IsNan => NumberKind::Bool,
         _ => scope.kind(&x),
     };
     let y = scope.emit_as(kind, Unary(function), &[&x])?;
@@ -72,12 +72,12 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 fn infinite(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let (negative, positive) = (scope.int("detect_negative", 1), scope.int("detect_positive", 1));
     let x = scope.input(0)?;
-    let mut y = scope.emit_as(Kind::Bool, Unary(Function::IsInf), &[&x])?;
+    let mut y = scope.emit_as(NumberKind::Bool, Unary(Function::IsInf), &[&x])?;
     if negative == 0 || positive == 0 {
         let zero = Scope::scalar(0.0);
         let pair = if negative == 0 { [&zero, &x] } else { [&x, &zero] };
-        let side = scope.emit_as(Kind::Bool, Binary(Combine::Less), &pair)?;
-        y = scope.emit_as(Kind::Bool, Binary(Combine::And), &[&y, &side])?;
+        let side = scope.emit_as(NumberKind::Bool, Binary(Combine::Less), &pair)?;
+        y = scope.emit_as(NumberKind::Bool, Binary(Combine::And), &[&y, &side])?;
     }
     scope.result(y)
 }

@@ -1,6 +1,6 @@
 //! Functions of two and more numbers, and casts.
 
-use super::constant::{Host, Kind};
+use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::op::{Binary, Combine, Function, Reshape, Unary, Where};
@@ -27,7 +27,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         "Greater" | "GreaterOrEqual" => {
             let (a, b) = pair(scope)?;
             let combine = if scope.op() == "Greater" { Less } else { LessOrEqual };
-            let y = scope.emit_as(Kind::Bool, Binary(combine), &[&b, &a])?;
+            let y = scope.emit_as(NumberKind::Bool, Binary(combine), &[&b, &a])?;
             return scope.result(y);
         }
         "And" => And,
@@ -53,10 +53,10 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     };
     let (a, b) = pair(scope)?;
     let kind = match combine {
-        Equal | Less | LessOrEqual | And | Or | Xor => Kind::Bool,
+        Equal | Less | LessOrEqual | And | Or | Xor => NumberKind::Bool,
         _ => scope.kind(&a),
     };
-    let combine = if combine == Div && kind == Kind::Int { IntegerDiv } else { combine };
+    let combine = if combine == Div && kind == NumberKind::Int { IntegerDiv } else { combine };
     let y = scope.emit_as(kind, Binary(combine), &[&a, &b])?;
     scope.result(y)
 }
@@ -127,15 +127,15 @@ fn cast(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     } else {
         let code = if let Some(text) = scope.text("to") { element_code(text) } else { scope.int("to", 1) };
         match code {
-            1 | 10 | 11 | 16 => Kind::Float,
-            2..=7 | 12 | 13 => Kind::Int,
-            9 => Kind::Bool,
+            1 | 10 | 11 | 16 => NumberKind::Float,
+            2..=7 | 12 | 13 => NumberKind::Int,
+            9 => NumberKind::Bool,
             other => return Err(scope.unsupported(format!("a cast to element type {other}"))),
         }
     };
     let y = match (scope.kind(&x), to) {
-        (Kind::Float, Kind::Int) => scope.emit_as(to, Unary(Function::Trunc), &[&x])?,
-        (Kind::Float | Kind::Int, Kind::Bool) => {
+        (NumberKind::Float, NumberKind::Int) => scope.emit_as(to, Unary(Function::Trunc), &[&x])?,
+        (NumberKind::Float | NumberKind::Int, NumberKind::Bool) => {
             let zero = scope.emit_as(to, Unary(Function::Not), &[&x])?;
             scope.emit_as(to, Unary(Function::Not), &[&zero])?
         }

@@ -3,7 +3,7 @@
 //! Masked scores are very negative instead of −∞, and masked weights are zero whatever the row holds, so that a row in
 //! which everything is masked has finite values and derivatives.
 
-use super::constant::{Host, Kind};
+use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::graph::Batch;
@@ -53,7 +53,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let mut masks = Vec::new();
     if let Some(mask) = scope.optional(3) {
         let mask = padded(scope, mask, k_shape[2])?;
-        if scope.kind(&mask) == Kind::Bool {
+        if scope.kind(&mask) == NumberKind::Bool {
             masks.push(mask);
         } else {
             // Infinities would meet as not a number where a whole row is masked.
@@ -61,18 +61,18 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
             let mask = scope.emit(Unary(finite), &[&mask])?;
             scores = scope.emit(Binary(Combine::Add), &[&scores, &mask])?;
             let half = Scope::scalar(MASKED / 2.0);
-            masks.push(scope.emit_as(Kind::Bool, Binary(Combine::Less), &[&half, &mask])?);
+            masks.push(scope.emit_as(NumberKind::Bool, Binary(Combine::Less), &[&half, &mask])?);
         }
     }
     if scope.int("is_causal", 0) != 0 {
         masks.push(causal(scope, q_shape[2], k_shape[2], past)?);
     }
     for mask in &masks {
-        scores = scope.emit_as(Kind::Float, Where, &[mask, &scores, &Scope::scalar(MASKED)])?;
+        scores = scope.emit_as(NumberKind::Float, Where, &[mask, &scores, &Scope::scalar(MASKED)])?;
     }
     let mut weights = scope.emit(Softmax { axis: 3, log: false }, &[&scores])?;
     for mask in &masks {
-        weights = scope.emit_as(Kind::Float, Where, &[mask, &weights, &Scope::scalar(0.0)])?;
+        weights = scope.emit_as(NumberKind::Float, Where, &[mask, &weights, &Scope::scalar(0.0)])?;
     }
     let mut y = scope.emit(MatMul { transposed: false }, &[&weights, &v])?;
     if merged {
@@ -82,7 +82,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         y = scope.emit(Reshape { shape: vec![n, tokens, heads * size] }, &[&y])?;
         scope.set_batch(&y, batch);
     }
-    Ok(Some(vec![(y, Kind::Float), (present_k, Kind::Float), (present_v, Kind::Float)]))
+    Ok(Some(vec![(y, NumberKind::Float), (present_k, NumberKind::Float), (present_v, NumberKind::Float)]))
 }
 
 /// `[n, tokens, heads·size]` as `[n, heads, tokens, size]`, unless it is that already.
@@ -130,7 +130,7 @@ fn padded(scope: &mut Scope<'_, '_>, mask: Operand, tokens: usize) -> Result<Ope
     }
     *last = tokens - *last;
     let kind = scope.kind(&mask);
-    let value = if kind == Kind::Bool { 0.0 } else { MASKED };
+    let value = if kind == NumberKind::Bool { 0.0 } else { MASKED };
     scope.spend_constant(&rest)?;
     let count = rest.iter().product();
     let rest = Operand::Constant(Host::new(rest, vec![value; count], kind));
@@ -142,5 +142,5 @@ fn causal(scope: &mut Scope<'_, '_>, queries: usize, keys: usize, past: usize) -
     scope.spend_constant(&[queries, keys])?;
     let seen = |at: usize| f64::from(u8::from(at % keys <= at / keys + past));
     let data = (0..queries * keys).map(seen).collect();
-    Ok(Operand::Constant(Host::new(vec![queries, keys], data, Kind::Bool)))
+    Ok(Operand::Constant(Host::new(vec![queries, keys], data, NumberKind::Bool)))
 }

@@ -1,13 +1,13 @@
 //! Constants of a lowering: small arrays of numbers, whatever their type in the file.
 
 use super::super::tensor::{Data, Tensor};
-use crate::op::{Arg, Call, Kernel, Op, Operands, Scratch};
+use crate::op::{Arg, Call, Op, OpKernel, Operands, Scratch};
 use crate::shape::numel;
 use std::sync::Arc;
 
 /// What the numbers of a value stand for. All are computed with as floating-point numbers; integers are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum NumberKind {
     /// Floating-point numbers.
     #[default]
     Float,
@@ -22,21 +22,21 @@ pub enum Kind {
 pub(crate) struct Host {
     pub(crate) shape: Vec<usize>,
     pub(crate) data: Arc<Vec<f64>>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NumberKind,
 }
 
 impl Host {
-    pub(crate) fn new(shape: Vec<usize>, data: Vec<f64>, kind: Kind) -> Self {
+    pub(crate) fn new(shape: Vec<usize>, data: Vec<f64>, kind: NumberKind) -> Self {
         assert_eq!(numel(&shape), data.len(), "a constant has as many elements as its shape says");
         Self { shape, data: Arc::new(data), kind }
     }
 
     pub(crate) fn from_tensor(tensor: &Tensor) -> Self {
         let (data, kind) = match &tensor.data {
-            Data::F32(values) => (values.iter().map(|&x| f64::from(x)).collect(), Kind::Float),
-            Data::F64(values) => (values.to_vec(), Kind::Float),
-            Data::Int(values) => (values.iter().map(|&x| x as f64).collect(), Kind::Int),
-            Data::Bool(values) => (values.iter().map(|&x| f64::from(u8::from(x))).collect(), Kind::Bool),
+            Data::F32(values) => (values.iter().map(|&x| f64::from(x)).collect(), NumberKind::Float),
+            Data::F64(values) => (values.to_vec(), NumberKind::Float),
+            Data::Int(values) => (values.iter().map(|&x| x as f64).collect(), NumberKind::Int),
+            Data::Bool(values) => (values.iter().map(|&x| f64::from(u8::from(x))).collect(), NumberKind::Bool),
         };
         Self::new(tensor.shape.clone(), data, kind)
     }
@@ -44,7 +44,7 @@ impl Host {
     /// A vector of integers.
     pub(crate) fn integers(values: impl IntoIterator<Item = usize>) -> Self {
         let data: Vec<f64> = values.into_iter().map(|x| x as f64).collect();
-        Self::new(vec![data.len()], data, Kind::Int)
+        Self::new(vec![data.len()], data, NumberKind::Int)
     }
 
     /// The first element, or 0.
@@ -79,9 +79,9 @@ impl Operands<f64> for HostOperands<'_> {
 }
 
 /// Evaluates a primitive on constants; its result has this shape.
-pub(super) fn evaluate(op: &dyn Op, hosts: &[&Host], shape: Vec<usize>, kind: Kind) -> Host {
+pub(super) fn evaluate(op: &dyn Op, hosts: &[&Host], shape: Vec<usize>, kind: NumberKind) -> Host {
     let mut data = vec![0.0; numel(&shape)];
     let operands = HostOperands { hosts, result: &shape };
-    Kernel::<f64>::apply(op, &Call::new(&operands, 1), &mut data, &mut Scratch::default());
+    OpKernel::<f64>::apply(op, &Call::new(&operands, 1), &mut data, &mut Scratch::default());
     Host::new(shape, data, kind)
 }

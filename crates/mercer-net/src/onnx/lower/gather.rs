@@ -1,6 +1,6 @@
 //! Looking things up by index.
 
-use super::constant::{Host, Kind};
+use super::constant::{Host, NumberKind};
 use super::samples::{along, doubled_axis};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
@@ -132,7 +132,7 @@ fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     folded.extend(&shape[depth..]);
     let rows = scope.emit(Reshape { shape: folded }, &[&data])?;
     scope.set_batch(&rows, batch);
-    let flat = Operand::Constant(Host::new(lead.to_vec(), flat, Kind::Int));
+    let flat = Operand::Constant(Host::new(lead.to_vec(), flat, NumberKind::Int));
     let y = scope.emit(Gather { axis: 0 }, &[&rows, &flat])?;
     if let Some(axis) = found {
         scope.set_batch(&y, Some(Batch::axis(axis)));
@@ -156,13 +156,13 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let mut class_shape = vec![1; shape.len() + 1];
     class_shape[axis] = depth;
     scope.spend_constant(&class_shape)?;
-    let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), Kind::Int);
+    let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), NumberKind::Int);
     scope.fixed(1)?;
     // Negative indices count from the end; those out of range hit nothing.
     let depth_value = Unary(Function::Affine { scale: 1.0, shift: depth as f64 });
     let (from_end, zero) = (scope.emit(depth_value, &[&indices])?, Scope::scalar(0.0));
-    let negative = scope.emit_as(Kind::Bool, Binary(Combine::Less), &[&indices, &zero])?;
-    let indices = scope.emit_as(Kind::Int, Where, &[&negative, &from_end, &indices])?;
+    let negative = scope.emit_as(NumberKind::Bool, Binary(Combine::Less), &[&indices, &zero])?;
+    let indices = scope.emit_as(NumberKind::Int, Where, &[&negative, &from_end, &indices])?;
     let mut with_axis = shape;
     with_axis.insert(axis, 1);
     let batch = scope.batch(&indices).map(|b| b.moved(|a| Some(if a < axis { a } else { a + 1 })));

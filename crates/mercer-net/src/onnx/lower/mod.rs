@@ -23,7 +23,7 @@ mod samples;
 mod scope;
 
 pub(super) use constant::Host;
-pub use constant::Kind;
+pub use constant::NumberKind;
 pub(super) use scope::{Operand, Scope};
 
 use super::detect::{Detected, Tied};
@@ -41,7 +41,7 @@ pub(crate) struct InputShape {
     /// With size one at the batch axis.
     pub(crate) shape: Vec<usize>,
     pub(crate) batch: Batch,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NumberKind,
 }
 
 /// What a name stands for.
@@ -56,7 +56,7 @@ pub(super) struct Known {
 pub(super) struct Lowering<'a> {
     pub(super) builder: GraphBuilder,
     pub(super) names: HashMap<String, Known>,
-    pub(super) kinds: HashMap<ValueId, Kind>,
+    pub(super) kinds: HashMap<ValueId, NumberKind>,
     pub(super) opset: i64,
     /// The batch size that is written into the file, where it is not one.
     pub(super) baked: Option<usize>,
@@ -102,7 +102,7 @@ pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
     }
     for detected in tensors.iter().filter(|detected| detected.is_parameter) {
         let id = lowering.builder.parameter(&detected.tensor.name, detected.tensor.shape.clone());
-        lowering.define(&detected.tensor.name, Operand::Value(id), Kind::Float);
+        lowering.define(&detected.tensor.name, Operand::Value(id), NumberKind::Float);
     }
     for detected in tensors.iter().filter(|detected| !detected.is_parameter) {
         lowering.tied(detected)?;
@@ -137,7 +137,7 @@ fn check_elements(graph: &Graph) -> Result<()> {
 }
 
 impl Lowering<'_> {
-    fn define(&mut self, name: &str, operand: Operand, kind: Kind) {
+    fn define(&mut self, name: &str, operand: Operand, kind: NumberKind) {
         if let Operand::Value(id) = operand {
             self.kinds.insert(id, kind);
         }
@@ -152,7 +152,7 @@ impl Lowering<'_> {
         if *transposed {
             id = self.builder.node(name, Transpose { perm: vec![1, 0] }, &[id])?;
         }
-        self.define(name, Operand::Value(id), Kind::Float);
+        self.define(name, Operand::Value(id), NumberKind::Float);
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Lowering<'_> {
             if !self.names.contains_key(&tensor.name) {
                 let place = || format!("tensor {:?} of shape {:?}", shortened(&tensor.name), tensor.shape);
                 self.builder.budget().spend_numbers(place, tensor.numel())?;
-                self.define(&tensor.name, Operand::Constant(Host::from_tensor(tensor)), Kind::Float);
+                self.define(&tensor.name, Operand::Constant(Host::from_tensor(tensor)), NumberKind::Float);
             }
         }
         self.nodes(&graph.nodes)

@@ -1,6 +1,6 @@
 //! Normalisations and softmax. Affine parts become multiply and add.
 
-use super::constant::Kind;
+use super::constant::NumberKind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::op::{
@@ -80,7 +80,7 @@ fn layer(scope: &mut Scope<'_, '_>, centred: bool) -> Result<Option<Results>> {
     let y = scope.emit(Normalise { axes: axes.clone(), epsilon, centred }, &[&x])?;
     let (scale, shift) = (scope.optional(1), scope.optional(2));
     let y = affine(scope, y, scale, shift)?;
-    let mut results = vec![(y, Kind::Float)];
+    let mut results = vec![(y, NumberKind::Float)];
     if scope.node.outputs.iter().skip(1).any(|name| !name.is_empty()) {
         results.extend(statistics(scope, &x, axes, epsilon, centred)?);
     }
@@ -102,7 +102,7 @@ fn statistics(
     let variance = scope.emit(mean_of, &[&square])?;
     let shifted = scope.emit(Unary(Function::Affine { scale: 1.0, shift: epsilon }), &[&variance])?;
     let inverse = scope.emit(Unary(Function::Power(-0.5)), &[&shifted])?;
-    let mut results = vec![(mean, Kind::Float), (inverse, Kind::Float)];
+    let mut results = vec![(mean, NumberKind::Float), (inverse, NumberKind::Float)];
     if !centred {
         results.remove(0);
     }
@@ -167,8 +167,8 @@ fn length(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     };
     // Nothing has no direction: it stays nothing.
     let zero = Scope::scalar(0.0);
-    let nothing = scope.emit_as(Kind::Bool, Binary(Combine::Equal), &[&norm, &zero])?;
-    let norm = scope.emit_as(Kind::Float, Where, &[&nothing, &Scope::scalar(1.0), &norm])?;
+    let nothing = scope.emit_as(NumberKind::Bool, Binary(Combine::Equal), &[&norm, &zero])?;
+    let norm = scope.emit_as(NumberKind::Float, Where, &[&nothing, &Scope::scalar(1.0), &norm])?;
     let y = scope.emit(Binary(Combine::Div), &[&x, &norm])?;
     scope.result(y)
 }
@@ -221,14 +221,14 @@ fn softmax(scope: &mut Scope<'_, '_>, log: bool) -> Result<Option<Results>> {
     let axis = if !modern && axis == rank as i64 { rank } else { scope.axis(axis, rank)? };
     let coerced = !modern && axis + 1 != rank;
     if !coerced {
-        let y = scope.emit_as(Kind::Float, Softmax { axis, log }, &[&x])?;
+        let y = scope.emit_as(NumberKind::Float, Softmax { axis, log }, &[&x])?;
         return scope.result(y);
     }
     // Before opset 13 everything from the axis on is one distribution.
     let batch = scope.batch(&x);
     let rows = shape[..axis].iter().product();
     let flat = scope.emit(Reshape { shape: vec![rows, shape[axis..].iter().product()] }, &[&x])?;
-    let y = scope.emit_as(Kind::Float, Softmax { axis: 1, log }, &[&flat])?;
+    let y = scope.emit_as(NumberKind::Float, Softmax { axis: 1, log }, &[&flat])?;
     let y = scope.emit(Reshape { shape }, &[&y])?;
     scope.set_batch(&y, batch);
     scope.result(y)

@@ -1,6 +1,6 @@
 //! Moving numbers about: transpose, concat, tile, blocks of space; and making them: constants and ranges.
 
-use super::constant::{Host, Kind};
+use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::graph::Batch;
@@ -48,8 +48,8 @@ fn dropout(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     if scope.node.outputs.len() < 2 {
         return Ok(Some(vec![(x, kind)]));
     }
-    let mask = scope.emit_as(Kind::Bool, Unary(Function::Affine { scale: 0.0, shift: 1.0 }), &[&x])?;
-    Ok(Some(vec![(x, kind), (mask, Kind::Bool)]))
+    let mask = scope.emit_as(NumberKind::Bool, Unary(Function::Affine { scale: 0.0, shift: 1.0 }), &[&x])?;
+    Ok(Some(vec![(x, kind), (mask, NumberKind::Bool)]))
 }
 
 fn constant(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -64,10 +64,10 @@ fn constant(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.spend_constant(&[count])?;
     let host = match value {
         Some(Attribute::Tensor(tensor)) => Host::from_tensor(tensor),
-        Some(Attribute::Float(value)) => Host::new(vec![], vec![f64::from(*value)], Kind::Float),
-        Some(Attribute::Int(value)) => Host::new(vec![], vec![*value as f64], Kind::Int),
-        Some(Attribute::Floats(values)) => vector(values.iter().map(|&x| f64::from(x)).collect(), Kind::Float),
-        Some(Attribute::Ints(values)) => vector(values.iter().map(|&x| x as f64).collect(), Kind::Int),
+        Some(Attribute::Float(value)) => Host::new(vec![], vec![f64::from(*value)], NumberKind::Float),
+        Some(Attribute::Int(value)) => Host::new(vec![], vec![*value as f64], NumberKind::Int),
+        Some(Attribute::Floats(values)) => vector(values.iter().map(|&x| f64::from(x)).collect(), NumberKind::Float),
+        Some(Attribute::Ints(values)) => vector(values.iter().map(|&x| x as f64).collect(), NumberKind::Int),
         _ => return Err(scope.unsupported("a constant of this kind")),
     };
     scope.result(Operand::Constant(host))
@@ -86,7 +86,7 @@ fn filled(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         Some(Attribute::Tensor(tensor)) => {
             return Err(scope.misshapen(format!("a value of shape {:?} instead of one number", tensor.shape)));
         }
-        _ => (0.0, Kind::Float),
+        _ => (0.0, NumberKind::Float),
     };
     let count = numel(&shape);
     if count <= MAX_FILLED {
@@ -287,7 +287,7 @@ fn triangle(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         let distance = (at % cols.max(1)) as i64 - (at / cols.max(1)) as i64;
         f64::from(u8::from(if upper { distance >= shift } else { distance <= shift }))
     };
-    let mask = Operand::Constant(Host::new(vec![rows, cols], (0..rows * cols).map(keep).collect(), Kind::Bool));
+    let mask = Operand::Constant(Host::new(vec![rows, cols], (0..rows * cols).map(keep).collect(), NumberKind::Bool));
     let kind = scope.kind(&x);
     let zero = Operand::Constant(Host::new(vec![], vec![0.0], kind));
     let y = scope.emit_as(kind, crate::op::Where, &[&mask, &x, &zero])?;
@@ -304,5 +304,5 @@ fn identity_like(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let shift = scope.int("k", 0);
     let one = |at: usize| f64::from(u8::from((at % cols) as i64 - (at / cols) as i64 == shift));
     let data = (0..rows * cols).map(one).collect();
-    scope.result(Operand::Constant(Host::new(shape, data, Kind::Float)))
+    scope.result(Operand::Constant(Host::new(shape, data, NumberKind::Float)))
 }

@@ -1,6 +1,6 @@
 //! Reductions along axes.
 
-use super::constant::Kind;
+use super::constant::NumberKind;
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::op::{ArgExtreme, Binary, Combine, CumSum, Function, Reduce, Reduction, Unary};
@@ -49,7 +49,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         _ => return Ok(None),
     };
     // The extremes of no truth values are truth values too.
-    if scope.kind(&x) == Kind::Bool && matches!(scope.op(), "ReduceMax" | "ReduceMin") {
+    if scope.kind(&x) == NumberKind::Bool && matches!(scope.op(), "ReduceMax" | "ReduceMin") {
         let y = scope.emit(Unary(Function::Clip { low: 0.0, high: 1.0 }), &[&y])?;
         return scope.result(y);
     }
@@ -88,7 +88,7 @@ fn extreme(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axis = scope.axis(axis, scope.shape(&x).len())?;
     let keep = scope.int("keepdims", 1) != 0;
     let (max, last) = (scope.op() == "ArgMax", scope.int("select_last_index", 0) != 0);
-    let y = scope.emit_as(Kind::Int, ArgExtreme { axis, keep, max, last }, &[&x])?;
+    let y = scope.emit_as(NumberKind::Int, ArgExtreme { axis, keep, max, last }, &[&x])?;
     scope.result(y)
 }
 

@@ -38,7 +38,7 @@ fn part_of_shape(scope: &Scope<'_, '_>, shape: &[usize]) -> Host {
 }
 
 fn size_of_shape(shape: &[usize]) -> Host {
-    Host::new(vec![], vec![numel(shape) as f64], super::Kind::Int)
+    Host::new(vec![], vec![numel(shape) as f64], super::NumberKind::Int)
 }
 
 impl Scope<'_, '_> {

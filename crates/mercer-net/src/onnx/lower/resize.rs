@@ -1,6 +1,6 @@
 //! Resizing images: a lookup (nearest) or a product with a matrix of weights (linear), axis by axis.
 
-use super::constant::{Host, Kind};
+use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
 use crate::error::Result;
 use crate::op::{Gather, MatMul, Transpose};
@@ -92,7 +92,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
                 };
                 scope.spend_constant(&[to])?;
                 let indices = places.iter().map(|&p| round(p).clamp(0.0, from as f64 - 1.0)).collect();
-                let indices = Operand::Constant(Host::new(vec![to], indices, Kind::Int));
+                let indices = Operand::Constant(Host::new(vec![to], indices, NumberKind::Int));
                 scope.emit(Gather { axis }, &[&y, &indices])?
             }
             "linear" | "bilinear" | "trilinear" if scope.int("antialias", 0) == 0 => {
@@ -117,7 +117,7 @@ fn interpolate(scope: &mut Scope<'_, '_>, x: &Operand, axis: usize, from: usize,
         weights[row * from + low] += 1.0 - part;
         weights[row * from + high] += part;
     }
-    let weights = Operand::Constant(Host::new(vec![to, from], weights, Kind::Float));
+    let weights = Operand::Constant(Host::new(vec![to, from], weights, NumberKind::Float));
     let rank = scope.shape(x).len();
     let mut perm: Vec<usize> = (0..rank).collect();
     perm.swap(axis, rank - 1);

@@ -1,6 +1,6 @@
 //! One node being lowered: its attributes, its operands, and the primitives it becomes.
 
-use super::constant::{Host, Kind, evaluate};
+use super::constant::{Host, NumberKind, evaluate};
 use super::{Lowering, activation, arithmetic, attention, gather, linear, normalise, plumbing, pool, reduce, reshape};
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Meta, ValueId, count, infer};
@@ -17,7 +17,7 @@ pub(in crate::onnx) enum Operand {
 }
 
 /// The results of a node, each with its kind.
-pub(super) type Results = Vec<(Operand, Kind)>;
+pub(super) type Results = Vec<(Operand, NumberKind)>;
 
 /// A node being lowered.
 pub(in crate::onnx) struct Scope<'a, 'b> {
@@ -127,10 +127,10 @@ impl<'a, 'b> Scope<'a, 'b> {
         self.optional(index).ok_or_else(|| self.misshapen(format!("operand {index} is missing")))
     }
 
-    pub(super) fn kind(&self, operand: &Operand) -> Kind {
+    pub(super) fn kind(&self, operand: &Operand) -> NumberKind {
         match operand {
             Operand::Constant(host) => host.kind,
-            Operand::Value(id) => self.lowering.kinds.get(id).copied().unwrap_or(Kind::Float),
+            Operand::Value(id) => self.lowering.kinds.get(id).copied().unwrap_or(NumberKind::Float),
         }
     }
 
@@ -189,12 +189,17 @@ impl<'a, 'b> Scope<'a, 'b> {
 
     /// Applies a primitive; the result is of the first operand's kind.
     pub(super) fn emit(&mut self, op: impl Op + 'static, operands: &[&Operand]) -> Result<Operand> {
-        let kind = operands.first().map_or(Kind::Float, |operand| self.kind(operand));
+        let kind = operands.first().map_or(NumberKind::Float, |operand| self.kind(operand));
         self.emit_as(kind, op, operands)
     }
 
     /// Applies a primitive whose result is of this kind: at once if all operands are constants.
-    pub(super) fn emit_as(&mut self, kind: Kind, op: impl Op + 'static, operands: &[&Operand]) -> Result<Operand> {
+    pub(super) fn emit_as(
+        &mut self,
+        kind: NumberKind,
+        op: impl Op + 'static,
+        operands: &[&Operand],
+    ) -> Result<Operand> {
         let hosts: Option<Vec<&Host>> =
             operands.iter().map(|o| if let Operand::Constant(host) = o { Some(host) } else { None }).collect();
         if let Some(hosts) = hosts {
@@ -251,7 +256,7 @@ impl<'a, 'b> Scope<'a, 'b> {
     }
 
     pub(super) fn scalar(value: f64) -> Operand {
-        Operand::Constant(Host::new(vec![], vec![value], Kind::Float))
+        Operand::Constant(Host::new(vec![], vec![value], NumberKind::Float))
     }
 
     pub(super) fn set_batch(&mut self, operand: &Operand, batch: Option<Batch>) {

@@ -7,7 +7,7 @@ mod winograd;
 
 pub use geometry::Window;
 
-use super::{Call, InferError, Kernel, Op, OuterShape, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, OuterShape, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use geometry::Geometry;
@@ -30,7 +30,7 @@ impl Conv {
         Geometry::new(&self.window, self.groups, x, w, y)
     }
 
-    fn of<T>(&self, call: &Call<'_, T>) -> Geometry {
+    fn geometry_for<T>(&self, call: &Call<'_, T>) -> Geometry {
         self.geometry(call.arg(0).shape, call.arg(1).shape, call.result().shape)
     }
 }
@@ -109,9 +109,9 @@ fn forward<T: Element>(g: &Geometry, x: &[T], w: &[T], add: bool, y: &mut [T], s
     }
 }
 
-impl<T: Element> Kernel<T> for Conv {
+impl<T: Element> OpKernel<T> for Conv {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], scratch: &mut Scratch<T>) {
-        let g = self.of(call);
+        let g = self.geometry_for(call);
         let (x, w) = (call.arg(0), call.arg(1));
         let size = g.images * g.out * g.positions();
         let bias = (call.n_args() > 2).then(|| call.arg(2));
@@ -137,7 +137,7 @@ impl<T: Element> Kernel<T> for Conv {
         add: bool,
         scratch: &mut Scratch<T>,
     ) {
-        let g = self.of(call);
+        let g = self.geometry_for(call);
         let (x, w) = (call.arg(0), call.arg(1));
         let (size, own) = (g.images * g.out * g.positions(), call.arg(which).numel());
         if which == 0
@@ -166,7 +166,7 @@ impl<T: Element> Kernel<T> for Conv {
     }
 
     fn accumulate(&self, call: &Call<'_, T>, dy: &[T], which: usize, dx: &mut [T], scratch: &mut Scratch<T>) -> bool {
-        let g = self.of(call);
+        let g = self.geometry_for(call);
         let x = call.arg(0);
         if !x.batched {
             return false;
@@ -181,11 +181,11 @@ impl<T: Element> Kernel<T> for Conv {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>) {
-        let g = self.of(call);
+        let g = self.geometry_for(call);
         let (x, w) = (call.arg(0), call.arg(1));
         let size = g.images * g.out * g.positions();
-        let (tx, tw) = (tangents.of(call, 0), tangents.of(call, 1));
-        let tb = if call.n_args() > 2 { tangents.of(call, 2) } else { None };
+        let (tx, tw) = (tangents.operand(call, 0), tangents.operand(call, 1));
+        let tb = if call.n_args() > 2 { tangents.operand(call, 2) } else { None };
         for sample in 0..call.n_results() {
             let dy = &mut dy[sample * size..(sample + 1) * size];
             match tb {
@@ -211,7 +211,7 @@ impl<T: Element> Kernel<T> for Conv {
         right: &mut [T],
         scratch: &mut Scratch<T>,
     ) {
-        let g = self.of(call);
+        let g = self.geometry_for(call);
         let (patch, positions) = (g.patch(), g.positions());
         let [patches] = scratch.take([g.strip_elements()]);
         let images = call.arg(0).data.chunks_exact(g.input_size());

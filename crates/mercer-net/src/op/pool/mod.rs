@@ -12,7 +12,7 @@ mod window;
 use super::axes::only;
 use super::conv::Window;
 use super::linear::clear;
-use super::{Call, InferError, Kernel, Op, Scratch, Tangents};
+use super::{Call, InferError, Op, OpKernel, Scratch, Tangents};
 use crate::element::Element;
 use crate::graph::Meta;
 use geometry::Geometry;
@@ -84,7 +84,7 @@ impl Op for Pool {
     }
 }
 
-impl<T: Element> Kernel<T> for Pool {
+impl<T: Element> OpKernel<T> for Pool {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], scratch: &mut Scratch<T>) {
         let x = call.arg(0);
         let g = self.geometry(x.shape, call.result().shape);
@@ -145,7 +145,7 @@ impl<T: Element> Kernel<T> for Pool {
     }
 
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>) {
-        let (Some(tangent), x, y) = (tangents.of(call, 0), call.arg(0), call.result()) else { return };
+        let (Some(tangent), x, y) = (tangents.operand(call, 0), call.arg(0), call.result()) else { return };
         let g = self.geometry(x.shape, y.shape);
         let [hits, open] = scratch.take([g.row(), g.row()]);
         if let Pooling::Average { count_padding } = self.kind {

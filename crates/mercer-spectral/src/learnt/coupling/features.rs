@@ -1,6 +1,6 @@
 //! Kernels by their features.
 
-use super::{Between, Coupling, Form, digest};
+use super::{Between, Coupling, CouplingForm, digest};
 use crate::error::{Result, SpectralError};
 use mercer_kernel::Real;
 use ndarray::{Array2, ArrayView2};
@@ -60,7 +60,7 @@ impl<T: Real> Coupling<T> for FeatureRows<T> {
             gather(features, each, rows, &mut self.left);
             &self.left
         };
-        let form = Form::Features { left, right, width: features.ncols() };
+        let form = CouplingForm::Features { left, right, width: features.ncols() };
         Ok(Between { rows: rows.len() * each, columns: columns.len() * each, form })
     }
 

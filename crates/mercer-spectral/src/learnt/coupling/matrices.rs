@@ -1,6 +1,6 @@
 //! Kernel matrices in memory.
 
-use super::{Between, Coupling, Form, digest};
+use super::{Between, Coupling, CouplingForm, digest};
 use crate::error::{Result, SpectralError};
 use mercer_kernel::Real;
 use ndarray::Array2;
@@ -90,7 +90,7 @@ impl<T: Real> Coupling<T> for Matrices<T> {
 
     fn between(&mut self, kernel: usize, rows: &[usize], columns: &[usize]) -> Result<Between<'_, T>> {
         let [rows, columns] = self.gather(kernel, rows, columns);
-        Ok(Between { rows, columns, form: Form::Entries(&self.gathered) })
+        Ok(Between { rows, columns, form: CouplingForm::Entries(&self.gathered) })
     }
 
     fn mean_diagonal(&mut self, kernel: usize) -> Result<f64> {

@@ -52,12 +52,12 @@ pub struct Between<'a, T> {
     /// Columns of it.
     pub columns: usize,
     /// Its numbers.
-    pub form: Form<'a, T>,
+    pub form: CouplingForm<'a, T>,
 }
 
 /// How a part of a matrix is given; everything is row-major.
 #[derive(Clone, Copy, Debug)]
-pub enum Form<'a, T> {
+pub enum CouplingForm<'a, T> {
     /// Its summands, one after the other.
     Entries(&'a [T]),
     /// The features of its rows and of its columns, whose products its entries are.
@@ -86,12 +86,12 @@ impl<T: Real> Between<'_, T> {
     fn times<'a, U: Scalar>(&'a self, v: &[U], width: usize, out: &mut [U], numbers: impl Fn(&'a [T]) -> Cow<'a, [U]>) {
         let (n, m) = (self.rows, self.columns);
         match self.form {
-            Form::Entries(entries) => {
+            CouplingForm::Entries(entries) => {
                 for (part, entries) in entries.chunks_exact((n * m).max(1)).enumerate() {
                     gemm([n, width, m], (&numbers(entries), m, 1), (v, width, 1), part > 0, out);
                 }
             }
-            Form::Features { left, right, width: features } => {
+            CouplingForm::Features { left, right, width: features } => {
                 let mut small = vec![U::zero(); features * width];
                 gemm([features, width, m], (&numbers(right), 1, features), (v, width, 1), false, &mut small);
                 gemm([n, width, features], (&numbers(left), features, 1), (&small, width, 1), false, out);

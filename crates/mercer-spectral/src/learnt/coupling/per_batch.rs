@@ -1,6 +1,6 @@
 //! A kernel that is computed when it is needed.
 
-use super::{Between, Coupling, Form};
+use super::{Between, Coupling, CouplingForm};
 use crate::error::Result;
 use crate::learnt::draws::same_samples;
 use mercer_data::Dataset;
@@ -56,7 +56,7 @@ impl<T: Real> Coupling<T> for PerBatch<'_, T> {
         let parts = self.kernel.parts().len();
         self.tile.resize((parts + self.kernel.beside().len()) * rows * columns, T::zero());
         self.kernel.contract(left.as_ref().unwrap_or(&right), &right, &mut self.tile);
-        Ok(Between { rows, columns, form: Form::Entries(&self.tile[..parts * rows * columns]) })
+        Ok(Between { rows, columns, form: CouplingForm::Entries(&self.tile[..parts * rows * columns]) })
     }
 
     fn mean_diagonal(&mut self, _: usize) -> Result<f64> {

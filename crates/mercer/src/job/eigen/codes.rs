@@ -1,6 +1,6 @@
 //! Functions as codes of samples: what their first numbers are worth, if classes are known.
 
-use super::{Codes, Score};
+use super::{CodeScore, CodesFindings};
 use crate::Error;
 use mercer_data::{Classes, Labels};
 use mercer_kernel::Real;
@@ -30,7 +30,7 @@ pub(super) fn scores<T: Real>(
     items: (&Array2<T>, Option<&Labels>),
     queries: (&Array2<T>, Option<&Labels>),
     context: &Context,
-) -> Result<Option<Codes>, Error> {
+) -> Result<Option<CodesFindings>, Error> {
     let (Some(known), Some(asked)) = (items.1, queries.1) else { return Ok(None) };
     let (Labels::Classes(known), Labels::Classes(asked)) = (known, asked) else {
         return Err(Error::new("‹eval-labels›: codes are scored by classes, these labels are numbers")
@@ -57,10 +57,10 @@ pub(super) fn scores<T: Real>(
         context.check()?;
         let cut = s![.., ..found.length];
         let accuracy = classified((&all.slice(cut).to_owned(), known), (&new.slice(cut).to_owned(), &asked))?;
-        Ok(Score { found, accuracy })
+        Ok(CodeScore { found, accuracy })
     };
     let lengths = found.into_iter().map(score).collect::<Result<_, Error>>()?;
-    Ok(Some(Codes { nearest: NEAREST.min(all.nrows()), lengths }))
+    Ok(Some(CodesFindings { nearest: NEAREST.min(all.nrows()), lengths }))
 }
 
 /// The accuracy of multinomial logistic regression.

@@ -11,7 +11,7 @@ use mercer_data::folder::Folder;
 use mercer_kernel::{Real, SavedKernel};
 use mercer_net::Network;
 use mercer_run::Context;
-use mercer_spectral::{BEFORE, Description, Eigenfunctions, KIND};
+use mercer_spectral::{BEFORE, EigenDescription, Eigenfunctions, KIND};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -67,11 +67,11 @@ fn located(folder: &Path) -> (&Path, bool) {
 /// # Errors
 /// For a folder that holds none.
 pub fn saved_precision(folder: &Path) -> Result<Precision, Error> {
-    Ok(precision_of(&Description::read(located(folder).0)?))
+    Ok(precision_of(&EigenDescription::read(located(folder).0)?))
 }
 
 /// The precision that a description tells.
-pub(crate) fn precision_of(description: &Description) -> Precision {
+pub(crate) fn precision_of(description: &EigenDescription) -> Precision {
     if description.precision == "f32" { Precision::F32 } else { Precision::F64 }
 }
 
@@ -253,7 +253,7 @@ impl<T: Real> Typed<T> {
                 ("functions".to_owned(), json!(findings.kernel)),
             ]);
             let values = (functions.values(), functions.per_sample());
-            Description::on_samples::<T>(&folder.writer().objects(), values, findings.repairs, notes)?
+            EigenDescription::on_samples::<T>(&folder.writer().objects(), values, findings.repairs, notes)?
         };
         folder.finish(job, inputs, findings, &content, (watch, context))
     }

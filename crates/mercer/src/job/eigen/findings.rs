@@ -2,7 +2,7 @@
 
 use crate::spec::Precision;
 use mercer_spectral::retrieval::Retrieval;
-use mercer_spectral::{Choice, Measured, Repairs};
+use mercer_spectral::{Measured, Repairs, TangentChoice};
 use serde::Serialize;
 
 /// What is known of eigenfunctions that were found, or evaluated.
@@ -38,9 +38,9 @@ pub struct EigenFindings {
     pub before: Option<Before>,
     /// Whether the matrix of a tangent kernel was made, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub choice: Option<Choice>,
+    pub choice: Option<TangentChoice>,
     /// How much the first numbers of a code tell, with labels of the data and of the samples that are evaluated.
-    pub codes: Option<Codes>,
+    pub codes: Option<CodesFindings>,
 }
 
 impl EigenFindings {
@@ -79,16 +79,16 @@ pub struct Compared {
 
 /// How much the first numbers of a code tell.
 #[derive(Clone, Debug, Serialize)]
-pub struct Codes {
+pub struct CodesFindings {
     /// The items that precision looks at.
     pub nearest: usize,
     /// Powers of two, and the whole code.
-    pub lengths: Vec<Score>,
+    pub lengths: Vec<CodeScore>,
 }
 
 /// Codes of one length.
 #[derive(Clone, Debug, Serialize)]
-pub struct Score {
+pub struct CodeScore {
     /// What is found by them.
     #[serde(flatten)]
     pub found: Retrieval,

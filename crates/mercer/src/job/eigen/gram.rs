@@ -12,7 +12,7 @@ use mercer_kernel::gram::KeptGram;
 use mercer_kernel::{KernelError, Real};
 use mercer_run::Context;
 use mercer_spectral::learnt::Matrices;
-use mercer_spectral::{Description, Needs, Solver, Spectrum, Truth};
+use mercer_spectral::{EigenDescription, MemoryNeeds, Solver, Spectrum, Truth};
 use ndarray::{Array2, ArrayD};
 use serde_json::{Map, json};
 use std::path::{Path, PathBuf};
@@ -79,9 +79,9 @@ impl GramProblem {
     }
 
     /// What the decomposition takes; products take little beside the matrix.
-    pub(super) fn needs(&self, job: &EigenJob) -> Option<Needs> {
+    pub(super) fn needs(&self, job: &EigenJob) -> Option<MemoryNeeds> {
         let whole = self.learning.is_none() && !job.method.multiplies();
-        (whole || job.truth).then(|| Needs::whole("all eigenvectors", self.rows, self.rows))
+        (whole || job.truth).then(|| MemoryNeeds::whole("all eigenvectors", self.rows, self.rows))
     }
 
     pub(super) fn run<T: Real>(
@@ -171,7 +171,7 @@ fn keep<T: Real>(
         let figure = figure_of(&[], &spectrum.functions, &findings.values, None)?;
         folder.file(place::FIGURE, figure.as_bytes())?;
         let values = (&spectrum.values, per_sample);
-        Description::on_samples::<T>(&folder.writer().objects(), values, spectrum.repairs, notes)?
+        EigenDescription::on_samples::<T>(&folder.writer().objects(), values, spectrum.repairs, notes)?
     };
     task.finish(vec![input("gram", place, print)], findings, &content)
 }

@@ -11,8 +11,8 @@ use mercer_kernel::classic::Expression;
 use mercer_kernel::{Built, Real, Recipe, SavedKernel};
 use mercer_run::Context;
 use mercer_spectral::{
-    self as spectral, Basis, Choice, Fourier, FourierSpec, Mapped, Needs, Nystrom, Solver, SpectralError, Tangent,
-    Truth, exact, of_features, trace,
+    self as spectral, Basis, Fourier, FourierSpec, Mapped, MemoryNeeds, Nystrom, Solver, SpectralError, TangentChoice,
+    TangentKernel, Truth, exact, of_features, trace,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ pub(super) struct KernelProblem<T: Real> {
     saved: SavedKernel,
     pub(super) samples: Samples,
     eval: Option<Samples>,
-    way: Way<T>,
+    way: PreparedMethod<T>,
 }
 
 /// A method, with what it needs beside the kernel and the data.
-enum Way<T: Real> {
+enum PreparedMethod<T: Real> {
     Matrix,
     /// Products with the tangent kernel of a network, with its matrix or without.
     Tangent,
@@ -65,20 +65,22 @@ impl<T: Real> KernelProblem<T> {
     }
 
     /// What takes most of the memory, as far as it is known.
-    pub(super) fn needs(&self, job: &EigenJob) -> Option<Needs> {
+    pub(super) fn needs(&self, job: &EigenJob) -> Option<MemoryNeeds> {
         let (rows, kernel) = (self.rows(), &self.built.kernel);
-        let whole = || Needs::whole("all eigenvectors", rows, rows);
-        let matrix = || Needs::matrix::<T>("the entries of the kernel's matrix", rows, kernel.parts().len());
+        let whole = || MemoryNeeds::whole("all eigenvectors", rows, rows);
+        let matrix = || MemoryNeeds::matrix::<T>("the entries of the kernel's matrix", rows, kernel.parts().len());
         let own = match &self.way {
-            Way::Matrix if job.method.multiplies() => Some(matrix()),
-            Way::Matrix => Some(whole()),
-            Way::Tangent => match job.method.matrix_free().and_then(super::MatrixFree::way) {
-                Some(spectral::Way::Matrix) => Some(matrix()),
+            PreparedMethod::Matrix if job.method.multiplies() => Some(matrix()),
+            PreparedMethod::Matrix => Some(whole()),
+            PreparedMethod::Tangent => match job.method.matrix_free().and_then(super::MatrixFree::way) {
+                Some(spectral::TangentMethod::Matrix) => Some(matrix()),
                 _ => None,
             },
-            Way::Landmarks(method) => Some(method.needs((self.samples.n_samples, kernel.per_sample(), job.k))),
-            Way::Features(basis) => Some(Needs::features("features", rows, basis.n_functions())),
-            Way::Networks(learning) => learning.makes_matrix().then(matrix),
+            PreparedMethod::Landmarks(method) => {
+                Some(method.needs((self.samples.n_samples, kernel.per_sample(), job.k)))
+            }
+            PreparedMethod::Features(basis) => Some(MemoryNeeds::features("features", rows, basis.n_functions())),
+            PreparedMethod::Networks(learning) => learning.makes_matrix().then(matrix),
         };
         match (own, job.truth) {
             (Some(own), true) => Some(own.or(whole())),
@@ -96,20 +98,20 @@ impl<T: Real> KernelProblem<T> {
         };
         let (data, kernel) = (&samples.inputs[..], &built.kernel);
         let found = match way {
-            Way::Matrix => {
+            PreparedMethod::Matrix => {
                 let _phase = context.phase("decomposing");
                 let solver = job.method.solver(job.seed);
                 Found::solved(exact(Arc::clone(kernel), data, job.k, solver, context).map_err(failure)?)
             }
-            Way::Tangent => {
+            PreparedMethod::Tangent => {
                 let _phase = context.phase("decomposing");
                 let (Recipe::Tangent { kind, selection, .. }, Some(network)) = (&recipe, source.network()) else {
                     return Err(not_tangent());
                 };
-                let tangent = Tangent { network, kind: *kind, selection };
+                let tangent = TangentKernel { network, kind: *kind, selection };
                 let chosen = RefCell::new(None);
-                let told = |choice: &Choice| {
-                    if job.method.matrix_free().is_some() || choice.way == spectral::Way::Products {
+                let told = |choice: &TangentChoice| {
+                    if job.method.matrix_free().is_some() || choice.way == spectral::TangentMethod::Products {
                         context.note(&choice.sentence());
                     }
                     chosen.replace(Some(choice.clone()));
@@ -121,7 +123,7 @@ impl<T: Real> KernelProblem<T> {
                 findings.choice = chosen.take();
                 Found::solved(solved)
             }
-            Way::Landmarks(method) => {
+            PreparedMethod::Landmarks(method) => {
                 let _phase = context.phase("decomposing");
                 let fit = method.fit(Arc::clone(kernel), data, job.k, context).map_err(failure)?;
                 Found {
@@ -130,11 +132,11 @@ impl<T: Real> KernelProblem<T> {
                     ..Found::plain(fit.functions)
                 }
             }
-            Way::Features(basis) => {
+            PreparedMethod::Features(basis) => {
                 let _phase = context.phase("decomposing");
                 Found::plain(of_features(basis, data, job.k, Solver::Lanczos, context).map_err(failure)?.0)
             }
-            Way::Networks(learning) => {
+            PreparedMethod::Networks(learning) => {
                 let _phase = context.phase("learning");
                 learning.of_kernel(Arc::clone(kernel), data, &task)?
             }
@@ -174,28 +176,31 @@ fn way<T: Real>(
     source: &NetworkSource,
     samples: &Samples,
     context: &Context,
-) -> Result<Way<T>, Error> {
+) -> Result<PreparedMethod<T>, Error> {
     match &job.method {
-        EigenMethod::Exact {} => Ok(Way::Matrix),
+        EigenMethod::Exact {} => Ok(PreparedMethod::Matrix),
         EigenMethod::Lanczos { matrix_free } | EigenMethod::Randomised { matrix_free } => {
             match (recipe, source.network()) {
-                (Recipe::Tangent { .. }, Some(_)) => Ok(Way::Tangent),
+                (Recipe::Tangent { .. }, Some(_)) => Ok(PreparedMethod::Tangent),
                 _ if matrix_free.is_some() => Err(not_tangent()),
-                _ => Ok(Way::Matrix),
+                _ => Ok(PreparedMethod::Matrix),
             }
         }
         EigenMethod::Nystrom { landmarks, n } => {
-            Ok(Way::Landmarks(Nystrom::new(landmarks.landmarks(*n)).seed(job.seed)))
+            Ok(PreparedMethod::Landmarks(Nystrom::new(landmarks.landmarks(*n)).seed(job.seed)))
         }
         EigenMethod::Rff { n, orthogonal } => {
-            Ok(Way::Features(features((recipe, built), samples, (*n, *orthogonal, job.seed))?))
+            Ok(PreparedMethod::Features(features((recipe, built), samples, (*n, *orthogonal, job.seed))?))
         }
         EigenMethod::Spin { .. }
         | EigenMethod::Neuralef { .. }
         | EigenMethod::Shared { .. }
-        | EigenMethod::Contrastive { .. } => {
-            Ok(Way::Networks(Box::new(Learning::new(job, &samples.inputs, built.kernel.per_sample(), context)?)))
-        }
+        | EigenMethod::Contrastive { .. } => Ok(PreparedMethod::Networks(Box::new(Learning::new(
+            job,
+            &samples.inputs,
+            built.kernel.per_sample(),
+            context,
+        )?))),
     }
 }
 

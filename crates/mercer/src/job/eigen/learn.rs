@@ -6,12 +6,12 @@ use crate::Error;
 use crate::spec::{ParameterSpec, open_network, read_architecture};
 use mercer_data::Dataset;
 use mercer_kernel::{Kernel, Real};
-use mercer_net::arch::{Activation, Architecture, Cnn, Layer, Mlp};
+use mercer_net::arch::{Activation, Architecture, Cnn, CnnLayer, Mlp};
 use mercer_net::train::{Decay, Schedule};
 use mercer_net::{NetError, Network};
 use mercer_run::Context;
 use mercer_spectral::learnt::{
-    Batches, Coupling, Draws, Learn, Learnt, Matrices, Method, PerBatch, Settings, side_by_side,
+    Batches, Coupling, Draws, Learn, LearningMethod, LearningSettings, Learnt, Matrices, PerBatch, side_by_side,
 };
 use mercer_spectral::{Eigenfunctions, gram_matrix};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Learning {
         let network = network(&job.method, spec, sizes, job.seed)?;
         // NeuralEF's functions are to be orthogonal on every batch, which no more of them can be than it has rows.
         let rows = spec.batch_of(samples.n_samples()) * per_sample;
-        if job.method.objective() == Method::NeuralEf && functions > rows {
+        if job.method.objective() == LearningMethod::NeuralEf && functions > rows {
             context.note(&format!(
                 "batches of {rows} rows cannot tell {functions} functions apart; a larger ‹batch›, or ‹objective› joint"
             ));
@@ -93,7 +93,7 @@ impl Learning {
     pub(super) fn learnt<T: Real>(self, draws: &mut dyn Draws<T>, task: &Task<'_>) -> Result<Found<T>, Error> {
         let Task { job, place, context, .. } = task;
         let Self { network, spec, .. } = self;
-        let mut settings = Settings::new(job.method.objective()).components(job.k).steps(spec.iterations);
+        let mut settings = LearningSettings::new(job.method.objective()).components(job.k).steps(spec.iterations);
         if matches!(job.method, EigenMethod::Contrastive { .. }) {
             settings.schedule.decay = Decay::Cosine { floor: 0.0 };
         }
@@ -126,8 +126,8 @@ fn architecture(
     match (&spec.functions, shape) {
         (Some(path), _) => read_architecture(path),
         (None, &[_, height, width]) if method.views().is_some() && height.min(width) >= 4 => {
-            let pool = || Layer::max_pool(2);
-            let layers = [Layer::conv(16, 3), pool(), Layer::conv(32, 3), pool(), Layer::dense(128)];
+            let pool = || CnnLayer::max_pool(2);
+            let layers = [CnnLayer::conv(16, 3), pool(), CnnLayer::conv(32, 3), pool(), CnnLayer::dense(128)];
             Ok(Architecture::Cnn(Cnn::new(shape, &layers, outputs)))
         }
         (None, _) => {

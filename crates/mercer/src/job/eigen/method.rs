@@ -1,8 +1,8 @@
 //! How eigenfunctions are found.
 
 use crate::spec::{DataRef, Precision};
-use mercer_spectral::learnt::{Augmentation, Method, Nesting};
-use mercer_spectral::{Landmarks, Solver, Way};
+use mercer_spectral::learnt::{Augmentation, LearningMethod, Nesting};
+use mercer_spectral::{Landmarks, Solver, TangentMethod};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -83,11 +83,11 @@ pub enum MatrixFree {
 
 impl MatrixFree {
     /// The way that is taken whatever it costs.
-    pub(super) fn way(self) -> Option<Way> {
+    pub(super) fn way(self) -> Option<TangentMethod> {
         match self {
             Self::Auto => None,
-            Self::Always => Some(Way::Products),
-            Self::Never => Some(Way::Matrix),
+            Self::Always => Some(TangentMethod::Products),
+            Self::Never => Some(TangentMethod::Matrix),
         }
     }
 }
@@ -137,12 +137,12 @@ impl Objective {
     /// right for 59 % of the images, those of the game for 43 %.
     pub const CONTRASTIVE: Self = Self::Joint;
 
-    fn method(self) -> Method {
+    fn method(self) -> LearningMethod {
         match self {
-            Self::Game => Method::NeuralEf,
-            Self::Sequential => Method::Nested(Nesting::Sequential),
-            Self::Joint => Method::Nested(Nesting::Joint),
-            Self::Unordered => Method::Nested(Nesting::None),
+            Self::Game => LearningMethod::NeuralEf,
+            Self::Sequential => LearningMethod::Nested(Nesting::Sequential),
+            Self::Joint => LearningMethod::Nested(Nesting::Joint),
+            Self::Unordered => LearningMethod::Nested(Nesting::None),
         }
     }
 }
@@ -178,17 +178,17 @@ impl LearnSpec {
 
     /// For SpIN.
     pub fn spin() -> Self {
-        Self::new(Method::Spin.keep(), 1e-3)
+        Self::new(LearningMethod::Spin.keep(), 1e-3)
     }
 
     /// For NeuralEF and nested approximations.
     pub fn neural() -> Self {
-        Self::new(Method::NeuralEf.keep(), 1e-3)
+        Self::new(LearningMethod::NeuralEf.keep(), 1e-3)
     }
 
     /// For pairs of views.
     pub fn contrastive() -> Self {
-        Self::new(Method::NeuralEf.keep(), 2e-3)
+        Self::new(LearningMethod::NeuralEf.keep(), 2e-3)
     }
 
     /// Samples of a step.
@@ -263,12 +263,12 @@ impl EigenMethod {
     }
 
     /// What networks learn.
-    pub(super) fn objective(&self) -> Method {
+    pub(super) fn objective(&self) -> LearningMethod {
         match self {
             Self::Neuralef { objective, .. } | Self::Shared { objective, .. } | Self::Contrastive { objective, .. } => {
                 objective.method()
             }
-            _ => Method::Spin,
+            _ => LearningMethod::Spin,
         }
     }
 

@@ -15,7 +15,7 @@ mod results;
 
 pub(crate) use evaluate::precision_of;
 pub use evaluate::{EvaluateJob, EvaluatePlan, OpenedEvaluation, SavedFunctions, saved_precision};
-pub use findings::{Before, Codes, Compared, EigenFindings, Score};
+pub use findings::{Before, CodeScore, CodesFindings, Compared, EigenFindings};
 pub use method::{EigenMethod, LandmarkChoice, LearnSpec, MatrixFree, Objective, Views};
 
 use super::record::InputRecord;
@@ -26,7 +26,7 @@ use gram::GramProblem;
 use kernel::KernelProblem;
 use mercer_kernel::Real;
 use mercer_run::Context;
-use mercer_spectral::Needs;
+use mercer_spectral::MemoryNeeds;
 use pairs::PairProblem;
 use place::Place;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub struct EigenPlan {
     /// How many functions are asked for.
     pub wanted: usize,
     /// What takes most of the memory, if that is known before.
-    pub memory: Option<Needs>,
+    pub memory: Option<MemoryNeeds>,
     /// Steps of networks that learn.
     pub steps: Option<usize>,
     /// Whether a matrix does not fit and is read piece by piece for every product.

@@ -35,9 +35,9 @@ impl Place {
             let place = state.display().to_string();
             match (destination.force, has_state(path)) {
                 (true, true) => {}
-                (true, false) => return Err(data::Error::Foreign { place }.into()),
+                (true, false) => return Err(data::DataError::Foreign { place }.into()),
                 (false, _) => {
-                    return Err(Error::from(data::Error::Exists { place })
+                    return Err(Error::from(data::DataError::Exists { place })
                         .with_message(format!(
                             "‹out› {}: there is the state of a run that was interrupted",
                             path.display()

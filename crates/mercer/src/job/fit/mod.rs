@@ -14,7 +14,7 @@ pub use machine::{Link, MachineName, MachineSpec};
 use mercer_data::ClassOrder;
 use mercer_data::parse_classes;
 use mercer_learn::metrics::{accuracy, r_squared};
-use mercer_learn::{Basis, KernelMachine, Predict, Samples};
+use mercer_learn::{KernelMachine, Predict, SampleKind, Samples};
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use solve::{Fitted, Lesson};
@@ -148,8 +148,8 @@ impl OpenedFit {
         let mut made = training.make(&job.machine, &known, job.seed, context)?;
         made.inputs.push(InputRecord::new("labels", &job.labels.to_string(), known.fingerprint()));
         let samples = match made.basis {
-            Basis::Gram => Samples::Gram(made.matrix.view()),
-            Basis::Features => Samples::Features(made.matrix.view()),
+            SampleKind::Gram => Samples::Gram(made.matrix.view()),
+            SampleKind::Features => Samples::Features(made.matrix.view()),
         };
         let lesson = Lesson { samples, known: &known, seed: job.seed };
         let mut fitted = {

@@ -5,7 +5,7 @@ use super::training::Opened;
 use crate::Error;
 use crate::spec::Known;
 use crate::text::{bytes as shown, suggested};
-use mercer_learn::Basis;
+use mercer_learn::SampleKind;
 use mercer_run::{Context, resident_memory};
 
 /// What a solver holds beside the rows, in matrices.
@@ -51,7 +51,7 @@ pub(super) fn bytes(machine: &MachineSpec, training: &Opened, known: &Known) -> 
     };
     let held = machine.held(n_classes);
     let (rows, square) = (n.saturating_mul(width), n.saturating_mul(n));
-    let formed = usize::from(held.forms_gram && training.basis() == Basis::Features);
+    let formed = usize::from(held.forms_gram && training.basis() == SampleKind::Features);
     let solver = rows.saturating_mul(held.rows).saturating_add(square.saturating_mul(held.squares + formed));
     let most = solver.max(rows.saturating_mul(training.copies() - 1));
     rows.saturating_add(most).saturating_mul(size_of::<f64>()).saturating_add(resident_memory())

@@ -10,7 +10,7 @@ use mercer_data::{Dataset, Labels};
 use mercer_kernel::classic::{ClassicError, Expression};
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Recipe, SavedKernel};
-use mercer_learn::Basis;
+use mercer_learn::SampleKind;
 use mercer_learn::process::Tune;
 use mercer_run::Context;
 use ndarray::Array2;
@@ -39,7 +39,7 @@ pub enum Training {
 /// The same, opened.
 #[derive(Debug)]
 pub(super) enum Opened {
-    Rows(UserRows, Basis),
+    Rows(UserRows, SampleKind),
     Kernel(Box<OpenedKernel>),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct OpenedKernel {
 /// What was made of it.
 pub(super) struct Made {
     pub(super) matrix: Array2<f64>,
-    pub(super) basis: Basis,
+    pub(super) basis: SampleKind,
     /// How rows are made, if not by the user.
     pub(super) kernel: Option<SavedKernel>,
     pub(super) samples: SavedSamples,
@@ -69,8 +69,8 @@ impl Training {
     pub(super) fn open(&self, machine: &MachineSpec, labels: &DataRef, opening: Opening<'_>) -> Result<Opened, Error> {
         let options = DataSpec { used: vec![labels.clone()], ..DataSpec::default() };
         let (setting, data, basis) = match self {
-            Self::Gram(data) => ("gram", data, Basis::Gram),
-            Self::Features(data) => ("features", data, Basis::Features),
+            Self::Gram(data) => ("gram", data, SampleKind::Gram),
+            Self::Features(data) => ("features", data, SampleKind::Features),
             Self::Kernel { kernel, data, preprocess } => {
                 let options = DataSpec { preprocess: preprocess.clone(), ..options };
                 let opened = OpenedKernel::open(kernel, data, &options, machine, opening)?;
@@ -83,7 +83,7 @@ impl Training {
         }
         let rows = UserRows::open(setting, data, &options, &[], opening)?;
         match (basis, rows.dim()) {
-            (Basis::Gram, (rows, columns)) if rows != columns => {
+            (SampleKind::Gram, (rows, columns)) if rows != columns => {
                 Err(Error::new(format!("‹gram› {data}: {rows} rows but {columns} columns"))
                     .hint("a machine is fitted on the kernel of the training samples with themselves"))
             }
@@ -164,10 +164,10 @@ impl Opened {
         }
     }
 
-    pub(super) fn basis(&self) -> Basis {
+    pub(super) fn basis(&self) -> SampleKind {
         match self {
             Self::Rows(_, basis) => *basis,
-            Self::Kernel(_) => Basis::Gram,
+            Self::Kernel(_) => SampleKind::Gram,
         }
     }
 
@@ -203,7 +203,7 @@ impl Opened {
             Self::Rows(rows, basis) => {
                 let _phase = context.phase("kernel");
                 let matrix = rows.read(context)?;
-                let setting = if basis == Basis::Gram { "gram" } else { "features" };
+                let setting = if basis == SampleKind::Gram { "gram" } else { "features" };
                 let inputs = vec![InputRecord::new(setting, rows.place(), fingerprint(&matrix))];
                 let samples = SavedSamples { columns: rows.columns(), labels, ..SavedSamples::default() };
                 Ok(Made { matrix, basis, kernel: None, samples, inputs, tuned: None })
@@ -229,7 +229,7 @@ impl Opened {
                 let saved = spec.saved(&recipe, &source, &built)?;
                 let Samples { inputs: sets, columns, .. } = samples;
                 let samples = SavedSamples { inputs: sets, columns, labels, ids: None };
-                Ok(Made { matrix, basis: Basis::Gram, kernel: Some(saved), samples, inputs, tuned })
+                Ok(Made { matrix, basis: SampleKind::Gram, kernel: Some(saved), samples, inputs, tuned })
             }
         }
     }

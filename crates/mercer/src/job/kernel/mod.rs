@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 pub use target::Room;
-use target::Target;
+pub(crate) use target::Target;
 use work::Work;
 
 /// A kernel on data, as a matrix or as features.
@@ -347,10 +347,7 @@ impl<T: Real> Typed<T> {
             _ => self.built.kernel.identity(),
         };
         let beside = if self.job.features { Vec::new() } else { self.built.kernel.beside() };
-        let mut manifest = Manifest::new(layout.clone())
-            .with_beside(beside)
-            .fact("kernel", identity)
-            .fact("instructions", mercer_linalg::simd::instruction_set());
+        let mut manifest = facts(layout, beside, identity);
         for input in inputs {
             manifest = match &input.setting[..] {
                 "data" => manifest.fact("data", input.fingerprint.clone()).note("data file", input.place.clone()),
@@ -362,6 +359,14 @@ impl<T: Real> Typed<T> {
         }
         manifest
     }
+}
+
+/// What the numbers of a store depend on beside the samples: the kernel, and how the processor adds.
+pub(crate) fn facts(layout: &Layout, beside: Vec<String>, identity: serde_json::Value) -> Manifest {
+    Manifest::new(layout.clone())
+        .with_beside(beside)
+        .fact("kernel", identity)
+        .fact("instructions", mercer_linalg::simd::instruction_set())
 }
 
 impl KernelFindings {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// A place for the result that can be written to.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     path: PathBuf,
     existing: Existing,
     resume: bool,
@@ -166,6 +166,22 @@ impl Target {
             // Another process was faster: both fill the same store.
             Err(StoreError::Exists { .. }) if self.resume => self.resumed(&manifest, context),
             created => Ok(Opened::Store(created?, layout.all_tiles())),
+        }
+    }
+
+    /// A store, and the tiles that are missing in it: a new one, or one of the same facts to go on with.
+    pub(crate) fn store<T: Real>(
+        destination: &Destination,
+        layout: &Layout,
+        manifest: Manifest,
+        context: &Context,
+    ) -> Result<(Store, Tiles), Error> {
+        let missing = || Error::new("there is no place for the store").hint("‹out› OUT.zarr");
+        let target = Self::check(destination, true, false)?.ok_or_else(missing)?;
+        target.room(layout, &layout.all_tiles())?.check()?;
+        match target.open::<T>(layout, || manifest, context)? {
+            Opened::Store(store, tiles) => Ok((store, tiles)),
+            Opened::Files(..) => Err(missing()),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::job::rows::{UserRows, fingerprint};
 use crate::spec::{self, DataSpec, Opening, Precision};
 use mercer_data::folder::Folder;
 use mercer_data::{ClassOrder, write_npy};
-use mercer_learn::{Basis, KernelMachine, Machine, Predict, Samples};
+use mercer_learn::{KernelMachine, Machine, Predict, SampleKind, Samples};
 use mercer_net::Network;
 use mercer_run::Context;
 use ndarray::{Array1, Array2};
@@ -116,8 +116,8 @@ impl SavedMachine {
         let (values, findings) = {
             let _phase = context.phase("evaluating");
             let samples = match machine.basis() {
-                Basis::Gram => Samples::Gram(seen.matrix.view()),
-                Basis::Features => Samples::Features(seen.matrix.view()),
+                SampleKind::Gram => Samples::Gram(seen.matrix.view()),
+                SampleKind::Features => Samples::Features(seen.matrix.view()),
             };
             let values = match job.probabilities {
                 true => probabilities(machine, &samples, &seen)?,
@@ -156,8 +156,8 @@ impl SavedMachine {
             Given::Rows(rows) => {
                 let matrix = rows.read(context)?;
                 let prior = match self.machine.machine.basis() {
-                    Basis::Gram => None,
-                    Basis::Features => Some(matrix.rows().into_iter().map(|row| row.dot(&row)).collect()),
+                    SampleKind::Gram => None,
+                    SampleKind::Features => Some(matrix.rows().into_iter().map(|row| row.dot(&row)).collect()),
                 };
                 let inputs = vec![
                     InputRecord::new("from", &self.place, self.fingerprint.clone()),
@@ -186,7 +186,7 @@ fn known(
         return spec::Known::read(&dataset, false, None).map(Some);
     };
     let names = classifier.classes().names();
-    let order = ClassOrder::of(data.class_names()?.as_deref(), Some(names), None)?;
+    let order = ClassOrder::resolve(data.class_names()?.as_deref(), Some(names), None)?;
     let order = order.unwrap_or(ClassOrder::Outputs(names.len()));
     spec::Known::read(&dataset, true, Some(&order)).map(Some)
 }

@@ -94,7 +94,7 @@ impl NetworkRun {
     /// What is held whatever a block is: what the process holds already, and the passes of every thread.
     fn fixed_bytes<T: Real>(&self) -> usize {
         let passes = Workspace::<T>::new(Arc::clone(&self.graph), &Keep::Only(Vec::new()));
-        let shard = passes.bytes(Shards::of(&self.graph).grain);
+        let shard = passes.bytes(Shards::for_graph(&self.graph).grain);
         let weights = self.network.n_params().saturating_mul(size_of::<T>());
         let passes = shard.saturating_mul(rayon::current_num_threads()).saturating_add(weights);
         resident_memory().saturating_add(passes).saturating_add(CODE)
@@ -136,7 +136,7 @@ impl NetworkRun {
         let n_samples = self.samples.n_samples;
         let sample = blocks::sample_bytes(&self.graph, self.at.as_deref(), size_of::<T>());
         let room = context.memory().saturating_sub(self.fixed_bytes::<T>()) / COPIES;
-        let blocks = blocks::of(&self.graph, n_samples, job.batch.map(NonZeroUsize::get), (sample, room));
+        let blocks = blocks::split(&self.graph, n_samples, job.batch.map(NonZeroUsize::get), (sample, room));
         let mut score = self.samples.labels.as_ref().map(Score::start).transpose()?;
         let mut writer: Option<NpyWriter<T>> = None;
         let mut sample_shape = Vec::new();

@@ -56,7 +56,7 @@ impl PosteriorRun {
     ) -> Result<Self, Error> {
         let taken = destination.path.as_deref().map(beside).filter(|path| path.symlink_metadata().is_ok());
         if let Some(path) = taken.filter(|_| !destination.force) {
-            return Err(mercer_data::Error::Exists { place: path.display().to_string() }.into());
+            return Err(mercer_data::DataError::Exists { place: path.display().to_string() }.into());
         }
         let posterior = SavedPosterior::open(place)?;
         let samples = posterior.samples(&job.data, opening)?;

@@ -8,7 +8,7 @@ use super::{PredictJob, PredictPlan, Work};
 use crate::Error;
 use crate::job::Destination;
 use crate::spec::{DataSpec, Opening, Samples};
-use mercer_data::folder::{Folder, Kind};
+use mercer_data::folder::{Folder, FolderKind};
 use mercer_data::{Columns, Preprocess};
 use mercer_learn::KernelMachine;
 use mercer_net::Network;
@@ -39,7 +39,7 @@ pub(super) fn open(
         return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
     }
     // Of a kind that is known, the version is checked, too.
-    let known = |kind: Kind| Folder::open(place, Some(kind));
+    let known = |kind: FolderKind| Folder::open(place, Some(kind));
     match &kind[..] {
         name if name == KernelMachine::KIND.name => {
             SavedMachine::open(job, place, &known(KernelMachine::KIND)?, opening).map(SavedMachine::planned)

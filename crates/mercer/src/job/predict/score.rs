@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::text::grouped;
-use mercer_data::{Classes, Element, Labels};
+use mercer_data::{Classes, DataScalar, Labels};
 use mercer_net::network::largest;
 use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
@@ -37,7 +37,7 @@ impl Score {
     }
 
     /// Counts the predictions of samples from `start` on.
-    pub(crate) fn add<T: Element>(&mut self, values: ArrayViewD<'_, T>, start: usize) -> Result<(), Error> {
+    pub(crate) fn add<T: DataScalar>(&mut self, values: ArrayViewD<'_, T>, start: usize) -> Result<(), Error> {
         let n_outputs = values.len() / values.len_of(Axis(0)).max(1);
         let n_classes = self.classes.n_classes();
         if n_outputs < 2 || n_outputs < n_classes {

@@ -2,7 +2,7 @@
 
 use crate::spec::Precision;
 use mercer_data::Preprocess;
-use mercer_net::train::{Epoch, FitSettings, Loss, Metrics, Optimiser};
+use mercer_net::train::{Epoch, Loss, Metrics, Optimiser, TrainingSettings};
 use serde::Serialize;
 
 /// What would be trained, and what it takes.
@@ -19,7 +19,7 @@ pub struct TrainPlan {
     /// Samples to measure on after every epoch.
     pub n_evaluation_samples: Option<usize>,
     /// Length, order and learning rates.
-    pub settings: FitSettings,
+    pub settings: TrainingSettings,
     /// What is made small.
     pub loss: Loss,
     /// How a gradient becomes a step.
@@ -52,7 +52,7 @@ pub struct TrainFindings {
     /// Samples that it was measured on.
     pub n_evaluation_samples: Option<usize>,
     /// Length, order and learning rates.
-    pub settings: FitSettings,
+    pub settings: TrainingSettings,
     /// What was made small.
     pub loss: Loss,
     /// How a gradient became a step.
@@ -83,7 +83,7 @@ pub struct EpochFindings {
 }
 
 impl EpochFindings {
-    pub(super) fn of(epoch: &Epoch) -> Self {
+    pub(super) fn new(epoch: &Epoch) -> Self {
         let Metrics { loss, accuracy } = epoch.training;
         Self {
             epoch: epoch.epoch,

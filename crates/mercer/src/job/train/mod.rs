@@ -16,7 +16,7 @@ use mercer_data::folder::digest;
 use mercer_data::{Dataset, Labels};
 use mercer_kernel::Real;
 use mercer_net::Network;
-use mercer_net::train::{self, Epoch, Fit, FitSettings, Loss, Optimiser, Trainer, files};
+use mercer_net::train::{self, Epoch, Loss, Optimiser, Trainer, TrainingLoop, TrainingSettings, files};
 use mercer_run::{Context, resident_memory};
 use place::Place;
 use serde::{Deserialize, Serialize};
@@ -146,8 +146,8 @@ impl Set {
         }
     }
 
-    fn samples(&self) -> train::Samples<'_> {
-        train::Samples { inputs: &self.inputs, labels: &self.labels }
+    fn samples(&self) -> train::TrainingSamples<'_> {
+        train::TrainingSamples { inputs: &self.inputs, labels: &self.labels }
     }
 }
 
@@ -160,7 +160,7 @@ struct Run {
     network: Network,
     training: Set,
     evaluation: Option<Set>,
-    settings: FitSettings,
+    settings: TrainingSettings,
     loss: Loss,
     optimiser: Optimiser,
 }
@@ -226,8 +226,8 @@ impl Run {
         Ok(Trainer::new(graph, weights, self.loss.clone(), self.optimiser.clone())?)
     }
 
-    fn fit<'a>(&'a self, folder: &Path) -> Fit<'a> {
-        let fit = Fit::new(self.settings.clone()).folder(folder);
+    fn fit<'a>(&'a self, folder: &Path) -> TrainingLoop<'a> {
+        let fit = TrainingLoop::new(self.settings.clone()).folder(folder);
         match &self.evaluation {
             Some(set) => fit.evaluation(set.samples()),
             None => fit,
@@ -240,7 +240,7 @@ impl Run {
         let batch = self.fit(Path::new("")).check(&trainer, self.training.samples())?;
         let (n_samples, epochs) = (self.training.inputs.n_samples(), self.settings.epochs);
         let n_evaluation_samples = self.evaluation.as_ref().map(|set| set.inputs.n_samples());
-        let at_once = batch.max(n_evaluation_samples.unwrap_or(0).min(Fit::EVALUATION_ROWS));
+        let at_once = batch.max(n_evaluation_samples.unwrap_or(0).min(TrainingLoop::EVALUATION_ROWS));
         let needed = trainer.bytes(at_once).saturating_add(resident_memory());
         if needed > context.memory() {
             let text =
@@ -282,7 +282,7 @@ impl Run {
             place.clear()?;
             let report = |epoch: &Epoch| {
                 if let Some(call) = &on_epoch {
-                    call(&EpochFindings::of(epoch));
+                    call(&EpochFindings::new(epoch));
                 }
             };
             let reopen = || place.reopen();
@@ -316,7 +316,7 @@ impl Run {
                 Labels::Classes(classes) => Some(classes.names().to_vec()),
                 Labels::Targets(_) => None,
             },
-            history: history.iter().map(EpochFindings::of).collect(),
+            history: history.iter().map(EpochFindings::new).collect(),
         };
         let (model, weights, checkpoints) = (files::MODEL, files::TENSORS, &settings.checkpoints[..]);
         let content = Content { model, weights, precision, n_params, checkpoints };

@@ -1,7 +1,7 @@
 //! How to train, as it is said, and as the settings of a run.
 
 use crate::Error;
-use mercer_net::train::{Decay, FitSettings, Loss, Optimiser, Schedule};
+use mercer_net::train::{Decay, Loss, Optimiser, Schedule, TrainingSettings};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
@@ -121,7 +121,7 @@ impl OptimiserName {
 
 impl TrainingSpec {
     /// Settings that mean nothing together are refused instead of ignored.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if (self.momentum.is_some() || self.nesterov) && self.optimiser != OptimiserName::Sgd {
             return Err(Error::new("‹momentum› and ‹nesterov› are for ‹optimiser› sgd"));
         }
@@ -134,7 +134,7 @@ impl TrainingSpec {
     }
 
     /// The same with everything said, for labels that are classes or numbers.
-    pub(super) fn completed(&self, classes: bool) -> Self {
+    pub(crate) fn completed(&self, classes: bool) -> Self {
         let is_gd = self.optimiser == OptimiserName::Gd;
         let loss = if classes { LossName::CrossEntropy } else { LossName::Squared };
         Self {
@@ -148,7 +148,7 @@ impl TrainingSpec {
     }
 
     /// The optimiser with its constants.
-    pub(super) fn optimiser(&self) -> Optimiser {
+    pub(crate) fn optimiser(&self) -> Optimiser {
         let mut optimiser = match self.optimiser {
             OptimiserName::Gd => Optimiser::Gd { weight_decay: 0.0 },
             OptimiserName::Sgd => {
@@ -166,7 +166,7 @@ impl TrainingSpec {
     }
 
     /// The loss of a specification that is complete.
-    pub(super) fn loss(&self) -> Loss {
+    pub(crate) fn loss(&self) -> Loss {
         match self.loss {
             Some(LossName::Squared) => Loss::squared(),
             _ => Loss::CrossEntropy,
@@ -174,7 +174,7 @@ impl TrainingSpec {
     }
 
     /// Length, order and learning rates of a specification that is complete.
-    pub(super) fn settings(&self) -> FitSettings {
+    pub(crate) fn settings(&self) -> TrainingSettings {
         let epochs = self.epochs.get();
         let mut checkpoints = self.checkpoint_at.clone();
         if let Some(every) = self.checkpoint_every {
@@ -189,7 +189,13 @@ impl TrainingSpec {
         };
         let learning_rate = self.learning_rate.unwrap_or_else(|| self.optimiser.usual_rate());
         let schedule = Schedule { learning_rate, decay, warm_up: self.warm_up };
-        FitSettings { epochs, batch_size: self.batch.map(NonZeroUsize::get), seed: self.seed, schedule, checkpoints }
+        TrainingSettings {
+            epochs,
+            batch_size: self.batch.map(NonZeroUsize::get),
+            seed: self.seed,
+            schedule,
+            checkpoints,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use mercer_kernel::sketch;
-use mercer_learn::laplace::{Functional, MonteCarlo, Structure};
+use mercer_learn::laplace::{Functional, PredictiveDraws, Structure};
 use mercer_run::Context;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// In which form the curvature of the parameters is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Method {
+pub enum PosteriorMethod {
     /// All parameters, exactly.
     Full,
     /// A variance for every parameter.
@@ -62,7 +62,7 @@ fn default_sketch() -> String {
     "sjlt:1024".to_owned()
 }
 
-impl Method {
+impl PosteriorMethod {
     /// The method of a name, with its defaults.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -218,7 +218,7 @@ pub(super) fn is_positive(number: f64) -> bool {
 /// Outputs are drawn from the posterior so often, instead of probit's closed form.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Draws {
+pub struct PosteriorDraws {
     /// Draws per sample.
     pub count: usize,
     /// What their noise is multiplied with.
@@ -234,7 +234,7 @@ fn unit() -> f64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Predictive {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) draws: Option<Draws>,
+    pub(super) draws: Option<PosteriorDraws>,
     #[serde(with = "crate::job::seed")]
     pub(super) seed: u64,
 }
@@ -242,8 +242,8 @@ pub(super) struct Predictive {
 impl Predictive {
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.draws {
-            Some(Draws { count: 0, .. }) => Err(Error::new("‹draws› 0: there must be at least one")),
-            Some(Draws { noise_scale, .. }) if !is_positive(noise_scale) => {
+            Some(PosteriorDraws { count: 0, .. }) => Err(Error::new("‹draws› 0: there must be at least one")),
+            Some(PosteriorDraws { noise_scale, .. }) if !is_positive(noise_scale) => {
                 Err(Error::new(format!("‹noise-scale› {noise_scale}: it must be a finite number above zero")))
             }
             _ => Ok(()),
@@ -254,8 +254,8 @@ impl Predictive {
     pub(super) fn probabilities(&self, functional: &Functional, context: &Context) -> Result<Array2<f64>, Error> {
         match self.draws {
             None => Ok(functional.probit()),
-            Some(Draws { count, noise_scale }) => {
-                let settings = MonteCarlo { draws: count, seed: self.seed, scale: noise_scale };
+            Some(PosteriorDraws { count, noise_scale }) => {
+                let settings = PredictiveDraws { draws: count, seed: self.seed, scale: noise_scale };
                 Ok(functional.monte_carlo(&settings, context)?)
             }
         }
@@ -265,8 +265,8 @@ impl Predictive {
     pub(super) fn text(&self) -> String {
         match self.draws {
             None => "probit".to_owned(),
-            Some(Draws { count, noise_scale: 1.0 }) => format!("{count} draws"),
-            Some(Draws { count, noise_scale }) => format!("{count} draws, noise times {noise_scale}"),
+            Some(PosteriorDraws { count, noise_scale: 1.0 }) => format!("{count} draws"),
+            Some(PosteriorDraws { count, noise_scale }) => format!("{count} draws, noise times {noise_scale}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::UncertaintyJob;
 use crate::spec::Precision;
-use mercer_learn::laplace::{ClassScores, Detection, Needs, RegressionScores, worse};
+use mercer_learn::laplace::{ClassScores, Detection, PosteriorNeeds, RegressionScores, worse};
 use mercer_run::Context;
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ impl Scores {
 const KIND: &str = "uncertainty";
 
 impl UncertaintyFindings {
-    pub(super) fn begin(job: &UncertaintyJob, needs: Needs, n_train: usize, n_test: usize) -> Self {
+    pub(super) fn begin(job: &UncertaintyJob, needs: PosteriorNeeds, n_train: usize, n_test: usize) -> Self {
         Self {
             kind: KIND,
             files: Vec::new(),

@@ -9,7 +9,7 @@ mod predictions;
 mod saved;
 mod work;
 
-pub use choice::{Draws, Method, NoiseChoice, PriorChoice};
+pub use choice::{NoiseChoice, PosteriorDraws, PosteriorMethod, PriorChoice};
 pub use findings::{Scores, Size, UncertaintyFindings};
 pub use opened::OpenedUncertainty;
 pub use predictions::Predictions;
@@ -19,7 +19,7 @@ use super::{Destination, Job, Stopwatch, remark};
 use crate::Error;
 use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision, open_network};
 use choice::{Predictive, is_positive};
-use mercer_learn::laplace::{Likelihood, Needs, Settings};
+use mercer_learn::laplace::{LaplaceSettings, Likelihood, PosteriorNeeds};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub struct UncertaintyJob {
     pub params: Vec<String>,
     /// In which form the curvature of the parameters is kept.
     #[serde(default = "default_method")]
-    pub method: Method,
+    pub method: PosteriorMethod,
     /// The precision of the prior.
     #[serde(default)]
     pub prior: PriorChoice,
@@ -49,7 +49,7 @@ pub struct UncertaintyJob {
     pub noise: NoiseChoice,
     /// Draws from the posterior, instead of probit's closed form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub draws: Option<Draws>,
+    pub draws: Option<PosteriorDraws>,
     /// Of sketches, landmarks and draws.
     #[serde(default, with = "crate::job::seed")]
     pub seed: u64,
@@ -77,8 +77,8 @@ pub struct UncertaintyJob {
     pub precision: Precision,
 }
 
-fn default_method() -> Method {
-    Method::LastLayerFull
+fn default_method() -> PosteriorMethod {
+    PosteriorMethod::LastLayerFull
 }
 
 fn default_precision() -> Precision {
@@ -99,7 +99,7 @@ pub struct UncertaintyPlan {
     /// The samples to predict.
     pub n_test: usize,
     /// Parameters, the largest matrix, and memory.
-    pub needs: Needs,
+    pub needs: PosteriorNeeds,
 }
 
 impl UncertaintyJob {
@@ -150,7 +150,7 @@ impl UncertaintyJob {
         {
             return Err(Error::new(format!("‹noise› {noise}: it must be a finite number above zero")));
         }
-        if let Method::Eigen { components, landmarks, .. } = self.method
+        if let PosteriorMethod::Eigen { components, landmarks, .. } = self.method
             && components.min(landmarks) == 0
         {
             let setting = if components == 0 { "components" } else { "landmarks" };
@@ -169,8 +169,8 @@ impl UncertaintyJob {
     }
 
     /// What the library is asked for.
-    fn settings(&self, likelihood: Likelihood) -> Result<Settings, Error> {
-        Ok(Settings {
+    fn settings(&self, likelihood: Likelihood) -> Result<LaplaceSettings, Error> {
+        Ok(LaplaceSettings {
             structure: self.method.structure(self.seed)?,
             likelihood,
             prior_precision: self.prior.start(),

@@ -2,7 +2,7 @@
 
 use super::labels::same_classes;
 use super::work::Work;
-use super::{Method, UncertaintyFindings, UncertaintyJob, UncertaintyPlan};
+use super::{PosteriorMethod, UncertaintyFindings, UncertaintyJob, UncertaintyPlan};
 use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
@@ -11,7 +11,7 @@ use crate::text::{bytes, grouped, suggested};
 use mercer_data::{Columns, Labels};
 use mercer_kernel::{KernelError, Real};
 use mercer_learn::LearnError;
-use mercer_learn::laplace::{KIND, Likelihood, Needs, Settings};
+use mercer_learn::laplace::{KIND, LaplaceSettings, Likelihood, PosteriorNeeds};
 use mercer_net::Network;
 use mercer_net::network::SavedNetwork;
 use mercer_run::{Context, resident_memory};
@@ -39,7 +39,7 @@ pub struct OpenedUncertainty {
     /// The numbers of the network and of what it computes.
     pub(super) fingerprint: String,
     pub(super) parts: Parts,
-    pub(super) settings: Settings,
+    pub(super) settings: LaplaceSettings,
     pub(super) folder: Option<ResultFolder>,
     pub(super) watch: Stopwatch,
     plan: UncertaintyPlan,
@@ -85,7 +85,7 @@ impl OpenedUncertainty {
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
         let parts = Parts::open(job, &network, opening)?;
-        let likelihood = match Likelihood::of(&parts.known) {
+        let likelihood = match Likelihood::for_labels(&parts.known) {
             Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: job.noise.start() },
             classes => classes,
         };
@@ -195,14 +195,19 @@ impl Parts {
 
 impl UncertaintyJob {
     /// What the work takes at the highest: matrices of the posterior, eigenfunctions and their landmarks, covariances of predictions.
-    fn needs<T: Real>(&self, network: &Network, parts: &Parts, settings: &Settings) -> Result<Needs, Error> {
+    fn needs<T: Real>(
+        &self,
+        network: &Network,
+        parts: &Parts,
+        settings: &LaplaceSettings,
+    ) -> Result<PosteriorNeeds, Error> {
         let failure = |error: LearnError| self.failure(error);
         let shapes = parts.train.shapes();
         let graph = network.graph(&shapes).map_err(|error| self.failure(error.into()))?;
         let n_outputs = settings.n_outputs(&graph).map_err(failure)?;
         let product = |numbers: &[usize]| numbers.iter().copied().fold(1, usize::saturating_mul);
         let (features, functions, kept) = match self.method {
-            Method::Eigen { components, landmarks, .. } => {
+            PosteriorMethod::Eigen { components, landmarks, .. } => {
                 let count = landmarks.clamp(1, parts.train.n_samples);
                 let sizes = (parts.train.n_samples, n_outputs, components);
                 let sample: usize = shapes.iter().map(|shape| product(shape)).sum();
@@ -211,15 +216,15 @@ impl UncertaintyJob {
             }
             _ => (None, 0, 0),
         };
-        let needs = Needs::of::<T>(network, &shapes, settings, features).map_err(failure)?;
+        let needs = PosteriorNeeds::estimate::<T>(network, &shapes, settings, features).map_err(failure)?;
         // The covariance of every sample's outputs, and copies of its diagonal.
         let predictions = product(&[parts.n_predicted(), n_outputs, n_outputs + 4, size_of::<f64>()]);
         let fitting = needs.bytes.saturating_add(kept).saturating_add(predictions);
         let found = functions.saturating_add(resident_memory());
-        Ok(Needs { bytes: fitting.max(if functions > 0 { found } else { 0 }), ..needs })
+        Ok(PosteriorNeeds { bytes: fitting.max(if functions > 0 { found } else { 0 }), ..needs })
     }
 
-    fn check_memory(&self, needs: &Needs, context: &Context) -> Result<(), Error> {
+    fn check_memory(&self, needs: &PosteriorNeeds, context: &Context) -> Result<(), Error> {
         let allowed = context.memory();
         if needs.bytes <= allowed {
             return Ok(());

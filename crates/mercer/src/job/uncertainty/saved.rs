@@ -128,7 +128,7 @@ impl SavedPosterior {
             (Some(labels), (outputs, false)) => {
                 let given = data.class_names()?;
                 let outputs = Some(outputs).filter(|&outputs| outputs > 1);
-                let order = ClassOrder::of(given.as_deref(), classes.as_deref(), outputs)?;
+                let order = ClassOrder::resolve(given.as_deref(), classes.as_deref(), outputs)?;
                 Some(order.map_or(Ok(labels.clone()), |order| labels.ordered("‹labels›", &order))?)
             }
             (None, _) => None,

@@ -1,6 +1,6 @@
 //! The work: posterior, prior, predictions and files.
 
-use super::choice::{Method, NoiseChoice, PriorChoice};
+use super::choice::{NoiseChoice, PosteriorMethod, PriorChoice};
 use super::findings::{Scores, UncertaintyFindings};
 use super::opened::{OpenedUncertainty, eigenfunctions};
 use super::predictions::Predictions;
@@ -66,7 +66,7 @@ impl OpenedUncertainty {
     fn fit<T: Real>(&self, context: &Context) -> Result<(Laplace<T>, Option<Eigenfunctions<T>>), Error> {
         let (job, network, train) = (&self.job, &self.network, &self.parts.train);
         let functions = match job.method {
-            Method::Eigen { components, landmarks, .. } => {
+            PosteriorMethod::Eigen { components, landmarks, .. } => {
                 let _phase = context.phase("functions");
                 Some(self.functions::<T>(components, landmarks, context)?)
             }
@@ -210,14 +210,14 @@ impl Results<'_> {
             self.array(&format!("{prefix}probabilities.npy"), own.view())?;
             let mut scores = Scores::default();
             if let Some(Labels::Classes(classes)) = labels {
-                scores.classes = Some(ClassScores::of(own.view(), classes.indices())?);
+                scores.classes = Some(ClassScores::measure(own.view(), classes.indices())?);
             }
             let usual = entropies(own.view()).to_vec();
             let mut unusual = None;
             if let Some(other) = &other {
                 self.array(&format!("ood_{prefix}probabilities.npy"), other[at].view())?;
                 let found = entropies(other[at].view()).to_vec();
-                scores.detection = Some(Detection::of(&usual, &found)?);
+                scores.detection = Some(Detection::measure(&usual, &found)?);
                 unusual = Some(found);
             }
             entropy[at] = (usual, unusual);
@@ -243,14 +243,14 @@ impl Results<'_> {
             let alone = Array2::from_elem(targets.dim(), noise * noise);
             for (variances, scores) in [(alone.clone(), &mut findings.map), (&variance + &alone, &mut findings.laplace)]
             {
-                scores.values = Some(RegressionScores::of(mean.view(), variances.view(), targets.view())?);
+                scores.values = Some(RegressionScores::measure(mean.view(), variances.view(), targets.view())?);
             }
         }
         let deviation =
             |variances: &Array2<f64>| -> Vec<f64> { variances.outer_iter().map(|row| row.sum().sqrt()).collect() };
         let (usual, other) = (deviation(&variance), other.as_ref().map(deviation));
         if let Some(other) = &other {
-            findings.laplace.detection = Some(Detection::of(&usual, other)?);
+            findings.laplace.detection = Some(Detection::measure(&usual, other)?);
         }
         self.figure("deviation.svg", &figures::deviation(usual, other))
     }

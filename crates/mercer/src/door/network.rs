@@ -1,0 +1,105 @@
+//! Networks: their outputs, their training, and how sure they may be.
+
+use super::arrays::{InputArrays, TargetArrays};
+use crate::Error;
+use crate::job::train::TrainingSpec;
+use mercer_data::{Labels, RowBlock};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
+use mercer_net::Network;
+use mercer_net::network::largest;
+use mercer_net::train::{Epoch, Trainer, TrainingLoop, TrainingSamples};
+use mercer_run::Context;
+use ndarray::ArrayD;
+
+/// The first output of a network, `[samples, …]`.
+///
+/// ```
+/// let network = mercer::net::arch::Mlp::new(2, &[8], 3).build(0)?;
+/// let outputs = mercer::predict(&network, &ndarray::Array2::<f32>::zeros((5, 2)))?;
+/// assert_eq!(outputs.shape(), [5, 3]);
+/// # Ok::<(), mercer::Error>(())
+/// ```
+///
+/// # Errors
+/// For samples that do not fit the network.
+pub fn predict<X: InputArrays>(network: &Network, x: X) -> Result<ArrayD<X::Scalar>, Error> {
+    let inputs = x.into_datasets()?;
+    let samples = inputs.first().map_or(0, mercer_data::Dataset::n_samples);
+    let block = RowBlock::<X::Scalar>::read(&inputs, 0..samples)?;
+    let slices: Vec<_> = block.slices().into_iter().zip(inputs.iter().map(|set| set.sample_shape())).collect();
+    let prediction = network.predict(&slices, samples, None, None)?;
+    let shape: Vec<usize> = std::iter::once(samples).chain(prediction.shape).collect();
+    ArrayD::from_shape_vec(shape, prediction.values).map_err(|error| Error::with_code("shape", error.to_string()))
+}
+
+/// The class of every sample: that of the largest output.
+///
+/// # Errors
+/// As [`predict`].
+pub fn classify<X: InputArrays>(network: &Network, x: X) -> Result<Vec<usize>, Error> {
+    let outputs = predict(network, x)?;
+    Ok(outputs.outer_iter().map(|row| largest(&row.iter().copied().collect::<Vec<_>>())).collect())
+}
+
+/// Trains a network in place, in the precision of the samples, and returns what was measured in every epoch. What `how` leaves open is
+/// chosen as by `mercer train`: Adam, batches of 128, cross-entropy for classes and squared errors for numbers.
+///
+/// ```
+/// use mercer::prelude::*;
+///
+/// let (x, classes) = mercer::data::synthetic::two_moons(200, 0.1, 0)?;
+/// let mut network = Mlp::new(2, &[16], 2).build(0)?;
+/// let how = TrainingSpec { learning_rate: Some(0.05), ..TrainingSpec::default() };
+/// let history = mercer::train(&mut network, &x, &classes, &how)?;
+/// assert!(history[9].training.loss < history[0].training.loss);
+/// # Ok::<(), mercer::Error>(())
+/// ```
+///
+/// # Errors
+/// For settings and labels that do not fit, and for a network with several inputs.
+pub fn train<X: InputArrays, Y: TargetArrays + ?Sized>(
+    network: &mut Network,
+    x: X,
+    y: &Y,
+    how: &TrainingSpec,
+) -> Result<Vec<Epoch>, Error> {
+    let (inputs, labels) = (x.into_datasets()?, y.labels()?);
+    let [inputs] = &inputs[..] else { return Err(Error::new("training needs one array of samples")) };
+    how.check()?;
+    let how = how.completed(matches!(labels, Labels::Classes(_)));
+    let graph = network.declared_graph()?;
+    let weights = network.weights::<X::Scalar>(&graph);
+    let mut trainer = Trainer::new(graph, weights, how.loss(), how.optimiser())?;
+    let history = TrainingLoop::new(how.settings()).run(&mut trainer, TrainingSamples { inputs, labels: &labels })?;
+    network.set_weights(trainer.weights());
+    Ok(history)
+}
+
+/// The Laplace approximation of a trained network's posterior, with the prior precision of highest evidence.
+///
+/// ```
+/// use mercer::prelude::*;
+///
+/// let x = ndarray::Array1::linspace(-1.0, 1.0, 30).insert_axis(ndarray::Axis(1));
+/// let mut network = Mlp::new(1, &[8], 1).build(0)?;
+/// mercer::train(&mut network, &x, &x, &TrainingSpec::default())?;
+/// let posterior = mercer::posterior(&network, &x, &x, Structure::Full)?;
+/// let far = posterior.evaluate(&ndarray::array![[0.0], [9.0]])?.variances();
+/// assert!(far[[1, 0]] > far[[0, 0]]);
+/// # Ok::<(), mercer::Error>(())
+/// ```
+///
+/// # Errors
+/// For labels and samples that do not fit the network, and for a structure that the network does not have.
+pub fn posterior<X: InputArrays, Y: TargetArrays + ?Sized>(
+    network: &Network,
+    x: X,
+    y: &Y,
+    structure: Structure,
+) -> Result<Laplace<X::Scalar>, Error> {
+    let (inputs, labels, context) = (x.into_datasets()?, y.labels()?, Context::new());
+    let settings = LaplaceSettings::new(structure, Likelihood::for_labels(&labels));
+    let mut laplace = Laplace::fit(network, &inputs, &labels, &settings, &context)?;
+    laplace.maximise_evidence(&context)?;
+    Ok(laplace)
+}
