@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that has to pass, with what it needs from the package registries.
 
+use crate::build::target;
 use crate::python::{Environment, run};
 use crate::{Outcome, root};
-use std::path::PathBuf;
 use std::process::Command;
 
 /// The Rust tests of the workspace, which build the binary and write what Python reads; then the Python tests. With `--torch`, PyTorch
@@ -25,10 +25,4 @@ pub(crate) fn all(arguments: &[String]) -> Outcome {
     tests.env("MERCER_BINARY", target()?.join("debug").join(format!("mercer{}", std::env::consts::EXE_SUFFIX)));
     run(tests.current_dir(root()).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"]))?;
     Ok(true)
-}
-
-/// The folder that Cargo builds into: this program is in a profile's folder of it.
-fn target() -> Result<PathBuf, Box<dyn std::error::Error>> {
-    let here = std::env::current_exe()?;
-    Ok(here.ancestors().nth(2).ok_or("there is no target folder")?.to_owned())
 }

@@ -1,7 +1,7 @@
 //! How finite networks approach their limit: the mean over networks by `O(1/width)`, a single one by `O(width^-½)`.
 //!
 //! Sines instead of ReLU: of a positively homogeneous activation the diagonals have no bias at any width, because variances of
-//! layers are then linear in those before. `cargo xtask convergence` measures both rates at larger widths.
+//! layers are then linear in those before. `cargo xtask reproduce rates` measures both rates at larger widths.
 
 use super::{limit, mean, normal, shapes};
 use mercer_kernel::infinite::{Of, Rule};
