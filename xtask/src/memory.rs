@@ -5,10 +5,10 @@
 
 mod configurations;
 
-use crate::python::run;
+use crate::build::{Profile, built};
 use crate::{Outcome, option, root};
 use configurations::{ALL, Configuration, make_inputs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ type Error = Box<dyn std::error::Error>;
 pub(crate) fn table(arguments: &[String]) -> Outcome {
     let binary = match option(arguments, "--binary") {
         Some(path) => std::fs::canonicalize(path)?,
-        None => build()?,
+        None => built("mercer-cli", "mercer", Profile::Release)?,
     };
     let only = option(arguments, "--only").unwrap_or("");
     let folder = root().join("target/memory");
@@ -65,20 +65,6 @@ pub(crate) fn table(arguments: &[String]) -> Outcome {
     }
     std::fs::remove_dir_all(&bench.folder)?;
     Ok(good)
-}
-
-fn build() -> Result<PathBuf, Error> {
-    run(Command::new(env!("CARGO")).current_dir(root()).args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "mercer-cli",
-    ]))?;
-    // Beside the profile that this program was built with.
-    let here = std::env::current_exe()?;
-    let target = here.parent().and_then(Path::parent).ok_or("there is no target folder")?;
-    Ok(target.join("release").join(format!("mercer{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Where runs happen.

@@ -4,10 +4,10 @@
 //! sparse Johnson–Lindenstrauss features of its trace-NTK (work grows as N). Results are removed afterwards.
 
 use crate::cifar10::{PREPROCESSING, environment, fetch};
+use crate::command::{Mercer, Report, report};
 use crate::python::run;
 use crate::{Outcome, option, root};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const SIZES: [usize; 4] = [1250, 2500, 5000, 10_000];
@@ -27,8 +27,7 @@ pub(crate) fn run_all(arguments: &[String]) -> Outcome {
     fetch(&data)?;
     let folder = root().join("target/scale");
     std::fs::create_dir_all(&folder)?;
-    let build = ["build", "--quiet", "--release", "--package", "mercer-cli"];
-    run(Command::new(env!("CARGO")).current_dir(root()).args(build))?;
+    let mercer = Mercer::build()?;
     let sizes: Vec<usize> = match option(arguments, "--sizes") {
         Some(list) => list.split(',').map(str::parse).collect::<Result<_, _>>()?,
         None => SIZES.to_vec(),
@@ -45,12 +44,11 @@ pub(crate) fn run_all(arguments: &[String]) -> Outcome {
             cut(&data, &images, size)?;
             let output = folder.join(output);
             let start = Instant::now();
-            let report = kernel(&images, kind, &output, threads)?;
+            let report = kernel(&mercer, &images, kind, &output, threads)?;
             let wall = start.elapsed().as_secs_f64();
-            let number = |key: &str| report[key].as_f64().ok_or_else(|| format!("the report has no number {key}"));
-            let (seconds, peak) = (number("seconds")?, number("peak_bytes")?);
+            let (seconds, peak) = (report.number("seconds")?, report.number("peak_bytes")?);
             let growth = before.map_or_else(String::new, |before| format!("{:.2}", seconds / before));
-            let (rate, gib) = (number("gflop_per_second")?, peak / 1_073_741_824.0);
+            let (rate, gib) = (report.number("gflop_per_second")?, peak / 1_073_741_824.0);
             println!("| {size} | {seconds:.1} | {wall:.1} | {rate:.0} | {gib:.2} | {growth} |");
             before = Some(seconds);
             good &= peak <= 1.05 * MEMORY.1 && (size > 10_000 || wall <= limit);
@@ -74,25 +72,14 @@ fn cut(data: &Path, to: &Path, size: usize) -> Result<(), Box<dyn std::error::Er
 }
 
 fn kernel(
+    mercer: &Mercer,
     images: &Path,
     kind: &[&str],
     output: &Path,
     threads: &str,
-) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
-    let mut command = Command::new(root().join("target/release/mercer"));
-    command
-        .current_dir(root())
-        .args(["kernel", "--net=tests/golden/nets/cifar10_resnet20.onnx", "--json", "--quiet", "--force"])
-        .args(PREPROCESSING)
-        .args(kind)
-        .args(["--memory", MEMORY.0, "--threads", threads])
-        .arg("--data")
-        .arg(images)
-        .arg("-o")
-        .arg(output);
-    let output = command.stderr(Stdio::inherit()).output()?;
-    if !output.status.success() {
-        return Err(format!("{command:?} failed: {}", output.status).into());
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
+) -> Result<Report, Box<dyn std::error::Error>> {
+    let mut command = mercer.command("kernel");
+    command.args(["--net=tests/golden/nets/cifar10_resnet20.onnx", "--force"]).args(PREPROCESSING).args(kind);
+    command.args(["--memory", MEMORY.0, "--threads", threads]);
+    report(command.arg("--data").arg(images).arg("-o").arg(output))
 }

@@ -1,8 +1,6 @@
 //! What is computed, and from what.
 
 use super::Error;
-use mercer_data::{Existing, write_npy};
-use ndarray::{ArrayD, IxDyn};
 use std::path::Path;
 
 /// A command: a name for the table, what is computed, the place of the result and the number of threads.
@@ -107,11 +105,23 @@ pub(super) fn make_inputs(folder: &Path) -> Result<(), Error> {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             f64::from(state) as f32 / 2_147_483_648.0 - 1.0
         };
-        let array = ArrayD::from_shape_simple_fn(IxDyn(shape), next);
-        write_npy(&folder.join(name), &array, Existing::Replace)?;
+        let numbers = std::iter::repeat_with(next).take(shape.iter().product()).flat_map(f32::to_le_bytes);
+        std::fs::write(folder.join(name), npy_header(shape).into_iter().chain(numbers).collect::<Vec<u8>>())?;
     }
     for (name, text) in NETWORKS {
         std::fs::write(folder.join(name), text)?;
     }
     Ok(())
+}
+
+/// What a `.npy` file of single precision begins with.
+fn npy_header(shape: &[usize]) -> Vec<u8> {
+    let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
+    // Before the text ten bytes; numbers begin at a multiple of 64.
+    let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    header.extend((length as u16).to_le_bytes());
+    header.extend(format!("{text:<0$}\n", length - 1).bytes());
+    header
 }

@@ -19,7 +19,7 @@
 //! and Rademacher are the paper's, and far slower (500 images at K = 4096: 166 and 59 s against 4.4, under varying load); all errors but Kronecker's fall as `1/√K`.
 //!
 //! Trace-NTK of a ResNet-20 on test images of CIFAR-10, relative Frobenius error against that of a Gaussian sketch, and 200 gradients of a CNN
-//! with 80,202 parameters on one thread at K = 2048 (`cargo xtask sketches`, `cargo xtask bench --only sketch_`):
+//! with 80,202 parameters on one thread at K = 2048 (`cargo xtask reproduce sketches`, `cargo xtask bench --only sketch_`):
 //!
 //! | sketch | K = 1024 | K = 4096 | 200 gradients |
 //! |---|---:|---:|---:|

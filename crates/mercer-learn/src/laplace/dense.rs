@@ -18,7 +18,7 @@
 //! with the tangent kernel `κ` itself: `1/δ` is the prior variance, and the difference the part of the prior that the features miss.
 //! It is for eigenfunctions, whose difference is positive: without it their variance is a lower bound, with it rather too large, because what the data
 //! say about the missing part is not heard. A sketch misses nothing on average, `E ΨΨᵀ = κ`: there the difference is noise
-//! of both signs, whose negative part is cut off and counted, and the correction makes things worse (`cargo xtask posteriors`).
+//! of both signs, whose negative part is cut off and counted, and the correction makes things worse (`cargo xtask reproduce posteriors`).
 
 use super::algebra::{add_gram, weighted, wide};
 use super::blocks::Blocks;

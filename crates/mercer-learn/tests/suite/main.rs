@@ -1,0 +1,6 @@
+//! Machines, posteriors and ensembles through the public interface, in one binary.
+
+mod ensemble;
+mod laplace;
+mod machines;
+mod python;
