@@ -243,5 +243,5 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     let predict =
         |name: &str| format!("predict --net {name}/model.onnx --data train.npy --layout nhwc -o {name}-out.npy");
     assert!(!noted(&folder, &predict("raw")).1.contains("holds bytes"));
-    assert!(noted(&folder, &predict("scaled")).1.contains("it was trained on scaled ones"));
+    assert!(noted(&folder, &predict("scaled")).1.contains("it was trained on scaled pixels"));
 }
