@@ -84,7 +84,7 @@ fn described_with_all_its_arrays() {
     assert_eq!(description.arrays.len(), 2);
     assert!(description.summary.is_none());
     let text = description.to_string();
-    assert!(text.contains("x: f32 [4, 3, 2]") && text.contains("say which one"), "{text}");
+    assert!(text.contains("x: f32 [4, 3, 2]") && text.contains("choose one"), "{text}");
     let labels = describe(&Source::new(fixture("stored.npz"), Some("y"))).unwrap().summary.unwrap();
     assert_eq!(labels.labels, [("0".to_owned(), 1), ("1".to_owned(), 2), ("2".to_owned(), 1)]);
     assert_eq!((labels.min, labels.max, labels.mean), (Some(0.0), Some(2.0), Some(1.0)));
