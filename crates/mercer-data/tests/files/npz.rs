@@ -51,7 +51,7 @@ fn a_bomb_is_not_unpacked() {
     let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (10,)}";
     let (_folder, path) =
         file("bomb.npz", &zip(&[("x.npy", &npy(header, &[0; 1 << 22]))], CompressionMethod::Deflated));
-    fails(open(&path, None), &["bomb.npz:x", "promises 10 bytes"]);
+    fails(open(&path, None), &["bomb.npz:x", "declares 10 bytes"]);
 }
 
 #[test]
