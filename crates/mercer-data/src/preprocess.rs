@@ -151,7 +151,7 @@ impl Step {
                 if !fits(mean) || !fits(std) {
                     let (means, stds) = (mean.len(), std.len());
                     let reason = format!(
-                        "the number of means ({means}) and of standard deviations ({stds}) must be 1 or the length of axis {axis} of the sample"
+                        "{means} means and {stds} standard deviations were given, but there must be 1, or as many as the length of axis {axis} of the sample"
                     );
                     return fail(&shape, &reason);
                 }

@@ -336,7 +336,7 @@ fn versions_and_names_are_checked() {
     let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();
     let long = format!("\"{}\"", "x".repeat(300));
     for (from, to, why) in [
-        ("\"version\": 1", "\"version\": 7", "its version is 7, but this program reads versions up to 1"),
+        ("\"version\": 1", "\"version\": 7", "its version is 7, but this program supports versions up to 1"),
         ("\"version\": 1", "\"version\": 0", "version is 0"),
         ("mercer folder", "other folder", "this is a other folder"),
         ("\"plot.svg\"", "\"../plot.svg\"", "cannot be the name"),

@@ -54,7 +54,7 @@ impl<R: Read> Records<R> {
         while is_open {
             let before = self.buffer.len();
             if !self.read_line()? {
-                return Err(self.malformed(format!("a quote that opens in line {line} is never closed")));
+                return Err(self.malformed(format!("a quote opened in line {line} is never closed")));
             }
             is_open ^= has_odd_quotes(&self.buffer[before..]);
         }
