@@ -73,7 +73,7 @@ pub struct Inputs {
 /// let labels = Used { role: Role::Label, source: Source::new(&path, Some("y")) };
 /// let inputs = open_inputs(&[Source::new(&path, None)], &[labels], &[])?;
 /// assert_eq!(inputs.sets[0].columns(), ["a", "b"]);
-/// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is no input"));
+/// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is not an input"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<Inputs> {
