@@ -126,7 +126,7 @@ impl Validation {
     }
 }
 
-/// Twice the steps of the grid per decade; the ends of the first and of the largest grid, in steps from precision one.
+/// The steps of the grid per two decades; the ends of the first and of the largest grid, in steps from precision one.
 const PER_TWO_DECADES: i32 = 5;
 const FIRST: i32 = 10;
 const LAST: i32 = 30;

@@ -64,7 +64,7 @@ pub(super) fn reduced(x: &Meta, axes: &[usize], keep: bool) -> Result<Meta, Infe
 /// How many partial results a fold over a slice keeps: a full vector of the widest machines.
 const LANES: usize = 16;
 
-/// Folds terms in interleaved parts and a fixed order, so that it vectorises; `f` must be associative and commutative.
+/// Folds terms in interleaved parts and a fixed order, so that it vectorises; `f` must not depend on the order.
 #[inline(always)]
 pub(super) fn fold<T: Element>(x: &[T], identity: T, f: impl Fn(T, T) -> T) -> T {
     fold2(x, x, identity, |x, _| x, f)

@@ -97,7 +97,7 @@ fn each_row<T: Element>(
     );
 }
 
-/// Clears the destination of an adjoint that only adds.
+/// Clears the destination of an adjoint that only adds, unless the result is to be added.
 pub(super) fn clear<T: Element>(dx: &mut [T], add: bool) {
     if !add {
         dx.fill(T::zero());

@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
         reduce.kind == kind && members == meta.numel() && self.same(node.inputs[0], x, DEPTH)
     }
 
-    /// Skips reshapes, broadcasts, and sums over axes of size one.
+    /// Skips reshapes, broadcasts, and reductions of a single number.
     fn bare(&self, mut id: ValueId) -> ValueId {
         while let Some(node) = self.node(id) {
             let Some(&inner) = node.inputs.first() else { break };

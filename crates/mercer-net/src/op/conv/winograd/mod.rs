@@ -84,8 +84,8 @@ impl Plan {
         let [rows, columns] = self.output;
         let useful = (rows * columns * self.out * self.taps) as f64;
         let done = (POINTS * self.tiles() * self.pieces() * LANES * self.out.next_multiple_of(OUT)) as f64;
-        // The cost of transforming the image and the result, in units of products. Patches cost about as much as these
-        // transforms.
+        // The cost of transforming the image and the result, relative to the products. The patches of the plain method
+        // are not counted.
         let overhead = 1.0 + 6.0 / (self.channels * self.taps) as f64 + 2.0 / self.out as f64;
         useful > done * overhead
     }
