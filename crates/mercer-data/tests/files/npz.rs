@@ -148,5 +148,5 @@ fn swapped_names_are_refused() {
     let mut swapped = whole.clone();
     swapped.swap(x, y);
     let (_folder, path) = file("swapped.npz", &swapped);
-    fails(open(&path, Some("x")), &["another name"]);
+    fails(open(&path, Some("x")), &["different names"]);
 }
