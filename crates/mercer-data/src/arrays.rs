@@ -1,4 +1,4 @@
-//! Arrays as `.npy` files: at once, block of rows by block of rows, or rectangle by rectangle.
+//! Arrays as `.npy` files, written at once, in blocks of rows, or in rectangles.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
@@ -31,10 +31,10 @@ pub(crate) fn write_whole<T: Storable, S: Data<Elem = T>, D: Dimension>(
     write_elements(writer, array.iter().copied())
 }
 
-/// Writes an array as `.npy` block of rows by block of rows, for results larger than memory.
+/// Writes an array as `.npy` in blocks of rows, for results larger than memory.
 ///
-/// The number of rows need not be known before: it is filled in by [`finish`](Self::finish), which also gives the file
-/// its name. Without that call there is no file.
+/// The number of rows need not be known in advance. [`finish`](Self::finish) fills it in and gives the file its name.
+/// Without that call there is no file.
 ///
 /// ```
 /// use mercer_data::{Existing, NpyWriter, Source};
@@ -64,7 +64,7 @@ impl<T: Storable> NpyWriter<T> {
     }
 
     pub(crate) fn begin(mut file: Output, sample_shape: &[usize]) -> Result<Self> {
-        // Room for the longest number of rows, so that the header can be written again at the end.
+        // Leave room for the longest number of rows, so that the header can be rewritten at the end.
         let header = header(file.path(), T::DTYPE, &whole(usize::MAX, sample_shape), 0)?;
         let begun = file.writer.write_all(&header);
         begun.map_err(io_error(file.path().display()))?;
@@ -84,7 +84,7 @@ impl<T: Storable> NpyWriter<T> {
             _ => Err(DataError::Shape {
                 place: self.file.path().display().to_string(),
                 shape: rows.shape().to_vec(),
-                reason: format!("rows of shape {:?} are expected", self.sample_shape),
+                reason: format!("rows of shape {:?} were expected", self.sample_shape),
             }),
         }
     }
@@ -105,7 +105,7 @@ impl<T: Storable> NpyWriter<T> {
     }
 }
 
-/// Writes an array as `.npy` rectangle by rectangle, in any order, for matrices larger than memory.
+/// Writes an array as `.npy` in rectangles, in any order, for matrices larger than memory.
 ///
 /// Without [`finish`](Self::finish) there is no file.
 ///
@@ -130,7 +130,7 @@ pub struct NpyGrid<T> {
 }
 
 impl<T: Storable> NpyGrid<T> {
-    /// Begins a file of this shape, seen as a row-major matrix with so many columns.
+    /// Begins a file of this shape, treated as a row-major matrix with this many columns.
     pub fn create(path: &Path, shape: &[usize], columns: usize, existing: Existing) -> Result<Self> {
         Self::begin(Output::create(path, existing)?, shape, columns)
     }
@@ -147,7 +147,7 @@ impl<T: Storable> NpyGrid<T> {
         Ok(Self { file, columns, header: header.len(), element: PhantomData })
     }
 
-    /// Writes rows of `width` numbers, the first of them at this row and column.
+    /// Writes rows of `width` numbers, starting at this row and column.
     pub fn write(&mut self, row: usize, column: usize, width: usize, rectangle: &[T]) -> Result<()> {
         let place = self.file.path().display().to_string();
         for (at, line) in rectangle.chunks(width.max(1)).enumerate() {
@@ -184,7 +184,7 @@ fn write_elements<T: Storable>(writer: &mut (impl Write + ?Sized), values: impl 
     writer.write_all(&block)
 }
 
-/// A header of at least `shortest` bytes; as NumPy does, it is padded to a multiple of 64 and ends in a new line.
+/// A header of at least `shortest` bytes. As in NumPy, it is padded to a multiple of 64 and ends in a newline.
 pub(crate) fn header(path: &Path, dtype: DType, shape: &[usize], shortest: usize) -> Result<Vec<u8>> {
     const PREFIX: usize = 10;
     let lengths = shape.iter().map(|length| format!("{length},")).collect::<Vec<_>>().join(" ");

@@ -10,7 +10,7 @@ use crate::element::DataScalar;
 use crate::error::{DataError, Result};
 use crate::random::stream;
 
-/// Some samples, and which ones they are.
+/// Some samples, and their rows in the data set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowBatch<T> {
     /// The rows of the data set.
@@ -19,9 +19,9 @@ pub struct RowBatch<T> {
     pub rows: ArrayD<T>,
 }
 
-/// The batches of one pass; made by [`Dataset::batches`] and [`Dataset::shuffled_batches`].
+/// The batches of one pass, from [`Dataset::batches`] and [`Dataset::shuffled_batches`].
 ///
-/// Every sample comes exactly once; the last batch may be smaller.
+/// Every sample appears exactly once; the last batch may be smaller.
 #[derive(Debug)]
 pub struct RowBatches<'a, T> {
     dataset: &'a Dataset,
@@ -37,7 +37,7 @@ impl Dataset {
         self.batches_in_order(size, None)
     }
 
-    /// The samples in an order that depends on seed and epoch only, `size` at a time.
+    /// The samples in an order that depends only on seed and epoch, `size` at a time.
     ///
     /// ```
     /// use mercer_data::{Dataset, Result};

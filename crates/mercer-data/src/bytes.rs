@@ -9,7 +9,7 @@ use memmap2::{Mmap, MmapOptions};
 use crate::error::{DataError, Result, io_error};
 use crate::files::open_regular;
 
-/// Decompressed data beyond this size go to an unnamed temporary file instead of memory.
+/// Decompressed data beyond this size go to an anonymous temporary file instead of memory.
 const SPOOL_IN_MEMORY: usize = 64 << 20;
 
 /// One byte of deflated data never expands to more than this many (the format's limit is 1032).
@@ -23,13 +23,13 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// Maps `length` bytes of a file, starting at `offset`; the caller has checked that they are there.
+    /// Maps `length` bytes of a file, starting at `offset`; the caller has checked that they exist.
     pub(crate) fn map(place: &str, file: &File, offset: u64, length: usize) -> Result<Self> {
         if length == 0 {
             return Ok(Self::Owned(Vec::new()));
         }
-        // SAFETY: the map is read-only and private to us. As with every mapped file, another process that
-        // truncates the file while we read it ends us with a bus error; no wrong memory is ever read.
+        // SAFETY: the map is read-only and private to us. As with every mapped file, another process that truncates the
+        // file while we read it causes a bus error; no invalid memory is ever read.
         let map = unsafe { MmapOptions::new().offset(offset).len(length).map(file) };
         map.map(Self::Mapped).map_err(io_error(place))
     }
@@ -46,7 +46,7 @@ impl Bytes {
     }
 }
 
-/// Collects bytes of unknown number: in memory at first, in an unnamed temporary file once they are many.
+/// Collects an unknown number of bytes: in memory at first, in an anonymous temporary file once there are many.
 #[derive(Default)]
 pub(crate) struct Spool {
     memory: Vec<u8>,
@@ -94,9 +94,8 @@ impl Write for Spool {
 
 /// Reads exactly `length` bytes of a decompressed stream, and checks that it ends there.
 ///
-/// `compressed` is the size of what the stream is decompressed from. A length that it cannot possibly expand to
-/// is refused before anything is read, and reading stops at `length`, so that neither a forged header nor a
-/// decompression bomb costs memory.
+/// `compressed` is the size of the compressed stream. A length to which it cannot possibly expand is refused before
+/// anything is read, and reading stops at `length`. So neither a forged header nor a decompression bomb costs memory.
 pub(crate) fn inflate(place: &str, reader: &mut impl Read, length: usize, compressed: u64) -> Result<Bytes> {
     let declared = length as u64;
     let possible = compressed.saturating_mul(DEFLATE_RATIO);
@@ -113,7 +112,7 @@ pub(crate) fn inflate(place: &str, reader: &mut impl Read, length: usize, compre
     spool.finish(place)
 }
 
-/// Opens a regular file for reading and gives its length; folders are refused here, once for all formats.
+/// Opens a regular file for reading and returns its length. Folders are refused here, for all formats.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     let place = &path.display();
     open_regular(path).map_err(|error| match error.kind() {

@@ -1,12 +1,12 @@
 //! The order of classes: which class is which output.
 //!
-//! The order belongs to what was trained, not to the labels at hand: these may lack classes, and their alphabet says nothing
-//! about the outputs of a network. So labels are brought into the order of what they are held against, and refused
-//! where that order is not known:
+//! The order belongs to the trained model, not to the labels at hand: these may lack classes, and their alphabetical
+//! order says nothing about the outputs of a network. So labels are mapped to the order of the model, and refused where
+//! that order is unknown:
 //!
-//! * with names, texts are matched by name; so are whole numbers, if any of the names is one (`3` is the class `3`, wherever it
-//!   stands); if none is, a number from 0 on is the place of its class;
-//! * without names, a number from 0 on is its own output, and anything else cannot be matched.
+//! * with names, text labels are matched by name. Whole numbers are too, if any of the names is a number (`3` is the
+//!   class `3`, wherever it is in the list); otherwise a number from 0 on is the index of its class;
+//! * without names, a number from 0 on is the index of its output, and anything else cannot be matched.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,22 +18,23 @@ use crate::labels::{Classes, Naming};
 /// The largest file of class names that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The classes that something knows, in its order.
+/// The classes of a model, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassOrder {
-    /// By name; an output each.
+    /// By name, one per output.
     Names(Vec<String>),
-    /// So many outputs, of which nothing more is known.
+    /// A number of outputs without names.
     Outputs(usize),
 }
 
 impl ClassOrder {
-    /// The order of a network or machine with `stored` names and so many outputs, where the user has `given` names.
+    /// The order of a network or machine with `stored` names and this many outputs, where the user may have `given`
+    /// names.
     ///
     /// # Errors
-    /// If the user's names are not the stored ones, or are not as many as there are outputs. Stored names that are no more than
-    /// the numbers of the classes say how many there are. Without any names and outputs there is no order, and labels are
-    /// numbered by themselves.
+    /// If the user's names differ from the stored ones, or their number differs from the number of outputs. Stored
+    /// names that are just the class numbers only give the number of classes. Without names and outputs there is no
+    /// order, and labels are numbered on their own.
     pub fn resolve(
         given: Option<&[String]>,
         stored: Option<&[String]>,
@@ -48,7 +49,7 @@ impl ClassOrder {
             && given != stored
         {
             let reason =
-                format!("{} are given, but it was trained with {}, in this order", listed(given), listed(stored));
+                format!("{} were given, but it was trained with {}, in this order", listed(given), listed(stored));
             return refused("classes", reason);
         }
         let (place, names) = match (given, stored) {
@@ -62,7 +63,7 @@ impl ClassOrder {
         {
             return refused(
                 place,
-                format!("there are {} names ({}) for {outputs} outputs", names.len(), listed(names)),
+                format!("{} names ({}) were given for {outputs} outputs", names.len(), listed(names)),
             );
         }
         Ok(Some(Self::Names(names.to_vec())))
@@ -81,7 +82,7 @@ pub(crate) fn check_names(place: &str, names: &[String]) -> Result<()> {
     Err(DataError::ClassNames { place: place.to_owned(), reason })
 }
 
-/// The names of classes as a user gives them: a text file with a name per line, or a list as in `cat,dog`.
+/// Reads class names from the user: a text file with one name per line, or a list such as `cat,dog`.
 ///
 /// ```
 /// assert_eq!(mercer_data::parse_classes("cat, dog")?, ["cat", "dog"]);
@@ -97,7 +98,7 @@ pub fn parse_classes(text: &str) -> Result<Vec<String>> {
     } else if text.contains(',') {
         text.split(',').map(|name| name.trim().to_owned()).collect()
     } else {
-        let reason = "this is neither a file with a name per line nor a list as in cat,dog".to_owned();
+        let reason = "this is neither a file with one name per line nor a list such as cat,dog".to_owned();
         return Err(DataError::ClassNames { place: text.to_owned(), reason });
     };
     check_names(text, &names)?;
@@ -105,10 +106,10 @@ pub fn parse_classes(text: &str) -> Result<Vec<String>> {
 }
 
 impl Classes {
-    /// The same labels in the order of something that knows its classes; `place` is where they are from.
+    /// The same labels in this order of classes; `place` says where they come from.
     ///
     /// # Errors
-    /// For a label that it does not know, with its row, and for names where it has none.
+    /// For an unknown label, with its row, and for names where the order has none.
     pub fn ordered(&self, place: &str, order: &ClassOrder) -> Result<Self> {
         let names = match order {
             ClassOrder::Outputs(outputs) => return self.own_numbers(place, *outputs),
@@ -117,7 +118,7 @@ impl Classes {
         let by_place = self.naming != Naming::Texts && names.iter().all(|name| name.parse::<i64>().is_err());
         let by_name: HashMap<&str, usize> =
             names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
-        // What each class of ours is over there.
+        // The index of each of our classes in the other order.
         let there: Vec<Option<usize>> = self
             .names
             .iter()
@@ -138,7 +139,7 @@ impl Classes {
         Ok(Self { indices, naming: Naming::from_names(names), names: names.clone() })
     }
 
-    /// Labels that are numbers of outputs themselves.
+    /// Labels that are indices of outputs.
     fn own_numbers(&self, place: &str, outputs: usize) -> Result<Self> {
         if self.naming != Naming::Own {
             let reason = format!(

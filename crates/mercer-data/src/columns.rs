@@ -1,6 +1,6 @@
-//! The columns of a table that something was made from, and how another table is matched to them.
+//! The columns of the table from which a model was made, and how another table is matched to them.
 //!
-//! With headers columns are matched by name, wherever they stand; without, they can only be taken in their order.
+//! With headers, columns are matched by name in any order. Without headers, they are taken in order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,34 +10,35 @@ use crate::error::{DataError, Result};
 
 /// The columns of a table: which of them are inputs, and which were used as labels, ids or groups.
 ///
-/// A trained network, a machine or a folder of functions keeps them, so that later tables are read in the same way.
+/// A trained network, a machine or a folder of eigenfunctions stores them, so that later tables are read in the same
+/// way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Columns {
     /// The inputs, in the order in which they are read.
     pub inputs: Vec<String>,
-    /// The columns of the same table that were used otherwise; a later table may have them or not.
+    /// The columns of the same table with another use. A later table may or may not have them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<String>,
-    /// Whether the names come from a header. Without one a column is called by its number, counted from 0.
+    /// Whether the names come from a header. Without one, columns are named by their numbers, counted from 0.
     pub named: bool,
-    /// Whether a sample is a single number without an axis: one column that was asked for by its name.
+    /// Whether a sample is a single number without an axis: one column that was requested by name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single: bool,
 }
 
-/// The columns of a file that are to be read.
+/// The columns of a file to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
-    /// Their places in the file.
+    /// Their indices in the file.
     pub(crate) places: Vec<usize>,
-    /// Whether this is one column by its name, which makes an array with one axis.
+    /// Whether this is a single column by name, which gives an array with one axis.
     pub(crate) alone: bool,
-    /// Whether the user has named what to read, and not only what to leave out.
+    /// Whether the user named the columns to read, and not only those to leave out.
     pub(crate) explicit: bool,
 }
 
 impl Columns {
-    /// Those of `names` that are read as `expected` says, in its order; the note says what is not obvious.
+    /// The columns of `names` that match `expected`, in its order. The note reports what the user may not expect.
     pub(crate) fn matched(
         expected: &Self,
         place: &str,
@@ -51,26 +52,29 @@ impl Columns {
             chosen.places = by_name(&expected.inputs, place, names, &chosen.places)?;
             return Ok((chosen, None));
         }
-        // The same table without a header, labels and all.
+        // The same table without a header, including the labels.
         let is_used = |column: &usize| expected.used.contains(&column.to_string());
         if !named && !expected.named && chosen.places.len() == expected.inputs.len() + expected.used.len() {
             chosen.places.retain(|column| !is_used(column));
         }
         if chosen.places.len() != expected.inputs.len() {
-            let reason = format!("it has {} columns, but {} are needed", chosen.places.len(), expected.inputs.len());
+            let reason = format!("it has {} columns, but needs {}", chosen.places.len(), expected.inputs.len());
             let expected = expected.inputs.clone();
             return Err(DataError::Columns { place: place.to_owned(), reason, expected });
         }
         let note = (named != expected.named).then(|| {
-            let (with, without) =
-                if named { ("this one", "what it is matched to") } else { ("what it is matched to", "this one") };
-            format!("{place}: only {with} has a header, {without} has none, so columns are taken in their order")
+            let (with, without) = if named {
+                ("this table", "the one it is matched to")
+            } else {
+                ("the table it is matched to", "this one")
+            };
+            format!("{place}: {with} has a header and {without} has none, so columns are matched by position")
         });
         Ok((chosen, note))
     }
 }
 
-/// The places of the expected names. Of several columns of one name, the first is matched to the first and so on.
+/// The indices of the expected names. Several columns of the same name are matched in order.
 fn by_name(expected: &[String], place: &str, names: &[String], places: &[usize]) -> Result<Vec<usize>> {
     let mut left: HashMap<&str, VecDeque<usize>> = HashMap::new();
     places.iter().for_each(|&column| left.entry(&names[column]).or_default().push_back(column));
@@ -91,7 +95,7 @@ fn by_name(expected: &[String], place: &str, names: &[String], places: &[usize])
     let part =
         |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", crate::error::listed(names)));
     let parts: Vec<String> =
-        [part("it lacks", &missing), part("nothing is known of", &extra)].into_iter().flatten().collect();
+        [part("it lacks", &missing), part("unknown columns:", &extra)].into_iter().flatten().collect();
     Err(DataError::Columns { place: place.to_owned(), reason: parts.join("; "), expected: expected.to_vec() })
 }
 
@@ -117,7 +121,7 @@ mod tests {
         let doubled = columns(&["a", "b", "a"], &[], true);
         assert_eq!(places(&doubled, &["b", "a", "a"], true).unwrap(), [1, 0, 2]);
         let error = places(&expected, &["a", "x", "c", "y"], true).unwrap_err().to_string();
-        assert!(error.contains("it lacks `b`; nothing is known of `x`, `y`"), "{error}");
+        assert!(error.contains("it lacks `b`; unknown columns: `x`, `y`"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! An open array of samples that is read row by row.
+//! An open array of samples that is read in rows.
 
 use std::io::Write;
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens what a source names. Also to be had as [`Source::open`].
+    /// Opens a source. Also available as [`Source::open`].
     pub fn open(source: &Source) -> Result<Self> {
         Ok(Self::from_opened(source, format::open(source)?))
     }
@@ -73,7 +73,7 @@ impl Dataset {
         }
     }
 
-    /// A data set from an array in memory, so that generated data go the same way as files.
+    /// A data set from an array in memory, so that generated data are handled like files.
     pub fn from_array<T: Storable>(name: &str, array: ArrayViewD<'_, T>) -> Result<Self> {
         let mut bytes = Vec::with_capacity(array.len() * size_of::<T>());
         array.iter().for_each(|value| value.write_to(&mut bytes));
@@ -97,7 +97,7 @@ impl Dataset {
         }
     }
 
-    /// The same data, read through these steps from now on; they replace any that were set before.
+    /// The same data with these preprocessing steps, which replace any earlier ones.
     pub fn with_preprocess(mut self, preprocess: Preprocess) -> Result<Self> {
         let mut shape = preprocess.sample_shape(self.stored.sample_shape())?;
         shape.insert(0, self.stored.n_samples());
@@ -112,7 +112,7 @@ impl Dataset {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// The steps that rows go through.
+    /// The preprocessing steps.
     pub fn preprocess(&self) -> &Preprocess {
         &self.preprocess
     }
@@ -137,7 +137,7 @@ impl Dataset {
         self.stored.dtype()
     }
 
-    /// Whether the stored numbers are whole by type; for CSV, whether every number is written as a whole one.
+    /// Whether the stored type is an integer type; for CSV, whether every number is written as an integer.
     pub fn is_integer(&self) -> bool {
         self.is_integer
     }
@@ -147,7 +147,7 @@ impl Dataset {
         &self.shape
     }
 
-    /// The shape as the file has it.
+    /// The shape in the file.
     pub fn stored_shape(&self) -> &[usize] {
         self.stored.shape()
     }
@@ -172,7 +172,7 @@ impl Dataset {
         self.named
     }
 
-    /// The texts behind the codes, if this is a column of text in a CSV file. Such a column can only be labels.
+    /// The texts behind the codes, if this is a text column of a CSV file. Such a column can only be used as labels.
     pub(crate) fn class_names(&self) -> Option<&[String]> {
         self.class_names.as_deref()
     }
@@ -184,13 +184,13 @@ impl Dataset {
         self.read_runs(&[rows])
     }
 
-    /// Reads samples in the order given; the same one may be asked for twice.
+    /// Reads samples in the given order. A sample may appear twice.
     pub fn select<T: DataScalar>(&self, indices: &[usize]) -> Result<ArrayD<T>> {
         let runs: Vec<_> = indices.iter().map(|&row| row..row.saturating_add(1)).collect();
         self.read_runs(&runs)
     }
 
-    /// Reads everything: only for data that are known to be small.
+    /// Reads everything. Only for data that are known to be small.
     pub fn read<T: DataScalar>(&self) -> Result<ArrayD<T>> {
         self.rows(0..self.n_samples())
     }
@@ -229,7 +229,7 @@ impl Dataset {
         }
     }
 
-    /// Writes the array as its file has it, before preprocessing, as `.npy`: with the same type, row-major, the low byte first.
+    /// Writes the stored array, before preprocessing, as `.npy`: with the same type, row-major, little-endian.
     pub(crate) fn write_stored(&self, writer: &mut dyn Write) -> Result<()> {
         const BLOCK: usize = 1 << 20;
         let failed = || io_error(&self.place);
@@ -244,12 +244,12 @@ impl Dataset {
         Ok(())
     }
 
-    /// The bytes that the array takes as its file has it.
+    /// The size of the stored array in bytes.
     pub fn stored_bytes(&self) -> u64 {
         (self.n_samples() * self.stored.sample_len() * self.dtype().size()) as u64
     }
 
-    /// The numbers as they are stored: neither checked nor preprocessed.
+    /// The stored numbers, neither checked nor preprocessed.
     pub(crate) fn stored_values<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
         let n_samples = self.n_samples();
         if let Some(run) = runs.iter().find(|run| run.end > n_samples) {
@@ -276,7 +276,7 @@ impl Dataset {
         Ok(values)
     }
 
-    /// Says what the file holds where a value that is not finite was read.
+    /// Adds what the file holds where a value that is not finite was read.
     fn not_finite(&self, row: usize, index: usize) -> DataError {
         let mut values: Vec<f64> = Vec::new();
         let value = match self.stored.read(row..row + 1, &mut values) {
@@ -289,7 +289,7 @@ impl Dataset {
     }
 }
 
-/// The row that comes `nth` when these runs of rows are read one after the other.
+/// The `nth` row when these ranges of rows are read one after the other.
 fn nth_row(runs: &[Range<usize>], mut nth: usize) -> usize {
     for run in runs {
         if nth < run.len() {

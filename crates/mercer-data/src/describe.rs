@@ -1,4 +1,4 @@
-//! What a data file holds, for `mercer info`.
+//! Descriptions of data files, for `mercer info`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::format::{self, Format, npz, table};
 use crate::labels::Classes;
 use crate::source::Source;
 
-/// About so many numbers are in memory at a time.
+/// The approximate number of values in memory at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Whole numbers with at most so many different values are also counted one by one.
+/// Integers with at most this many distinct values are also counted individually.
 const MOST_COUNTED: usize = 100;
 
 /// What a file holds.
@@ -32,7 +32,7 @@ pub struct Description {
     /// The columns of a CSV file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// The numbers in the array, if it is clear which one is meant and it holds numbers.
+    /// A summary of the array, if it is clear which one is meant and it holds numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// Why there is no summary.
@@ -45,7 +45,7 @@ pub struct Description {
 pub struct Entry {
     /// Its key.
     pub key: String,
-    /// Its element type, or nothing if it is not supported.
+    /// Its element type, or `None` if it is not supported.
     pub dtype: Option<DType>,
     /// Its shape.
     pub shape: Vec<usize>,
@@ -57,7 +57,7 @@ pub struct Entry {
 pub struct Summary {
     /// The element type.
     pub dtype: DType,
-    /// Whether the numbers are whole by type (in CSV: by how they are written).
+    /// Whether the numbers are integers by type (in CSV: by how they are written).
     pub is_integer: bool,
     /// The shape, samples first.
     pub shape: Vec<usize>,

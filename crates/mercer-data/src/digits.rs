@@ -1,6 +1,6 @@
-//! The 1,797 handwritten digits that come with the program: E. Alpaydin and C. Kaynak, UCI, CC BY 4.0.
+//! The 1,797 embedded handwritten digits: E. Alpaydin and C. Kaynak, UCI, CC BY 4.0.
 //!
-//! `data/README.md` tells where they are from and how the embedded files were made.
+//! `data/README.md` says where they come from and how the embedded files were made.
 
 use flate2::read::GzDecoder;
 use ndarray::{Array3, Ix3};
@@ -13,10 +13,10 @@ use crate::labels::Classes;
 static IMAGES: &[u8] = include_bytes!("../data/digits-images.idx.gz");
 static LABELS: &[u8] = include_bytes!("../data/digits-labels.idx.gz");
 
-/// One image in so many of each digit belongs to the test set.
+/// One in this many images of each digit belongs to the test set.
 const TEST_EVERY: usize = 5;
 
-/// Images of digits and what they show.
+/// Images of digits and their labels.
 #[derive(Clone, Debug)]
 pub struct Digits {
     /// 8 × 8 pixels with whole values from 0 to 16, as `u8`.
@@ -82,7 +82,7 @@ impl Digits {
 mod tests {
     use super::*;
 
-    /// Facts about the set that scikit-learn's copy has, too.
+    /// Facts that also hold for scikit-learn's copy of the set.
     #[test]
     fn they_are_the_digits() {
         let digits = load().unwrap();

@@ -1,6 +1,6 @@
-//! The only way to the disk for everything that this crate writes: so that a test can stop it at any operation.
+//! All disk writes of this crate go through this module, so that a test can interrupt them at any operation.
 //!
-//! Outside of tests (and of the feature `faults`) every function here is the system's, and nothing more.
+//! Outside tests (and the feature `faults`), every function here is just the system call.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use tempfile::TempPath;
 #[cfg(any(test, feature = "faults"))]
 use crate::faults;
 
-/// A file that is being written. Errors do not name it: whoever writes knows what the file will be called.
+/// A file that is being written. Errors do not name it, because the caller knows its final name.
 #[derive(Debug)]
 pub(crate) struct DiskFile {
     file: File,
@@ -19,14 +19,14 @@ pub(crate) struct DiskFile {
 }
 
 impl DiskFile {
-    /// Makes a file that must not be there yet.
+    /// Creates a file that must not exist yet.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         step(path)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Makes a file with a name of its own, locked for as long as it is open: see [`sweep`](crate::folder::sweep).
+    /// Creates a file with a unique name, locked for as long as it is open; see [`sweep`](crate::folder::sweep).
     pub(crate) fn temporary(folder: &Path) -> io::Result<(Self, Temporary)> {
         loop {
             step(folder)?;
@@ -34,7 +34,7 @@ impl DiskFile {
             if lock(&file) && path.exists() {
                 return Ok((Self { file, path: path.to_path_buf() }, Temporary(Some(path))));
             }
-            // Somebody swept it away before it was locked.
+            // Another process swept it away before it was locked.
         }
     }
 
@@ -80,12 +80,12 @@ impl Seek for DiskFile {
     }
 }
 
-/// The name of a temporary file, which is removed with this value unless it was given another one before.
+/// The name of a temporary file. The file is removed when this value is dropped, unless it was renamed before.
 #[derive(Debug)]
 pub(crate) struct Temporary(Option<TempPath>);
 
 impl Temporary {
-    /// Gives the file its name; with `fresh` only if there is none of that name.
+    /// Gives the file its final name; with `fresh` only if no such file exists.
     pub(crate) fn persist(mut self, to: &Path, fresh: bool) -> io::Result<()> {
         step(to)?;
         let Some(path) = self.0.take() else { return Ok(()) };
@@ -107,7 +107,7 @@ impl Drop for Temporary {
     }
 }
 
-/// A builder of temporaries with the permissions of ordinary files, instead of readable by their owner alone.
+/// A builder of temporaries with the permissions of ordinary files, instead of owner-only permissions.
 pub(crate) fn temporary() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
@@ -127,20 +127,20 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name.len() > PREFIX.len() + SUFFIX.len() && name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// Takes a lock, which the system gives up when the process ends. Where the file system has no locks, nobody is ever
-/// taken for dead, so that going on without one is safe.
+/// Takes a lock, which the system releases when the process ends. Where the file system has no locks, no process is
+/// ever considered dead, so continuing without a lock is safe.
 pub(crate) fn lock(file: &File) -> bool {
     !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock))
 }
 
-/// Makes a folder with a name of its own.
+/// Creates a folder with a unique name.
 pub(crate) fn temporary_dir(folder: &Path) -> io::Result<PathBuf> {
     step(folder)?;
     let mut builder = tempfile::Builder::new();
     Ok(builder.prefix(PREFIX).suffix(SUFFIX).tempdir_in(folder)?.keep())
 }
 
-/// Makes a folder; one that is there is well.
+/// Creates a folder if it does not exist.
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     step(path)?;
     match fs::create_dir(path) {
@@ -163,13 +163,13 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file; one that is not there is well.
+/// Removes a file if it exists.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     step(path)?;
     gone(fs::remove_file(path))
 }
 
-/// Removes an empty folder; one that is not there is well.
+/// Removes an empty folder if it exists.
 pub(crate) fn remove_dir(path: &Path) -> io::Result<()> {
     step(path)?;
     gone(fs::remove_dir(path))
@@ -182,7 +182,7 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Called before everything that changes the disk.
+/// Called before every operation that changes the disk.
 #[inline]
 fn step(path: &Path) -> io::Result<()> {
     #[cfg(any(test, feature = "faults"))]

@@ -1,4 +1,4 @@
-//! Element types: those that files store, and those that we compute with.
+//! Element types: stored in files, and used for computation.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ mod sealed {
 
 /// The scalars that data are read into: `f32` and `f64`.
 pub trait DataScalar: Scalar + Storable {
-    /// The integer in this type, if it can be held exactly.
+    /// The integer in this type, if it is representable exactly.
     fn from_integer(value: i128) -> Option<Self>;
 }
 
@@ -128,14 +128,14 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// An integer that the target type cannot hold, and where it is in the output.
+/// An integer that the target type cannot represent, and its position in the output.
 pub(crate) struct Inexact {
     pub(crate) index: usize,
     pub(crate) value: i128,
 }
 
-/// Appends the decoded elements to `out`. Whole numbers are converted exactly or not at all; 64-bit floats are
-/// rounded to the nearest 32-bit ones when those are asked for.
+/// Appends the decoded elements to `out`. Integers are converted exactly or not at all; 64-bit floats are rounded to
+/// the nearest 32-bit float if `f32` is requested.
 pub(crate) fn decode<T: DataScalar>(
     dtype: DType,
     order: ByteOrder,

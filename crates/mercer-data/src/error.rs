@@ -1,8 +1,8 @@
-//! What can go wrong with data, said so that the user can act on it.
+//! Errors about data, with enough detail for the user to act on them.
 
 use std::io;
 
-/// The result of everything in this crate that reads or writes data.
+/// The result type of this crate.
 pub type Result<T, E = DataError> = std::result::Result<T, E>;
 
 /// An error about data: which file and key, which row and column, and what to try.
@@ -31,8 +31,8 @@ pub enum DataError {
         reason: &'static str,
     },
 
-    /// The file is in none of the formats that are read here.
-    #[error("{place}: {reason}; supported are .npy, .npz, IDX (also gzipped) and CSV")]
+    /// The file is in none of the supported formats.
+    #[error("{place}: {reason}; supported formats are .npy, .npz, IDX (also gzipped) and CSV")]
     UnknownFormat {
         /// The file.
         place: String,
@@ -51,14 +51,14 @@ pub enum DataError {
         reason: String,
     },
 
-    /// The header promises more or fewer bytes than there are.
-    #[error("{place}: the header promises {declared} bytes of data, but there {}", available(*.found, *.at_most))]
+    /// The header declares more or fewer bytes than the file has.
+    #[error("{place}: the header declares {declared} bytes of data, but there {}", available(*.found, *.at_most))]
     Size {
         /// The file, with the key inside it.
         place: String,
         /// The bytes that shape and type need.
         declared: u64,
-        /// The bytes there are.
+        /// The bytes found.
         found: u64,
         /// `found` is an upper bound: what a compressed file of this length could hold.
         at_most: bool,
@@ -69,16 +69,16 @@ pub enum DataError {
     TooLarge {
         /// The file, with the key inside it.
         place: String,
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<usize>,
     },
 
-    /// There is not enough memory for the rows asked for.
-    #[error("{place}: no memory for {bytes} bytes of rows; read fewer rows at a time")]
+    /// There is not enough memory for the requested rows.
+    #[error("{place}: not enough memory for {bytes} bytes of rows; read fewer rows at a time")]
     Memory {
         /// The file, with the key inside it.
         place: String,
-        /// The bytes asked for.
+        /// The requested bytes.
         bytes: usize,
     },
 
@@ -94,27 +94,27 @@ pub enum DataError {
     },
 
     /// The file has no array or column of that name.
-    #[error("{place}: no `{key}` in it; it holds {}", listed(.available))]
+    #[error("{place}: there is no `{key}` in this file; it holds {}", listed(.available))]
     MissingKey {
         /// The file.
         place: String,
-        /// The key asked for.
+        /// The requested key.
         key: String,
-        /// The keys there are.
+        /// The available keys.
         available: Vec<String>,
     },
 
     /// The file holds several arrays and none was chosen.
-    #[error("{place}: holds {} arrays, so say which one, as in `{place}:{}`; it holds {}", .available.len(), first(.available), listed(.available))]
+    #[error("{place}: this file holds {} arrays; choose one, as in `{place}:{}`; it holds {}", .available.len(), first(.available), listed(.available))]
     KeyNeeded {
         /// The file.
         place: String,
-        /// The keys there are.
+        /// The available keys.
         available: Vec<String>,
     },
 
     /// A key was given for a file that holds a single array.
-    #[error("{place}: a {format} file holds one array, so leave out `:{key}`")]
+    #[error("{place}: a {format} file holds a single array; leave out `:{key}`")]
     KeyNotUsed {
         /// The file.
         place: String,
@@ -143,7 +143,7 @@ pub enum DataError {
 
     /// NaN or an infinity in the data.
     #[error(
-        "{place}: sample {row} is {value} at position {position:?}{stage}; remove the sample or fill the value in first"
+        "{place}: sample {row} is {value} at position {position:?}{stage}; remove the sample or fill in the value first"
     )]
     NotFinite {
         /// The file, with the key inside it.
@@ -158,9 +158,9 @@ pub enum DataError {
         stage: &'static str,
     },
 
-    /// An integer that the requested floating-point type cannot hold.
+    /// An integer that the requested floating-point type cannot represent.
     #[error(
-        "{place}: sample {row} holds the integer {value} at position {position:?}, which {element} cannot hold exactly; read it in a wider type or rescale the data"
+        "{place}: sample {row} holds the integer {value} at position {position:?}, which {element} cannot represent exactly; read it in a wider type or rescale the data"
     )]
     Inexact {
         /// The file, with the key inside it.
@@ -175,8 +175,8 @@ pub enum DataError {
         element: &'static str,
     },
 
-    /// Rows were asked for that are not there.
-    #[error("{place}: row {row} asked for, but there are {n_samples} samples")]
+    /// A requested row does not exist.
+    #[error("{place}: row {row} was requested, but there are only {n_samples} samples")]
     Row {
         /// The file, with the key inside it.
         place: String,
@@ -187,7 +187,7 @@ pub enum DataError {
     },
 
     /// The array does not have the shape that is needed.
-    #[error("{place}: shape {shape:?} does not fit: {reason}")]
+    #[error("{place}: unexpected shape {shape:?}: {reason}")]
     Shape {
         /// The file, with the key inside it, or the preprocessing step.
         place: String,
@@ -197,12 +197,12 @@ pub enum DataError {
         reason: String,
     },
 
-    /// A column that is asked for as an input and used as something else.
+    /// A column that is requested as an input and also used as something else.
     #[error(
-        "{place}: the column `{column}` is used as {role}, so it cannot be an input too; leave it out of the list, or write the {role}s to a file of their own if this is meant"
+        "{place}: the column `{column}` is used as {role}, so it cannot also be an input; leave it out of the list or, if this is intended, write the {role}s to a separate file"
     )]
     UsedColumn {
-        /// The file, with the columns asked for.
+        /// The file, with the requested columns.
         place: String,
         /// The column.
         column: String,
@@ -210,12 +210,12 @@ pub enum DataError {
         role: String,
     },
 
-    /// The columns of a table are not those of another one.
-    #[error("{place}: its columns do not match: {reason}; the columns needed are {}", listed(.expected))]
+    /// The columns of a table do not match those of another one.
+    #[error("{place}: its columns do not match: {reason}; it needs the columns {}", listed(.expected))]
     Columns {
         /// The file.
         place: String,
-        /// What is missing, and what is there instead.
+        /// What is missing, and what was found instead.
         reason: String,
         /// The columns that are needed.
         expected: Vec<String>,
@@ -236,10 +236,10 @@ pub enum DataError {
         n_other: usize,
     },
 
-    /// Names of classes that cannot be matched to outputs.
+    /// Class names that cannot be matched to outputs.
     #[error("{place}: {reason}")]
     ClassNames {
-        /// Where the names are from.
+        /// Where the names come from.
         place: String,
         /// Why they cannot be matched.
         reason: String,
@@ -258,7 +258,7 @@ pub enum DataError {
         reason: &'static str,
     },
 
-    /// A label that is none of the classes that are known.
+    /// A label that is not among the known classes.
     #[error("{place}: label {row} is {value}, which is none of the known classes: {}", listed(.known))]
     UnknownClass {
         /// The file, with the key inside it.
@@ -293,33 +293,33 @@ pub enum DataError {
         reason: String,
     },
 
-    /// The file to be written is there already.
+    /// The file to be written already exists.
     #[error("{place} exists already; choose another name or allow overwriting")]
     Exists {
         /// The file.
         place: String,
     },
 
-    /// A file that is not what was written, by its digest or its length.
-    #[error("{place} is damaged: {reason}; restore it from a copy, or make the folder it belongs to again")]
+    /// A file whose digest or length does not match.
+    #[error("{place} is damaged: {reason}; restore it from a copy, or recreate its folder")]
     Damaged {
         /// The file.
         place: String,
-        /// How that shows.
+        /// How it is damaged.
         reason: String,
     },
 
-    /// Samples elsewhere that something which was saved refers to, and that are others now.
+    /// Samples outside a saved folder that have changed since it was saved.
     #[error(
-        "{place} has changed: these are not the samples that were saved; bring the old ones back, or make the folder again"
+        "{place} has changed: these are not the samples that the folder refers to; restore the old ones, or recreate the folder"
     )]
     Changed {
         /// The file.
         place: String,
     },
 
-    /// Something that was saved by a newer program.
-    #[error("{place}: its version is {found}, but this program reads versions up to {known}; use a newer mercer")]
+    /// Something saved by a newer version of the program.
+    #[error("{place}: its version is {found}, but this program supports versions up to {known}; use a newer mercer")]
     Version {
         /// The file.
         place: String,
@@ -329,19 +329,19 @@ pub enum DataError {
         known: u32,
     },
 
-    /// A folder of something else.
+    /// A folder of another kind.
     #[error("{place} holds {found}, not {wanted}")]
     Kind {
         /// The folder.
         place: String,
         /// What is saved in it.
         found: String,
-        /// What was looked for.
+        /// What was expected.
         wanted: String,
     },
 
-    /// A file that would be replaced, and that was not written by whoever wants to replace it.
-    #[error("{place} would be replaced, but nothing shows that it is a result of this command: it is left alone")]
+    /// A file that would be replaced although it is not a result of the command.
+    #[error("{place} would be replaced, but it does not appear to be a result of this command, so it is left alone")]
     Foreign {
         /// The file.
         place: String,
@@ -369,7 +369,7 @@ pub(crate) fn listed(keys: &[String]) -> String {
     text
 }
 
-/// Turns an [`io::Error`] into ours by adding the file it speaks of.
+/// Converts an [`io::Error`] and adds the file it concerns.
 pub(crate) fn io_error(place: impl ToString) -> impl FnOnce(io::Error) -> DataError {
     let place = place.to_string();
     move |source| DataError::Io { place, source }

@@ -1,34 +1,35 @@
-//! Faults on purpose: what a process leaves behind that is killed at its n-th operation on the disk, or whose disk is full.
+//! Fault injection: kills a process at its n-th disk operation, or fills the disk.
 //!
-//! For tests alone. Faults hold below one folder, so that tests run beside each other, and in all threads.
+//! For tests only. A fault applies below one folder and in all threads, so that tests can run in parallel.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What happens, and when. Operations are counted from 0: every file or folder that is made, flushed, renamed, removed,
-/// and every piece that is written.
+/// What happens, and when. Operations are counted from 0: creating, flushing, renaming or removing a file or folder,
+/// and every write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing; operations are counted.
+    /// Nothing happens; operations are only counted.
     Never,
-    /// One operation fails, and the following ones do not.
+    /// One operation fails; later ones succeed.
     Fail {
-        /// Which one.
+        /// The index of the operation.
         at: usize,
     },
-    /// The process ends: this operation is done by half (a piece that is written) or not at all, and no other follows.
+    /// The process ends: this operation is done halfway (a write) or not at all, and no other follows.
     Kill {
-        /// Which one.
+        /// The index of the operation.
         at: usize,
     },
-    /// The power fails: like [`Kill`](Self::Kill), and files which were not flushed lose the second half of what they hold.
+    /// The power fails: like [`Kill`](Self::Kill), and files that were not flushed lose the second half of their
+    /// content.
     PowerCut {
-        /// Which one.
+        /// The index of the operation.
         at: usize,
     },
-    /// The disk has room for so many bytes.
+    /// The disk has room for this many bytes.
     Full {
         /// How many.
         bytes: usize,
@@ -52,12 +53,12 @@ fn plans() -> MutexGuard<'static, (u64, Vec<Plan>)> {
     PLANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A fault that holds for as long as this value is there.
+/// A fault that applies until this value is dropped.
 #[derive(Debug)]
 pub struct Faults(u64);
 
 impl Faults {
-    /// Lets this happen to everything below a folder.
+    /// Applies this fault to everything below a folder.
     pub fn below(root: &Path, fault: Fault) -> Self {
         let mut plans = plans();
         plans.0 += 1;
@@ -84,7 +85,7 @@ impl Drop for Faults {
     }
 }
 
-/// Changes the manifest of a folder and seals it again: what no damage does, but somebody who means harm.
+/// Changes the manifest of a folder and seals it again, as an attacker could but accidental damage could not.
 ///
 /// # Panics
 /// If there is no manifest, or nothing to change in it.
@@ -98,7 +99,7 @@ pub fn forge(folder: &Path, from: &str, to: &str) {
     std::fs::write(&path, format!("{{ \"digest\": \"{seal}\",\n{body}")).expect("a manifest");
 }
 
-/// Does something with the plan that holds for a path.
+/// Calls a function with the plan that applies to a path.
 fn with<T: Default>(path: &Path, act: impl FnOnce(&mut Plan) -> T) -> T {
     plans().1.iter_mut().find(|plan| path.starts_with(&plan.root)).map(act).unwrap_or_default()
 }
@@ -154,7 +155,7 @@ impl Plan {
         let was_dead = self.is_dead;
         let mut allowed = bytes;
         match self.step() {
-            // What was begun when the end came.
+            // The write that was in progress at the end.
             Err(error) if matches!(self.fault, Fault::Kill { .. }) && !was_dead => {
                 allowed = bytes / 2;
                 if allowed == 0 {

@@ -1,18 +1,19 @@
-//! Opening files that are not trusted.
+//! Opening untrusted files.
 //!
-//! A name may lead to a pipe, on which a reader waits for ever, or to a device such as `/dev/zero`, which never ends. So
-//! only regular files are opened, and their size is known, and checked by whoever reads, before a byte is read.
+//! A name may lead to a pipe, on which a reader waits forever, or to a device such as `/dev/zero`, which never ends. So
+//! only regular files are opened, and the reader checks their size before a byte is read.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Opens a regular file, also through a link, and gives its length.
+/// Opens a regular file, following symbolic links, and returns its length.
 ///
 /// # Errors
-/// What the system says; a folder is [`ErrorKind::IsADirectory`], and a pipe, socket or device [`ErrorKind::InvalidInput`].
+/// The system's error; a folder is [`ErrorKind::IsADirectory`], and a pipe, socket or device
+/// [`ErrorKind::InvalidInput`].
 pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
-    // Looked at before it is opened: opening a pipe waits for somebody to write into it.
+    // Checked before opening, because opening a pipe waits for a writer.
     check(&std::fs::metadata(path)?)?;
     let file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -31,7 +32,7 @@ fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most `most` bytes.
 ///
 /// ```
 /// let path = std::env::temp_dir().join("mercer-read-regular.txt");
@@ -43,31 +44,32 @@ fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
 /// ```
 ///
 /// # Errors
-/// As [`open_regular`]; [`ErrorKind::FileTooLarge`] if it is longer, and [`ErrorKind::OutOfMemory`] if there is no room for it.
+/// As [`open_regular`]; [`ErrorKind::FileTooLarge`] if it is longer, and [`ErrorKind::OutOfMemory`] if there is not
+/// enough memory.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let (file, length) = open_regular(path)?;
     if length > most {
-        let text = format!("the file has {length} bytes; at most {most} are read");
+        let text = format!("the file has {length} bytes, but at most {most} are allowed");
         return Err(io::Error::new(ErrorKind::FileTooLarge, text));
     }
     let mut bytes = Vec::new();
     let room = usize::try_from(length).ok().and_then(|length| bytes.try_reserve_exact(length).ok());
     if room.is_none() {
-        let text = format!("there is no memory for its {length} bytes");
+        let text = format!("not enough memory for its {length} bytes");
         return Err(io::Error::new(ErrorKind::OutOfMemory, text));
     }
-    // It may have grown since.
+    // The file may have grown in the meantime.
     file.take(length).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a regular text file of at most so many bytes.
+/// Reads a regular text file of at most `most` bytes.
 ///
 /// # Errors
 /// As [`read_regular`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_regular_text(path: &Path, most: u64) -> io::Result<String> {
     let bytes = read_regular(path, most)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "this is not text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "this is not UTF-8 text"))
 }
 
 #[cfg(all(test, target_os = "linux"))]

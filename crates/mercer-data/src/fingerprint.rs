@@ -1,7 +1,7 @@
-//! Fingerprints: whether two things are the same, told by 128 bits.
+//! Fingerprints: 128 bits that tell whether two things are the same.
 //!
 //! The hash is XXH3-128. It runs at the speed of memory and guards against mistakes (the wrong file, other
-//! preprocessing, one row more), not against someone who builds a collision on purpose.
+//! preprocessing, an extra row), not against deliberate collisions.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::dataset::Dataset;
 use crate::error::{Result, io_error};
 use crate::files::open_regular;
 
-/// About so many numbers are in memory at a time: half a megabyte, and twice that while they are prepared.
+/// The approximate number of values in memory at a time: half a megabyte, and twice that while they are prepared.
 const BLOCK: usize = 1 << 16;
 
-/// A fingerprint in the making.
+/// A fingerprint under construction.
 ///
-/// It depends on the bytes and their order only, not on how they were cut into calls.
+/// It depends only on the bytes and their order, not on how they are split into calls.
 ///
 /// ```
 /// use mercer_data::Fingerprint;
@@ -49,22 +49,22 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of nothing yet.
+    /// An empty fingerprint.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in more bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Takes in a whole number, with its end: `1, 23` and `12, 3` differ.
+    /// Adds an integer with a fixed length, so that `1, 23` and `12, 3` differ.
     pub fn update_count(&mut self, count: usize) {
         self.update(&(count as u64).to_le_bytes());
     }
 
-    /// The 32 hexadecimal digits of everything taken in so far.
+    /// The fingerprint of everything added so far, as 32 hexadecimal digits.
     pub fn finish(&self) -> String {
         format!("{:032x}", self.0.digest128())
     }
@@ -107,7 +107,8 @@ mod tests {
         Dataset::from_array("values", values.view()).unwrap()
     }
 
-    /// Stores refer to these numbers: they must never change. XXH3-128 of nothing is published with the algorithm.
+    /// Stores contain these numbers, so they must never change. The XXH3-128 hash of the empty input is published with
+    /// the algorithm.
     #[test]
     fn fingerprints_are_pinned() {
         assert_eq!(Fingerprint::new().finish(), "99aa06d3014798d86001c324468d497f");
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// More than a block: how the samples are cut does not show.
+    /// More than a block: the split into blocks does not matter.
     #[test]
     fn blocks_do_not_show() {
         let values = Array2::from_shape_fn((3, BLOCK / 2), |(row, column)| (row * column) as f64).into_dyn();

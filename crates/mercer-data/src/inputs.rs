@@ -1,9 +1,10 @@
-//! Opening samples: what of the files that a user names is an input, and what is not.
+//! Opening samples: which columns of the user's files are inputs, and which are not.
 //!
-//! One rule for all: **a column that is used as label, id or group is no input.** It is left out of data that name no
-//! columns, or name only what to leave out, and a note says so. Data that ask for it by name are refused, since that is
-//! either a slip or a leak; whoever means it writes the labels to a file of their own. The rule holds whatever the path
-//! looks like, and for a copy of the table: a column of the same name with the same cells is the same column.
+//! One rule applies everywhere: **a column that is used as label, id or group is not an input.** If the data source
+//! names no columns, or only columns to leave out, the column is left out and a note says so. A data source that
+//! requests it by name is refused, since that is either a mistake or a leak; if it is intended, the labels can be
+//! written to a separate file. The rule does not depend on how the path is written, and also applies to a copy of the
+//! table: a column of the same name with the same cells is the same column.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,15 +16,15 @@ use crate::error::{DataError, Result, listed};
 use crate::format::{self, Format, table};
 use crate::source::Source;
 
-/// What a column is used as, if not as an input.
+/// The use of a column that is not an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// What is to be predicted.
+    /// The value to predict.
     Label,
     /// The name of a sample.
     Id,
-    /// What samples have in common.
+    /// The group of a sample.
     Group,
 }
 
@@ -37,31 +38,31 @@ impl fmt::Display for Role {
     }
 }
 
-/// A source that is used as something else than an input.
+/// A source with a use other than as an input.
 #[derive(Clone, Debug)]
 pub struct Used {
-    /// As what.
+    /// Its use.
     pub role: Role,
-    /// The file and the column or columns in it.
+    /// The file and its column or columns.
     pub source: Source,
 }
 
-/// Open samples, with what is worth keeping and saying about them.
+/// Open samples, with their columns and notes for the user.
 #[derive(Clone, Debug, Default)]
 pub struct OpenInputs {
-    /// A set per source, in their order, all of the same samples.
+    /// One set per source, in order, all of the same samples.
     pub sets: Vec<Dataset>,
     /// The columns of each set that comes from a table.
     pub columns: Vec<Option<Columns>>,
-    /// What was done that the user may not expect.
+    /// Notes on what the user may not expect.
     pub notes: Vec<String>,
 }
 
 /// Opens samples from one source per input.
 ///
-/// Columns that are `used` are left out. Tables are matched to the columns of `like`, which has an entry per input, or none
-/// if nothing is known: by name if both have headers. Then what is missing or left over is an error, but for the columns
-/// that `like` had used, which are left out.
+/// Columns that are `used` are left out. Tables are matched to the columns of `like`, which has one entry per input, or
+/// none if nothing is known: by name if both have headers. Missing and unknown columns are then errors, except for
+/// columns with another use in `like`, which are left out.
 ///
 /// ```
 /// use mercer_data::{Role, Source, Used, open_inputs};
@@ -72,7 +73,7 @@ pub struct OpenInputs {
 /// let labels = Used { role: Role::Label, source: Source::new(&path, Some("y")) };
 /// let inputs = open_inputs(&[Source::new(&path, None)], &[labels], &[])?;
 /// assert_eq!(inputs.sets[0].columns(), ["a", "b"]);
-/// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is no input"));
+/// assert!(inputs.notes[0].contains("the column `y` is used as label, so it is not an input"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open_inputs(data: &[Source], used: &[Used], like: &[Option<Columns>]) -> Result<OpenInputs> {
@@ -122,9 +123,11 @@ fn open_one(
                 let (column, role) = (first.clone(), one.role.to_string());
                 return Err(DataError::UsedColumn { place: source.place(), column, role });
             }
-            [only] => notes.push(format!("{place}: the column `{only}` is used as {}, so it is no input", one.role)),
+            [only] => {
+                notes.push(format!("{place}: the column `{only}` is used as {}, so it is not an input", one.role))
+            }
             several => notes.push(format!(
-                "{place}: the columns {} are used as {}, so they are no inputs",
+                "{place}: the columns {} are used as {}, so they are not inputs",
                 listed(several),
                 one.role
             )),
@@ -149,7 +152,7 @@ fn open_one(
     Ok((set, Some(Columns { inputs, used, named, single: chosen.alone })))
 }
 
-/// Leaves out what was a label, id or group when the expected columns were found, whether or not anybody reads it now.
+/// Leaves out columns that were labels, ids or groups in the expected table, whether or not they are used now.
 fn leave_out(
     expected: &Columns,
     place: &str,
@@ -166,19 +169,19 @@ fn leave_out(
     chosen.places = kept;
     let dropped: Vec<String> = dropped.into_iter().map(|column| names[column].clone()).collect();
     let verb = if dropped.len() == 1 {
-        "was a label, id or group before, so it is no input"
+        "was a label, id or group before, so it is not an input"
     } else {
-        "were labels, ids or groups before, so they are no inputs"
+        "were labels, ids or groups before, so they are not inputs"
     };
     (!dropped.is_empty()).then(|| format!("{place}: {} {verb}", listed(&dropped)))
 }
 
-/// The columns of a table that are used otherwise.
+/// The columns of a table that are not inputs.
 #[derive(Default)]
 struct Taken {
-    /// Their places in the table, if they are in it.
+    /// Their indices, if they are in the table.
     places: Vec<usize>,
-    /// Their names, wherever they are.
+    /// Their names, whether or not they are in the table.
     names: Vec<String>,
 }
 
@@ -189,7 +192,7 @@ fn taken(data: &Source, names: &[String], used: &Used) -> Result<Taken> {
         let names = places.iter().map(|&column| names[column].clone()).collect();
         return Ok(Taken { places, names });
     }
-    // A copy of the table holds the same column. Whatever is wrong with that file is told by whoever reads it.
+    // A copy of the table holds the same column. Errors in that file are reported when it is read.
     let Ok((Format::Csv, gzipped)) = format::detect(used.source.path()) else { return Ok(Taken::default()) };
     let Ok(other) = table::header(used.source.path(), gzipped) else { return Ok(Taken::default()) };
     let Ok(Chosen { places, .. }) = table::choose(&place, used.source.key(), &other.names) else {
@@ -208,7 +211,7 @@ fn taken(data: &Source, names: &[String], used: &Used) -> Result<Taken> {
     Ok(taken)
 }
 
-/// Whether two paths lead to the same file: by another spelling, or by a link of either kind.
+/// Whether two paths lead to the same file, even if spelled differently or through links.
 fn same_file(left: &Path, right: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -231,7 +234,7 @@ fn same_cells(left: (&Source, usize), right: (&Source, usize)) -> bool {
     };
     let (Ok(left), Ok(right)) = (open(left), open(right)) else { return false };
     match (left.class_names(), right.class_names()) {
-        // Codes are numbered as they come, so equal texts have equal codes.
+        // Codes are numbered in order of appearance, so equal texts have equal codes.
         (Some(own), Some(other)) => own == other && cells(&left) == cells(&right),
         (None, None) => cells(&left) == cells(&right),
         _ => false,

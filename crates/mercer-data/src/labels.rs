@@ -9,22 +9,22 @@ use crate::error::{DataError, Result};
 use crate::inputs::{Role, Used, open_inputs};
 use crate::source::Source;
 
-/// Integer labels below this are taken as they are; others are numbered in sorted order.
+/// Integer labels below this are their own index; others are numbered in sorted order.
 const MOST_CLASSES: usize = 65_536;
 
-/// What is to be predicted for each sample.
+/// The value to predict for each sample.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Labels {
     /// One of several classes.
     Classes(Classes),
-    /// One or more numbers, a row per sample.
+    /// One or more numbers, with one row per sample.
     Targets(Array2<f64>),
 }
 
 impl Labels {
     /// Classes if the labels are texts or whole numbers, one per sample; regression targets otherwise.
     ///
-    /// Where that guess is wrong, use [`Classes::read`] or [`Labels::targets`].
+    /// If that guess is wrong, use [`Classes::read`] or [`Labels::targets`].
     pub fn read(dataset: &Dataset) -> Result<Self> {
         if dataset.class_names().is_some() || dataset.is_integer() && is_column(dataset.shape()) {
             return Classes::read(dataset).map(Self::Classes);
@@ -57,7 +57,7 @@ impl Labels {
         }
     }
 
-    /// A row per sample and a column per output: classes become one-hot.
+    /// One row per sample and one column per output. Classes become one-hot.
     pub fn matrix<T: DataScalar>(&self) -> Result<Array2<T>> {
         match self {
             Self::Classes(classes) => classes.one_hot(),
@@ -73,7 +73,7 @@ impl Labels {
         }
     }
 
-    /// The labels of some samples, in the order given.
+    /// The labels of some samples, in the given order.
     pub fn select(&self, indices: &[usize]) -> Result<Self> {
         let n_samples = self.n_samples();
         if let Some(&row) = indices.iter().find(|&&row| row >= n_samples) {
@@ -93,7 +93,7 @@ fn is_column(shape: &[usize]) -> bool {
     matches!(shape, [_] | [_, 1])
 }
 
-/// Whole, and small enough for every whole number around it to be an `f64`.
+/// Whether the number is an integer, and small enough for all integers around it to be exact in `f64`.
 fn is_class(value: f64) -> bool {
     value.fract() == 0.0 && value.abs() <= (1_u64 << 53) as f64
 }
@@ -132,10 +132,10 @@ pub struct Classes {
     pub(crate) naming: Naming,
 }
 
-/// What the names of classes are.
+/// The kind of the class names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// The numbers of the classes, from 0 on.
+    /// The class numbers, from 0 on.
     Own,
     /// Other whole numbers.
     Numbers,
@@ -158,10 +158,9 @@ impl Naming {
 impl Classes {
     /// Reads classes from a column of texts, integers or whole floats.
     ///
-    /// Whole numbers from 0 to 65 535 are their own index, so that a set that happens to lack a class still agrees with
-    /// the others. Texts and any other whole numbers become classes in sorted order: that of a training set, unless it is
-    /// told. Whoever holds labels against something that was trained brings them into its order with
-    /// [`ordered`](Self::ordered).
+    /// Integers from 0 to 65 535 are their own index, so that a set that happens to lack a class still agrees with the
+    /// others. Texts and other integers become classes in sorted order. To compare labels with a trained model, map
+    /// them to its order with [`ordered`](Self::ordered).
     pub fn read(dataset: &Dataset) -> Result<Self> {
         let place = dataset.place();
         if !is_column(dataset.shape()) {
@@ -176,7 +175,7 @@ impl Classes {
         }
         let values = dataset.read::<f64>()?;
         if let Some((row, value)) = values.iter().enumerate().find(|(_, value)| !is_class(**value)) {
-            let reason = "which is not a whole number of reasonable size; are these regression targets?";
+            let reason = "which is not an integer of reasonable size; are these regression targets?";
             return Err(DataError::Label { place: place.to_owned(), row, value: value.to_string(), reason });
         }
         if values.iter().all(|&value| (0.0..MOST_CLASSES as f64).contains(&value)) {
@@ -198,7 +197,7 @@ impl Classes {
     pub fn new(indices: Vec<usize>, n_classes: usize) -> Result<Self> {
         if let Some((row, index)) = indices.iter().enumerate().find(|(_, index)| **index >= n_classes) {
             let (place, value) = ("labels".to_owned(), index.to_string());
-            return Err(DataError::Label { place, row, value, reason: "which is beyond the number of classes" });
+            return Err(DataError::Label { place, row, value, reason: "which exceeds the number of classes" });
         }
         let names = (0..n_classes).map(|class| class.to_string()).collect();
         Ok(Self { indices, names, naming: Naming::Own })
@@ -235,17 +234,17 @@ impl Classes {
         counts
     }
 
-    /// Whether the names are no more than the numbers of the classes.
+    /// Whether the names are just the class numbers.
     pub fn are_numbered(&self) -> bool {
         self.naming == Naming::Own
     }
 
-    /// The same labels, numbered by another list of names: that of the training set, usually.
+    /// The same labels, numbered by another list of names, usually that of the training set.
     pub fn with_names(&self, names: &[String]) -> Result<Self> {
         self.ordered("labels", &ClassOrder::Names(names.to_vec()))
     }
 
-    /// A row per sample, with a 1 in the column of its class.
+    /// One row per sample, with a 1 in the column of its class.
     pub fn one_hot<T: DataScalar>(&self) -> Result<Array2<T>> {
         let shape = (self.indices.len(), self.names.len());
         let n_values = shape.0.saturating_mul(shape.1);
@@ -259,9 +258,9 @@ impl Classes {
     }
 }
 
-/// Opens data and the labels that go with them, and checks that there are equally many.
+/// Opens data and their labels, and checks that their numbers agree.
 ///
-/// The columns of the labels are no inputs; see [`open_inputs`], which also tells what it has left out.
+/// The columns of the labels are not inputs; see [`open_inputs`], which also reports what it left out.
 pub fn open_labelled(data: &Source, labels: &Source) -> Result<(Dataset, Labels)> {
     let used = Used { role: Role::Label, source: labels.clone() };
     let mut inputs = open_inputs(std::slice::from_ref(data), &[used], &[])?;
@@ -270,7 +269,7 @@ pub fn open_labelled(data: &Source, labels: &Source) -> Result<(Dataset, Labels)
     Ok((dataset, labels))
 }
 
-/// Opens the labels of samples, and checks that there are equally many.
+/// Opens the labels of samples, and checks that their numbers agree.
 pub fn open_labels(labels: &Source, samples: &Dataset) -> Result<Dataset> {
     let set = labels.open()?;
     if set.n_samples() != samples.n_samples() {

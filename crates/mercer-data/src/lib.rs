@@ -1,12 +1,12 @@
 //! Data sets in and out: NumPy's npy and npz, IDX, CSV, synthetic sets, and the embedded handwritten digits.
 //!
-//! A user names data as `[name=]FILE[:KEY]`, a [`Source`]. Opened, it is a [`Dataset`], which hands out rows as
-//! arrays of `f32` or `f64` without ever loading the whole file; a [`Preprocess`] says what happens to them on the
-//! way. What a label file holds becomes [`Labels`], numbered in the [`ClassOrder`] of what they are held against.
-//! [`open_inputs`] says which columns of a table are inputs.
+//! A user names data as `[name=]FILE[:KEY]`, a [`Source`]. Once opened, it is a [`Dataset`], which returns rows as
+//! arrays of `f32` or `f64` without loading the whole file. A [`Preprocess`] defines the steps that are applied to
+//! them. A label file becomes [`Labels`], numbered in the [`ClassOrder`] of the model they are compared with.
+//! [`open_inputs`] decides which columns of a table are inputs.
 //!
-//! Files are not trusted. Sizes are checked against the file before anything is allocated, pickles are refused, and
-//! a value that is not finite is an error that says where it is.
+//! Files are not trusted. Sizes are checked against the file before anything is allocated, pickles are refused, and a
+//! value that is not finite is an error that gives its position.
 
 mod arrays;
 mod batches;

@@ -1,6 +1,6 @@
 //! Preprocessing: a list of steps that is applied to every block of rows as it is read.
 //!
-//! The list is data, so that it can be stored next to a trained network and applied again to what the network sees later.
+//! The list is data, so it can be stored with a trained network and applied to later inputs of the network.
 
 use ndarray::{ArrayD, Axis, IxDyn, Zip};
 use serde::{Deserialize, Serialize};
@@ -16,13 +16,13 @@ use crate::stored::checked_count;
 pub enum Step {
     /// x ← factor · x
     Scale(f64),
-    /// x ← (x − mean) / std, with one value for all or one per index of `axis`.
+    /// x ← (x − mean) / std, with one value for everything or one per index of `axis`.
     Normalise {
         /// The means.
         mean: Vec<f64>,
         /// The standard deviations.
         std: Vec<f64>,
-        /// The axis of the sample that several values belong to: the channels, 0 in a channels-first layout.
+        /// The sample axis to which several values belong: the channels, 0 in a channels-first layout.
         #[serde(default)]
         axis: usize,
     },
@@ -50,12 +50,12 @@ pub enum Step {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Preprocess {
-    /// The steps, the first to be applied first.
+    /// The steps, in the order of application.
     pub steps: Vec<Step>,
 }
 
 impl Preprocess {
-    /// No steps: data stay as they are.
+    /// No steps: data are unchanged.
     pub fn new() -> Self {
         Self::default()
     }
@@ -107,7 +107,7 @@ impl Preprocess {
         self.steps.is_empty()
     }
 
-    /// The shape that a sample of the given shape gets. This checks every step.
+    /// The resulting shape of a sample of the given shape. This checks every step.
     pub fn sample_shape(&self, sample_shape: &[usize]) -> Result<Vec<usize>> {
         self.steps.iter().try_fold(sample_shape.to_vec(), |shape, step| step.shape(shape))
     }
@@ -151,7 +151,7 @@ impl Step {
                 if !fits(mean) || !fits(std) {
                     let (means, stds) = (mean.len(), std.len());
                     let reason = format!(
-                        "{means} means and {stds} standard deviations need to be 1 or the length of axis {axis} of the sample"
+                        "{means} means and {stds} standard deviations were given, but there must be 1, or as many as the length of axis {axis} of the sample"
                     );
                     return fail(&shape, &reason);
                 }
@@ -177,7 +177,7 @@ impl Step {
     /// `to` is the whole shape afterwards, samples included; it has been checked.
     fn apply<T: DataScalar>(&self, mut array: ArrayD<T>, to: &[usize]) -> Result<ArrayD<T>> {
         match self {
-            // In f64, so that x/255 is as good as division in the narrow type.
+            // In f64, so that x/255 is as accurate as a division in the narrow type.
             Self::Scale(factor) => array.mapv_inplace(|value| T::of(value.wide() * factor)),
             Self::Normalise { mean, std, axis } => {
                 let normalised = |value: T, channel: usize| {

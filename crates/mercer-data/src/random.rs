@@ -1,4 +1,4 @@
-//! Random streams, the same everywhere in the project.
+//! Named random streams.
 //!
 //! A run has one seed. Every consumer of randomness derives its own stream from it **by name**, so that
 //! adding a consumer, or drawing more numbers in one place, never changes what another place draws:
@@ -7,14 +7,14 @@
 //! key = SHA-256("mercer stream" ‖ seed as 8 little-endian bytes ‖ name)      ChaCha8 with that key
 //! ```
 //!
-//! Names are written like paths, with what varies at the end: `"init/dense1/weight"`, `"batches/epoch 3"`.
+//! Names are written like paths, with the varying part at the end: `"init/dense1/weight"`, `"batches/epoch 3"`.
 
 pub use rand_chacha::ChaCha8Rng;
 
 use rand::SeedableRng;
 use sha2::{Digest, Sha256};
 
-/// The random stream that belongs to `name` in a run with this seed.
+/// The random stream of `name` in a run with this seed.
 ///
 /// ```
 /// use mercer_data::random::stream;
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use rand::Rng;
 
-    /// Published results depend on these numbers: they must never change.
+    /// Published results depend on these numbers, so they must never change.
     #[test]
     fn streams_are_pinned() {
         assert_eq!(stream(0, "").next_u64(), PINNED[0]);

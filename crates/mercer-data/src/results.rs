@@ -1,8 +1,9 @@
-//! Folders of results: which of the files in them a command wrote, so that it replaces these and never another's.
+//! Folders of results: which of their files a command wrote, so that it replaces only these.
 //!
-//! A command knows the names that it writes. A file with such a name is its own if its own header says so (safetensors, ONNX,
-//! descriptions), or if the folder's record does: `result.json`, which holds the `kind` of the result and the list of `files` that
-//! were written with it. Everything else belongs to somebody else, also under a name that the command would write.
+//! A command knows the names that it writes. A file with such a name belongs to the command if the file's header says
+//! so (safetensors, ONNX, descriptions), or if the folder's record does: `result.json`, which holds the `kind` of the
+//! result and the list of `files` that were written with it. Every other file is foreign, even under a name that the
+//! command would write.
 
 use crate::error::{DataError, Result};
 use crate::files::read_regular;
@@ -12,13 +13,13 @@ use std::path::{Path, PathBuf};
 /// The name of the record.
 pub const RECORD: &str = "result.json";
 
-/// A record is small; anything longer is not one.
+/// Records are small; a longer file is not a record.
 const LONGEST: u64 = 256 << 20;
 
-/// What the record of a folder says.
+/// The record of a folder.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ResultRecord {
-    /// What kind of result it is, such as `training`.
+    /// The kind of the result, such as `training`.
     pub kind: String,
     /// The files that were written with it, relative to the folder; records of earlier versions do not list them.
     #[serde(default)]
@@ -26,29 +27,29 @@ pub struct ResultRecord {
 }
 
 impl ResultRecord {
-    /// The record of a folder; nothing if there is none that can be read.
+    /// The record of a folder; `None` if there is none that can be read.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&read_regular(&folder.join(RECORD), LONGEST).ok()?).ok()
     }
 }
 
-/// What a file says about itself: whether it is the command's own, or nothing if such files cannot say.
+/// Whether a file's own content shows that the command wrote it; `None` if such files cannot tell.
 pub type Proof = fn(&Path) -> Option<bool>;
 
 /// The files of one command in a folder.
 #[derive(Clone, Debug)]
 pub struct Results<'a> {
     folder: &'a Path,
-    /// Every file with a name that the command writes, and whether it is its own.
+    /// Every file with a name that the command writes, and whether the command wrote it.
     found: Vec<(PathBuf, bool)>,
 }
 
 impl<'a> Results<'a> {
-    /// Looks for the files that a command whose record is of this kind writes: `names` are relative to the folder, `more` says which
-    /// other names of files in it are such, and `proof` asks files themselves.
+    /// Finds the files of a command with records of this kind. `names` are relative to the folder, `more` accepts
+    /// further file names, and `proof` checks the files themselves.
     ///
     /// # Errors
-    /// [`DataError::Io`] if the folder cannot be read. One that is not there holds nothing.
+    /// [`DataError::Io`] if the folder cannot be read. A missing folder counts as empty.
     pub fn find(folder: &'a Path, kind: &str, names: &[&str], more: fn(&str) -> bool, proof: Proof) -> Result<Self> {
         let failed = |source| DataError::Io { place: folder.display().to_string(), source };
         let mut paths: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
@@ -69,7 +70,7 @@ impl<'a> Results<'a> {
         };
         let is_own = |name: &String, path: &Path| match proof(path) {
             _ if name == RECORD => record.is_some(),
-            // Files of earlier versions say nothing; their record does not list files either.
+            // Files of earlier versions do not tell, and their record does not list files either.
             Some(own) => own || record.as_ref().is_some_and(|record| record.files.is_none()),
             None => listed(name),
         };
@@ -78,12 +79,12 @@ impl<'a> Results<'a> {
         Ok(Self { folder, found: found.map(|(name, path)| (path.clone(), is_own(name, &path))).collect() })
     }
 
-    /// Whether there is something that the command would replace, whoever wrote it.
+    /// Whether the command would replace anything, ours or not.
     pub fn any(&self) -> bool {
         !self.found.is_empty()
     }
 
-    /// Refuses to go on where a file that is not the command's own would be replaced.
+    /// Returns an error if a foreign file would be replaced.
     ///
     /// # Errors
     /// [`DataError::Foreign`] names it.
@@ -94,7 +95,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Takes away the command's own files, except those that `keep` names; before that it refuses as [`check`](Self::check) does.
+    /// Removes the command's own files, except those in `keep`. First refuses like [`check`](Self::check).
     ///
     /// # Errors
     /// [`DataError::Foreign`], and [`DataError::Io`] for a file that cannot be removed.
@@ -146,7 +147,7 @@ mod tests {
         assert!(matches!(results(path).clear(&[]), Err(DataError::Foreign { place }) if place.ends_with("epoch2.txt")));
         assert_eq!(names(path), ["epoch2.txt", "mine.npy", "state.txt"], "nothing is removed before that is known");
         std::fs::remove_file(path.join("epoch2.txt")).unwrap();
-        // What cannot say itself is ours if the record lists it.
+        // A file that cannot tell is ours if the record lists it.
         write("model.npy", "numbers");
         assert!(results(path).clear(&[]).is_err());
         write(RECORD, r#"{ "kind": "training", "files": [] }"#);

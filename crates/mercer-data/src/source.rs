@@ -10,8 +10,8 @@ use crate::format::{self, Format};
 
 /// A data source as the user wrote it: a file, the array or column in it, and a name to show.
 ///
-/// File names may contain `:` and `=`: the longest reading that names an existing file wins, and only when
-/// nothing exists does the last `:` separate the key and the first `=` the name.
+/// File names may contain `:` and `=`: the longest interpretation that names an existing file wins. If no file exists,
+/// the last `:` separates the key and the first `=` the name.
 ///
 /// ```
 /// use mercer_data::Source;
@@ -31,7 +31,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source from its parts, for those who have them.
+    /// A source from its parts.
     pub fn new(path: impl Into<PathBuf>, key: Option<&str>) -> Self {
         Self { name: None, path: path.into(), key: key.map(str::to_owned) }
     }
@@ -65,13 +65,13 @@ impl Source {
         }
     }
 
-    /// Whether the file can be opened as a table of named or numbered columns. JSON is text too, but no table.
+    /// Whether the file can be opened as a table of named or numbered columns. JSON is text too, but not a table.
     pub fn is_table(&self) -> bool {
         let is_json = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         !is_json && matches!(format::detect(&self.path), Ok((Format::Csv, _)))
     }
 
-    /// Opens the array; nothing but its header is read, unless the file must be decompressed or parsed.
+    /// Opens the array. Only its header is read, unless the file must be decompressed or parsed.
     pub fn open(&self) -> Result<Dataset> {
         Dataset::open(self)
     }
@@ -121,7 +121,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The longest beginning of the text that is an existing file and is followed by nothing or by `:KEY`.
+/// The longest prefix of the text that is an existing file and is followed by nothing or by `:KEY`.
 fn existing<'a>(text: &'a str, exists: &impl Fn(&str) -> bool) -> Option<(&'a str, Option<&'a str>)> {
     if exists(text) {
         return Some((text, None));
@@ -132,7 +132,7 @@ fn existing<'a>(text: &'a str, exists: &impl Fn(&str) -> bool) -> Option<(&'a st
 
 fn split_key(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
-        // A path separator after the colon, as in `C:\data.npy` or `a:b/data.npy`: the colon is the path's.
+        // A path separator after the colon, as in `C:\data.npy` or `a:b/data.npy`: the colon belongs to the path.
         Some((_, key)) if key.contains(['/', '\\']) => (text, None),
         Some((path, key)) => (path, Some(key)),
         None => (text, None),

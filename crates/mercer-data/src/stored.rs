@@ -1,4 +1,4 @@
-//! An array as its file holds it: type, shape, order and bytes. Every format ends here.
+//! A stored array: type, shape, order and bytes. Every format produces one.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,18 +7,18 @@ use crate::bytes::Bytes;
 use crate::element::{ByteOrder, DType, DataScalar, Inexact, decode};
 use crate::error::{DataError, Result};
 
-/// What a header says about an array.
+/// The header of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) dtype: DType,
     pub(crate) order: ByteOrder,
     pub(crate) shape: Vec<usize>,
-    /// The first index runs fastest, instead of the last.
+    /// Whether the first index varies fastest, instead of the last.
     pub(crate) fortran: bool,
 }
 
 impl Layout {
-    /// The bytes that the array needs, if its shape can be addressed at all.
+    /// The bytes that the array needs, if its shape can be addressed.
     pub(crate) fn n_bytes(&self, place: &str) -> Result<usize> {
         let n_elements = checked_count(place, &self.shape)?;
         n_elements
@@ -28,8 +28,8 @@ impl Layout {
     }
 }
 
-/// The number of elements of a shape. Axes of length 0 do not excuse the others: `ndarray` requires that the
-/// product of the non-zero lengths can be addressed, and so do we.
+/// The number of elements of a shape. Other axes count even if one has length 0: `ndarray` requires that the product of
+/// the nonzero lengths can be addressed, and so do we.
 pub(crate) fn checked_count(place: &str, shape: &[usize]) -> Result<usize> {
     let mut nonzero = shape.iter().filter(|&&length| length != 0);
     let product = nonzero.try_fold(1_usize, |product, &length| product.checked_mul(length));
@@ -63,7 +63,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Puts header and bytes together, once their sizes agree. A single number is one sample.
+    /// Combines header and bytes after checking that their sizes agree. A single number is one sample.
     pub(crate) fn new(place: &str, mut layout: Layout, bytes: Bytes) -> Result<Self> {
         if layout.shape.is_empty() {
             layout.shape.push(1);
@@ -97,7 +97,7 @@ impl Stored {
         self.sample_shape().iter().product()
     }
 
-    /// Appends rows to `out`; they must exist. Numbers are converted as [`decode`] does, and not looked at.
+    /// Appends rows to `out`; they must exist. Numbers are converted by [`decode`] and not checked.
     pub(crate) fn read<T: DataScalar>(&self, rows: Range<usize>, out: &mut Vec<T>) -> Result<(), Inexact> {
         let Layout { dtype, order, fortran, .. } = self.layout;
         if !fortran {
@@ -107,7 +107,7 @@ impl Stored {
         rows.into_iter().try_for_each(|row| decode(dtype, order, &self.gathered(row), out))
     }
 
-    /// The bytes of rows as a `.npy` file of ours has them: row-major, the low byte first.
+    /// The bytes of rows as in our `.npy` files: row-major, little-endian.
     pub(crate) fn plain(&self, rows: Range<usize>) -> Cow<'_, [u8]> {
         let Layout { dtype, order, fortran, .. } = self.layout;
         let row = self.sample_len() * dtype.size();

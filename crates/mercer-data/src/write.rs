@@ -1,8 +1,8 @@
-//! Writing: a file is there completely or not at all.
+//! Atomic writes: a file appears complete or not at all.
 //!
 //! Bytes go to a temporary file in the same folder, which is flushed to the disk and then renamed; the folder is
-//! flushed after that. Whoever is interrupted leaves the old file as it was. A temporary is locked while it is written,
-//! so that those of dead processes can be told from others and [swept](crate::folder::sweep) away.
+//! flushed after that. An interrupted write leaves the old file unchanged. A temporary is locked while it is written,
+//! so that those of dead processes can be recognised and [swept](crate::folder::sweep) away.
 
 use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,24 +11,24 @@ use crate::disk::{self, DiskFile, Temporary};
 use crate::error::{DataError, Result, io_error};
 use crate::folder::{Digester, Entry, Staged};
 
-/// What happens to a file of the same name.
+/// What to do with an existing file of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and writing is an error.
+    /// Keep it and return an error.
     Refuse,
-    /// It is replaced once the new file is complete.
+    /// Replace it once the new file is complete.
     Replace,
 }
 
-/// A file that appears when it is committed, and leaves nothing behind when it is dropped before.
+/// A file that appears when it is committed. If it is dropped before, nothing is left behind.
 pub(crate) struct Output {
-    /// What it will be called.
+    /// Its final path.
     path: PathBuf,
     pub(crate) writer: BufWriter<Sink>,
     end: End,
 }
 
-/// What becomes of the bytes at the end.
+/// The destination of the bytes.
 enum End {
     /// A file with a name.
     Named { temporary: Temporary, existing: Existing },
@@ -37,7 +37,7 @@ enum End {
 }
 
 impl Output {
-    /// Refuses an existing file now, before long work, and again at the end.
+    /// Refuses an existing file now, before long work, and once more at the end.
     pub(crate) fn create(path: &Path, existing: Existing) -> Result<Self> {
         if existing == Existing::Refuse && path.symlink_metadata().is_ok() {
             return Err(DataError::Exists { place: path.display().to_string() });
@@ -47,7 +47,7 @@ impl Output {
         Ok(Self { path: path.to_owned(), writer, end: End::Named { temporary, existing } })
     }
 
-    /// Part of a folder: on disk, or in memory where there is no file.
+    /// A part of a folder, on disk or in memory.
     pub(crate) fn staged(path: PathBuf, file: Option<DiskFile>, staged: Staged) -> Self {
         let target = file.map_or_else(|| Target::Memory(Cursor::default()), Target::File);
         let writer = BufWriter::new(Sink { target, digester: Some(Digester::default()) });
@@ -84,10 +84,10 @@ impl Output {
     }
 }
 
-/// Bytes on their way to a file or to memory.
+/// Bytes being written to a file or to memory.
 pub(crate) struct Sink {
     target: Target,
-    /// Follows the bytes for as long as they are written one after the other.
+    /// The running digest, as long as the bytes are written in order.
     digester: Option<Digester>,
 }
 
@@ -97,7 +97,7 @@ enum Target {
 }
 
 impl Sink {
-    /// Makes the file so long.
+    /// Sets the length of the file.
     pub(crate) fn set_len(&mut self, length: u64) -> io::Result<()> {
         self.digester = None;
         match &mut self.target {
@@ -112,7 +112,7 @@ impl Sink {
         }
     }
 
-    /// The digest and the number of all bytes; they are read again if they were not written in order.
+    /// The digest and the number of all bytes. They are read again if they were not written in order.
     fn entry(&mut self) -> io::Result<Entry> {
         if let Some(digester) = self.digester.take() {
             return Ok(digester.finish());
@@ -193,7 +193,7 @@ pub fn write_atomic(
 }
 
 impl Output {
-    /// Writes all of it.
+    /// Writes everything.
     pub(crate) fn write(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         write(&mut self.writer).map_err(io_error(self.path.display()))?;
         self.commit()

@@ -1,10 +1,10 @@
-//! Matrices and vectors of a machine that was saved.
+//! Matrices and vectors of a saved machine.
 
 use crate::error::{LearnError, Result};
 use mercer_data::folder::Part;
 use ndarray::{Array1, Array2, Ix1, Ix2};
 
-/// Arrays of part of a folder, by name; sizes that are known must fit, and all numbers are finite.
+/// Arrays in a part of a folder, by name. Known sizes must match, and all numbers must be finite.
 pub(crate) struct Arrays<'a>(pub(crate) &'a Part<'a>);
 
 impl Arrays<'_> {

@@ -1,4 +1,4 @@
-//! Which classes a machine can predict.
+//! The classes that a machine can predict.
 
 use crate::error::{LearnError, Result, check_size};
 use crate::repair::Repair;
@@ -6,9 +6,9 @@ use mercer_data::Classes;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-/// The classes of a classifier: those it has seen, and those it was only told of.
+/// The classes of a classifier: those with training samples, and those known only by name.
 ///
-/// Scores have a column per class that was seen; probabilities have one per class, zero for the absent.
+/// Scores have a column per class with samples. Probabilities have a column per class, with zeros for absent classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassSet {
     names: Vec<String>,
@@ -17,7 +17,7 @@ pub struct ClassSet {
 }
 
 impl ClassSet {
-    /// The classes of some labels, and each label as an index into the classes that are present.
+    /// The classes of some labels, and each label as an index into the present classes.
     pub fn from_labels(labels: &Classes) -> (Self, Vec<usize>) {
         let mut counts = vec![0_usize; labels.names().len()];
         labels.indices().iter().for_each(|&class| counts[class] += 1);
@@ -28,7 +28,8 @@ impl ClassSet {
         (Self { names: labels.names().to_vec(), present }, compact)
     }
 
-    /// As [`from_labels`](Self::from_labels), for machines that need a boundary: at least two classes, as many labels as samples.
+    /// As [`from_labels`](Self::from_labels), for machines that need a boundary. Checks that there are at least two classes, and as many
+    /// labels as samples.
     pub(crate) fn for_boundary(labels: &Classes, n_samples: usize) -> Result<(Self, Vec<usize>)> {
         check_size("the number of labels", n_samples, labels.indices().len())?;
         let (set, compact) = Self::from_labels(labels);
@@ -49,7 +50,7 @@ impl ClassSet {
         &self.present
     }
 
-    /// Whether present classes exist and ascend: for sets that come from a file.
+    /// Whether the present classes exist and ascend; for classes read from a file.
     pub(crate) fn is_valid(&self) -> bool {
         !self.present.is_empty()
             && self.present.iter().zip(self.present.iter().skip(1)).all(|(a, b)| a < b)
@@ -62,12 +63,12 @@ impl ClassSet {
         absent.map(|class| Repair::AbsentClass { class: self.names[class].clone() }).collect()
     }
 
-    /// The class of the largest score of every row; the first of equals.
+    /// The class of the largest score of every row; the first one on ties.
     pub fn decide(&self, scores: ArrayView2<'_, f64>) -> Vec<usize> {
         scores.outer_iter().map(|row| self.present[largest(row.iter().copied())]).collect()
     }
 
-    /// Columns of present classes, spread to all classes with zeros between.
+    /// Spreads columns of present classes to all classes, with zeros for the others.
     pub fn spread(&self, columns: Array2<f64>) -> Array2<f64> {
         if self.present.len() == self.names.len() {
             return columns;
@@ -80,7 +81,7 @@ impl ClassSet {
     }
 }
 
-/// The place of the largest value; the first of equals.
+/// The index of the largest value; the first one on ties.
 pub(crate) fn largest(values: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (at, value) in values.enumerate() {

@@ -1,8 +1,8 @@
-//! What can go wrong with a machine.
+//! Errors of this crate.
 
 use crate::samples::SampleKind;
 
-/// An error of this crate. It names the setting, the row, the class or the file it speaks of.
+/// An error of this crate. It names the setting, row, class or file concerned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -18,14 +18,14 @@ pub enum LearnError {
     /// A network could not be run.
     #[error(transparent)]
     Network(Box<mercer_net::NetError>),
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{name} is {value}, but {reason}")]
     Setting {
         /// The setting.
         name: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: String,
-        /// What it should be.
+        /// What it must be.
         reason: &'static str,
     },
     /// Two sizes that should agree do not.
@@ -33,27 +33,27 @@ pub enum LearnError {
     Shape {
         /// What was counted.
         what: &'static str,
-        /// The size that fits.
+        /// The size that was expected.
         expected: usize,
         /// The size that was given.
         found: usize,
     },
-    /// Nothing to learn from, or to judge by.
+    /// There are no samples to fit or to evaluate.
     #[error("{what}: there are no samples")]
     Empty {
         /// What is empty.
         what: &'static str,
     },
-    /// All samples are of one class: there is no boundary to be found.
-    #[error("all samples are of the class {class}; a classifier needs at least two classes among its samples")]
+    /// All samples belong to one class, so there is no boundary.
+    #[error("all samples belong to the class {class}, but a classifier needs samples of at least two classes")]
     OneClass {
         /// The name of the class.
         class: String,
     },
-    /// A machine for two classes met more.
-    #[error("this machine separates two classes, but the labels have {found}; use one for many classes")]
+    /// A machine for two classes was given more.
+    #[error("this machine separates two classes, but the labels have {found}; use a machine for several classes")]
     NotBinary {
-        /// How many there are.
+        /// The number of classes.
         found: usize,
     },
     /// A class that does not exist.
@@ -66,31 +66,31 @@ pub enum LearnError {
         /// The number of classes.
         n_classes: usize,
     },
-    /// A machine fitted on one kind of samples was given the other.
-    #[error("the machine was fitted on {fitted}, but is given {given}")]
+    /// A machine fitted on one kind of samples was given the other kind.
+    #[error("the machine was fitted on {fitted}, but was given {given}")]
     Basis {
         /// What it was fitted on.
         fitted: SampleKind,
-        /// What it should predict from.
+        /// What it was given.
         given: SampleKind,
     },
-    /// An iteration ended before it came to its goal.
-    #[error("{solver}: the {measure} is {reached:.3e} after {iterations} iterations, not yet {goal:.1e}")]
+    /// An iteration did not converge.
+    #[error("{solver}: not converged after {iterations} iterations: the {measure} is {reached:.3e}, above {goal:.1e}")]
     NotConverged {
-        /// What iterated.
+        /// The solver.
         solver: &'static str,
         /// What was measured.
         measure: &'static str,
-        /// What it became.
+        /// The value reached.
         reached: f64,
-        /// What it should have become.
+        /// The tolerance.
         goal: f64,
-        /// How long it took.
+        /// The number of iterations.
         iterations: usize,
     },
     /// More memory is needed than is allowed.
     #[error(
-        "the {what} posterior takes a matrix of side {side} apart, {needed} bytes in all, but {allowed} are allowed; {instead}"
+        "the {what} posterior decomposes a matrix of side {side} and needs {needed} bytes in all, but only {allowed} are allowed; {instead}"
     )]
     Memory {
         /// The structure.
@@ -101,10 +101,10 @@ pub enum LearnError {
         needed: usize,
         /// What may be used.
         allowed: usize,
-        /// What takes less.
+        /// What needs less memory.
         instead: &'static str,
     },
-    /// A measure that has no value for these numbers.
+    /// A measure that is undefined for these numbers.
     #[error("{metric} is not defined: {reason}")]
     Undefined {
         /// The measure.
@@ -113,7 +113,9 @@ pub enum LearnError {
         reason: &'static str,
     },
     /// Numbers that overflowed while they were fitted.
-    #[error("the fit overflows: numbers in its {what} are not finite; scale the data, the kernel or the targets")]
+    #[error(
+        "the fit overflowed: some numbers in its {what} are not finite; rescale the data, the kernel or the targets"
+    )]
     NotFinite {
         /// What is not finite.
         what: &'static str,
@@ -138,21 +140,21 @@ impl From<mercer_net::NetError> for LearnError {
     }
 }
 
-/// The result of this crate's fallible calls.
+/// The result type of this crate.
 pub type Result<T, E = LearnError> = std::result::Result<T, E>;
 
-/// An error unless two sizes agree.
+/// Returns an error unless two sizes agree.
 pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(LearnError::Shape { what, expected, found }) }
 }
 
-/// An error unless a setting is a finite number above zero.
+/// Returns an error unless a setting is a finite positive number.
 pub(crate) fn check_positive(name: &'static str, value: f64) -> Result<f64> {
     let reason = "it must be a finite number above zero";
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(setting(name, value, reason)) }
 }
 
-/// An error unless a setting is a finite number that is not negative.
+/// Returns an error unless a setting is a finite nonnegative number.
 pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<f64> {
     let reason = "it must be a finite number, zero or above";
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(setting(name, value, reason)) }

@@ -1,4 +1,4 @@
-//! A machine with what it needs to predict from samples: its kernel, and the samples that it learnt from.
+//! A machine with everything it needs to predict from samples: its kernel and its training samples.
 
 use crate::error::{Result, setting};
 use crate::machine::Machine;
@@ -15,14 +15,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// A machine as it is saved. Whatever it needs is part of it: it may be moved, and its network and data may be gone.
+/// A machine in the form in which it is saved. It is self-contained: the folder can be moved, and the network and data
+/// can be deleted.
 #[derive(Clone, Debug)]
 pub struct KernelMachine {
     /// The machine itself.
     pub machine: Machine,
-    /// The kernel that makes rows of samples; nothing if the user made them.
+    /// The kernel that computes rows of samples; `None` if the user supplies rows.
     pub kernel: Option<SavedKernel>,
-    /// What is known of the samples that it learnt from. Inputs are needed by machines with a kernel alone.
+    /// What is known about the training samples. Only machines with a kernel need the inputs.
     pub samples: SavedSamples,
 }
 
@@ -35,27 +36,27 @@ struct Content {
     samples: Value,
 }
 
-/// What a machine sees of new samples.
+/// The kernel values of new samples.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// Kernel values with the samples that it learnt from, a row per new sample.
+    /// Kernel values with the training samples, with one row per new sample.
     pub matrix: Array2<f64>,
     /// Kernel values of new samples with themselves.
     pub prior: Array1<f64>,
 }
 
 impl From<Machine> for KernelMachine {
-    /// A machine on rows that the user makes.
+    /// A machine on rows that the user supplies.
     fn from(machine: Machine) -> Self {
         Self { machine, kernel: None, samples: SavedSamples::default() }
     }
 }
 
 impl KernelMachine {
-    /// Folders of machines.
+    /// The folder kind of machines.
     pub const KIND: FolderKind = FolderKind { name: "machine", version: 1 };
 
-    /// Saves the machine in a folder, which is made if it is not there.
+    /// Saves the machine in a folder and creates it if necessary.
     ///
     /// # Errors
     /// As [`FolderWriter::create`] and [`FolderWriter::commit`].
@@ -63,10 +64,10 @@ impl KernelMachine {
         self.commit(FolderWriter::create(folder, Self::KIND, existing)?)
     }
 
-    /// Completes a folder of this [`KIND`](Self::KIND) that other files may have been added to.
+    /// Completes a folder of this [`KIND`](Self::KIND), to which other files may have been added.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn commit(&self, writer: FolderWriter) -> Result<()> {
         let content = self.write(&writer)?;
         Ok(writer.commit(&content)?)
@@ -75,7 +76,7 @@ impl KernelMachine {
     /// Writes all parts into a folder, on disk or in memory, and returns its content.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn write(&self, writer: &FolderWriter) -> Result<Value> {
         let objects = writer.objects();
         let content = Content {
@@ -89,7 +90,7 @@ impl KernelMachine {
     /// Loads a machine from a folder.
     ///
     /// # Errors
-    /// For files that are missing or damaged, of another kind or a newer version, or do not fit together.
+    /// For files that are missing or damaged, of another kind or a newer version, or inconsistent.
     pub fn load(folder: &Path) -> Result<Self> {
         Self::read(&Folder::open(folder, Some(Self::KIND))?)
     }
@@ -108,7 +109,7 @@ impl KernelMachine {
         })
     }
 
-    /// The network of the kernel, to open samples for.
+    /// The network of the kernel, for opening samples.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -116,7 +117,7 @@ impl KernelMachine {
         Ok(self.kernel.as_ref().map(SavedKernel::open).transpose()?.flatten())
     }
 
-    /// What the machine sees of new samples: one set per input, preprocessed as those that it learnt from.
+    /// The kernel values of new samples, one set per input, preprocessed like the training samples.
     ///
     /// # Errors
     /// For a machine without a kernel, and for samples of another shape.
@@ -124,18 +125,18 @@ impl KernelMachine {
         self.rows_with(self.network()?.as_ref(), inputs, context)
     }
 
-    /// The same, with the [`network`](Self::network) opened before.
+    /// The same, with the [`network`](Self::network) already opened.
     ///
     /// # Errors
     /// As [`rows`](Self::rows).
     pub fn rows_with(&self, network: Option<&Network>, inputs: &[Dataset], context: &Context) -> Result<Rows> {
         let Some(kernel) = &self.kernel else {
-            return Err(setting("the kernel", "not known", "the machine was fitted on rows, and predicts from rows"));
+            return Err(setting("the kernel", "not known", "the machine was fitted on rows and predicts from rows"));
         };
         let shapes: Vec<Vec<usize>> = inputs.iter().map(|input| input.sample_shape().to_vec()).collect();
         if shapes != self.samples.shapes() {
             let text = format!("{shapes:?} instead of {:?}", self.samples.shapes());
-            return Err(setting("the shape of samples", text, "it must be that of the samples it learnt from"));
+            return Err(setting("the shape of samples", text, "it must be that of the training samples"));
         }
         let built = kernel.build_with::<f64>(network, &shapes)?;
         let cross = Gram::new(&*built.kernel, inputs).against(&self.samples.inputs).to_kernel(context)?;
@@ -153,7 +154,7 @@ impl KernelMachine {
         self.machine.predict(&self.samples_of(&self.rows(inputs, context)?))
     }
 
-    /// Rows as the machine takes them.
+    /// Rows in the form that the machine takes.
     pub fn samples_of<'a>(&self, rows: &'a Rows) -> Samples<'a> {
         match self.machine.basis() {
             SampleKind::Gram => Samples::Gram(rows.matrix.view()),

@@ -1,10 +1,10 @@
 //! Machines on kernels: regression, classification, uncertainty, metrics.
 //!
-//! A machine is fitted on [`Samples`]: a Gram matrix, or features, which may be eigenfunctions or a network's own. Settings
-//! are checked when they are made and [fitted](Fit) into a machine that [predicts](Predict); a machine that is not fitted
-//! has no type. What had to be repaired on the way (jitter, cut directions, absent classes) is part of the machine.
+//! A machine is fitted on [`Samples`]: a Gram matrix, or features, which may be eigenfunctions or those of a network.
+//! Settings are checked on construction. [Fitting](Fit) turns them into a machine that [predicts](Predict); an unfitted
+//! machine does not exist as a type. Repairs (jitter, dropped directions, absent classes) are part of the machine.
 //!
-//! [`metrics`] says how good it is.
+//! [`metrics`] measures its quality.
 
 mod arrays;
 mod classes;

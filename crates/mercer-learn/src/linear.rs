@@ -1,11 +1,11 @@
-//! The machine that most fits end in: scores that are linear in a sample's row.
+//! The result of most fits: scores that are linear in a sample's row.
 //!
 //! ```text
 //! s(x) = r(x)·W + b,     r(x) = (κ(x, x₁), …, κ(x, x_N)) or φ(x)
 //! ```
 //!
-//! With kernel rows this is the representer theorem's form, with features the primal one; ridge, filters, least squares,
-//! generalised linear models and support vector machines differ in how they find `W` and `b` alone.
+//! With kernel rows this is the form of the representer theorem, with features the primal form. Ridge, filters, least
+//! squares, generalised linear models and support vector machines differ only in how they find `W` and `b`.
 
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result};
@@ -58,15 +58,15 @@ impl Predict for Linear {
     }
 }
 
-/// What the scores of a classifier mean.
+/// The meaning of a classifier's scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreLink {
-    /// Unnormalised logarithms of probabilities: softmax.
+    /// Unnormalised log-probabilities: softmax.
     Softmax,
-    /// Log-odds of each class against the others: sigmoids, made to sum to one.
+    /// Log-odds of each class against the others: normalised sigmoids.
     OneVsRest,
-    /// Signed distances from boundaries, which are no probabilities.
+    /// Signed distances from boundaries, which are not probabilities.
     Margin,
 }
 
@@ -76,7 +76,7 @@ pub struct LinearClassifier {
     pub(crate) scores: Linear,
     pub(crate) classes: ClassSet,
     pub(crate) link: ScoreLink,
-    /// How long the solver took, and where it ended.
+    /// How the solver ended.
     pub(crate) solved: Solved,
 }
 
@@ -85,14 +85,14 @@ pub struct LinearClassifier {
 pub struct Solved {
     /// Its iterations, passes or steps.
     pub iterations: usize,
-    /// The objective it reached, in the convention of the machine's settings.
+    /// The final objective, in the convention of the machine's settings.
     pub objective: f64,
-    /// Whether it came to its goal; if not, the machine is the best it found.
+    /// Whether it converged; if not, the machine is the best one found.
     pub converged: bool,
 }
 
 impl LinearClassifier {
-    /// The scores as a machine of their own.
+    /// The scores as a regression machine.
     pub fn scores(&self) -> &Linear {
         &self.scores
     }
@@ -107,8 +107,8 @@ impl LinearClassifier {
         self.link
     }
 
-    /// The same machine, its scores read as logarithms of probabilities: the softmax of scores instead of sigmoids made to sum to
-    /// one. Margins stay margins.
+    /// The same machine with its scores read as log-probabilities: softmax instead of normalised sigmoids. Margins stay
+    /// margins.
     pub fn with_softmax(self) -> Self {
         let link = if self.link == ScoreLink::Margin { ScoreLink::Margin } else { ScoreLink::Softmax };
         Self { link, ..self }
@@ -150,7 +150,7 @@ impl Classify for LinearClassifier {
     }
 }
 
-/// Sigmoids made to sum to one; equal where all vanish.
+/// Normalised sigmoids; equal probabilities where all vanish.
 fn one_vs_rest(mut scores: Array2<f64>) -> Array2<f64> {
     for mut row in scores.outer_iter_mut() {
         row.mapv_inplace(|score| 1.0 / (1.0 + (-score).exp()));

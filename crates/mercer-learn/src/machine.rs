@@ -33,7 +33,7 @@ pub enum Machine {
     Centres(Centres),
 }
 
-/// What a manifest says of a machine, beside its arrays.
+/// The manifest entry of a machine, apart from its arrays.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Content {
@@ -125,10 +125,10 @@ impl Machine {
         }
     }
 
-    /// Writes the machine as part of a folder, and returns what its manifest is to say of it.
+    /// Writes the machine as part of a folder, and returns its entry for the manifest.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn write(&self, writer: &PartWriter<'_>) -> Result<Value> {
         let (basis, repairs) = (self.basis(), self.repairs().to_vec());
         let content = match self {
@@ -189,7 +189,7 @@ impl Machine {
     /// Reads a machine that is part of a folder.
     ///
     /// # Errors
-    /// For files that are missing or damaged, or do not fit together.
+    /// For files that are missing or damaged, or inconsistent.
     pub fn read(part: &Part<'_>, content: &Value) -> Result<Self> {
         let reader = Arrays(part);
         Ok(match part.content(content)? {
@@ -214,7 +214,7 @@ impl Machine {
                 let rows = lower.nrows();
                 let n = Some(rows);
                 let latent = match check_classes(&reader, &classes)? {
-                    0 | 1 => return Err(reader.malformed("a process tells two classes apart, or more")),
+                    0 | 1 => return Err(reader.malformed("a process needs at least two classes")),
                     2 => {
                         let (coefficients, roots) = (reader.vector("coefficients", n)?, reader.vector("roots", n)?);
                         Latent::Binary(Binary { coefficients, roots, lower, log_likelihood })
@@ -234,7 +234,7 @@ impl Machine {
                 let squares = reader.vector("squares", Some(labels.len()))?;
                 let features = load_features(&reader, basis, labels.len())?;
                 if count == 0 || count > labels.len() || labels.iter().any(|&label| label >= n_classes) {
-                    return Err(reader.malformed("the neighbours or their labels do not fit the classes"));
+                    return Err(reader.malformed("the neighbours or their labels do not match the classes"));
                 }
                 Self::Neighbours(Neighbours { basis, count, by, features, squares, labels, classes, repairs })
             }
@@ -268,7 +268,7 @@ fn load_linear(reader: &Arrays<'_>, basis: SampleKind, repairs: Vec<Repair>, out
     Ok(Linear { basis, weights, bias, repairs })
 }
 
-/// A triangular factor: square, nothing zero on its diagonal.
+/// A triangular factor: square, without zeros on its diagonal.
 fn load_square(reader: &Arrays<'_>, name: &str, side: Option<usize>) -> Result<Array2<f64>> {
     let matrix = reader.matrix(name, side, side)?;
     if matrix.nrows() != matrix.ncols() || matrix.diag().iter().any(|v| *v <= 0.0) {
@@ -277,7 +277,7 @@ fn load_square(reader: &Arrays<'_>, name: &str, side: Option<usize>) -> Result<A
     Ok(matrix)
 }
 
-/// Features of training samples; none were saved for a Gram matrix.
+/// Features of training samples; `None` for a Gram matrix.
 fn load_features(reader: &Arrays<'_>, basis: SampleKind, n_samples: usize) -> Result<Array2<f64>> {
     match basis {
         SampleKind::Gram => Ok(Array2::zeros((0, 0))),
@@ -286,5 +286,5 @@ fn load_features(reader: &Arrays<'_>, basis: SampleKind, n_samples: usize) -> Re
 }
 
 fn check_classes(reader: &Arrays<'_>, classes: &ClassSet) -> Result<usize> {
-    if classes.is_valid() { Ok(classes.present().len()) } else { Err(reader.malformed("its classes make no sense")) }
+    if classes.is_valid() { Ok(classes.present().len()) } else { Err(reader.malformed("its classes are inconsistent")) }
 }

@@ -1,16 +1,16 @@
-//! Minima of smooth functions: limited-memory BFGS with a line search for the strong Wolfe conditions.
+//! Minimisation of smooth functions: limited-memory BFGS with a line search for the strong Wolfe conditions.
 //!
-//! Nocedal and Wright, Numerical Optimization, 2006: algorithms 7.4 and 7.5 (two-loop recursion), 3.5 and 3.6 (line search,
-//! with cubic interpolation). A value that is not finite counts as a step too far.
+//! Nocedal and Wright, Numerical Optimization, 2006: algorithms 7.4 and 7.5 (two-loop recursion), 3.5 and 3.6 (line
+//! search, with cubic interpolation). A value that is not finite counts as too long a step.
 
 use std::collections::VecDeque;
 
-/// Curvature pairs that are remembered.
+/// The number of curvature pairs that are kept.
 const MEMORY: usize = 10;
 /// Sufficient decrease and curvature of the line search.
 const DECREASE: f64 = 1e-4;
 const CURVATURE: f64 = 0.9;
-/// Relative differences of values that may be rounding.
+/// Relative differences up to this may be rounding.
 const ROUNDING: f64 = 1e-14;
 /// Evaluations per line search.
 const TRIES: usize = 25;
@@ -21,16 +21,16 @@ pub type Precondition<'a> = &'a dyn Fn(&mut [f64]);
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Minimise {
-    /// The goal: no component of the gradient is larger than this.
+    /// The tolerance: no component of the gradient exceeds this.
     pub tolerance: f64,
-    /// So many steps at most.
+    /// The maximum number of steps.
     pub max_iterations: usize,
 }
 
 /// Where it stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minimum {
-    /// The place.
+    /// The point.
     pub place: Vec<f64>,
     /// The value there.
     pub value: f64,
@@ -40,7 +40,8 @@ pub struct Minimum {
     pub iterations: usize,
     /// Evaluations of the function.
     pub evaluations: usize,
-    /// Whether the goal was reached; the other end is that no step improves the value any more, or the limit of steps.
+    /// Whether the tolerance was reached. Otherwise no step improved the value any more, or the limit of steps was
+    /// reached.
     pub converged: bool,
 }
 
@@ -75,7 +76,7 @@ impl Minimise {
         while iterations < self.max_iterations && point.value.is_finite() && point.largest() > self.tolerance {
             let mut direction = newton(&memory, &point.gradient, precondition);
             if dot(&direction, &point.gradient) >= 0.0 {
-                // Rounding has spoilt the memory.
+                // Rounding has spoilt the curvature pairs.
                 memory.clear();
                 direction = point.gradient.iter().map(|g| -g).collect();
             }
@@ -132,7 +133,7 @@ struct Pair {
     step: Vec<f64>,
     change: Vec<f64>,
     curvature: f64,
-    /// What makes the approximation of the inverse Hessian fit along this step.
+    /// The scale that makes the approximate inverse Hessian fit along this step.
     scale: f64,
 }
 
@@ -156,8 +157,8 @@ fn newton(memory: &VecDeque<Pair>, gradient: &[f64], precondition: Option<Precon
     direction
 }
 
-/// A place along the direction that decreases the value enough and has flattened the slope, or just decreases it when no
-/// such place is found; none if no place is lower.
+/// A point along the direction that satisfies the Wolfe conditions, or else one that only decreases the value; `None`
+/// if no point is lower.
 fn line_search(
     start: &Point,
     direction: &[f64],
@@ -166,7 +167,7 @@ fn line_search(
 ) -> Option<Point> {
     let slope = dot(&start.gradient, direction);
     let at = |length: f64| start.place.iter().zip(direction).map(|(x, d)| x + length * d).collect::<Vec<f64>>();
-    // Lower end: decreases enough, slope points on. Upper end: too far in one way or another.
+    // Lower end: sufficient decrease, and the slope points onwards. Upper end: too far for some reason.
     let (mut low, mut low_value, mut low_slope) = (0.0, start.value, slope);
     let mut high: Option<(f64, f64, f64)> = None;
     let mut best: Option<Point> = None;
@@ -175,7 +176,8 @@ fn line_search(
         let trial = evaluate(at(length));
         let trial_slope = dot(&trial.gradient, direction);
         let finite = trial.value.is_finite() && trial_slope.is_finite();
-        // Where values differ by rounding alone, slopes still tell (Hager and Zhang 2005, approximate Wolfe conditions).
+        // Where values differ only by rounding, slopes are still informative (Hager and Zhang 2005, approximate Wolfe
+        // conditions).
         let level = finite && (trial.value - start.value).abs() <= ROUNDING * start.value.abs();
         if level && trial_slope.abs() <= -CURVATURE * slope {
             return Some(trial);
@@ -244,7 +246,7 @@ fn add(to: &mut [f64], factor: f64, from: &[f64]) {
 mod tests {
     use super::*;
 
-    /// Rosenbrock's valley in twenty dimensions: its minimum is known, and gradient descent does not get there.
+    /// Rosenbrock's valley in twenty dimensions: its minimum is known, and gradient descent does not reach it.
     #[test]
     fn a_curved_valley() {
         let valley = |x: &[f64], g: &mut [f64]| {
@@ -263,7 +265,7 @@ mod tests {
         assert!(found.iterations < 300);
     }
 
-    /// A barrier: values beyond it are infinite, and a step into it is taken back.
+    /// A barrier: values beyond it are infinite, and a step into it is undone.
     #[test]
     fn a_step_too_far_is_taken_back() {
         let barrier = |x: &[f64], g: &mut [f64]| {

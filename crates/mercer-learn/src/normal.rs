@@ -1,4 +1,4 @@
-//! The matrix of normal equations, by products alone.
+//! The matrix of the normal equations, as an operator.
 
 use mercer_linalg::{LinearOperator, matmul, matmul_into};
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};

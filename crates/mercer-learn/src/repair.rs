@@ -1,21 +1,21 @@
-//! What was done to a problem so that it has a solution. Nothing is repaired silently.
+//! Repairs that make a problem solvable. Nothing is repaired silently.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A repair, kept with the machine it was made for.
+/// A repair, kept with its machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Repair {
-    /// Something was added to the diagonal of a matrix that was singular up to rounding.
+    /// Jitter was added to the diagonal of a matrix that was singular up to rounding.
     Jitter {
         /// What was added.
         added: f64,
         /// The same relative to the mean of the diagonal.
         relative: f64,
     },
-    /// Directions below a cut-off were left out of a pseudo-inverse.
+    /// Directions below a cut-off were dropped from a pseudo-inverse.
     Truncated {
         /// How many were kept.
         kept: usize,
@@ -31,12 +31,12 @@ pub enum Repair {
         /// The most negative.
         least: f64,
     },
-    /// A target does not vary: the machine predicts its value.
+    /// A target is constant: the machine predicts its value.
     ConstantTarget {
         /// The column of the target.
         column: usize,
     },
-    /// A class has no samples: the machine never predicts it.
+    /// A class has no samples, so the machine never predicts it.
     AbsentClass {
         /// The name of the class.
         class: String,
@@ -47,15 +47,18 @@ impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Jitter { added, relative } => {
-                write!(f, "{added:.3e} was added to the diagonal ({relative:.0e} of its mean): singular without it")
+                write!(
+                    f,
+                    "{added:.3e} was added to the diagonal ({relative:.0e} of its mean), because the matrix is singular up to rounding"
+                )
             }
             Self::Truncated { kept, of, cutoff } => {
-                write!(f, "{kept} of {of} directions are above {cutoff:.1e} of the largest; the others were left out")
+                write!(f, "{kept} of {of} directions are above {cutoff:.1e} of the largest; the others were dropped")
             }
             Self::Clipped { count, least } => {
-                write!(f, "{count} eigenvalues below zero, the least {least:.3e}, were set to zero")
+                write!(f, "{count} negative eigenvalues, down to {least:.3e}, were set to zero")
             }
-            Self::ConstantTarget { column } => write!(f, "target {column} does not vary"),
+            Self::ConstantTarget { column } => write!(f, "target {column} is constant"),
             Self::AbsentClass { class } => write!(f, "the class {class} has no samples and is never predicted"),
         }
     }

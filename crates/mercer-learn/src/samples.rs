@@ -1,4 +1,4 @@
-//! What a machine sees of its samples.
+//! The samples of a machine: Gram matrices and features.
 
 use crate::error::{LearnError, Result};
 use mercer_linalg::{check_finite, check_symmetric, syrk};
@@ -25,19 +25,19 @@ impl fmt::Display for SampleKind {
     }
 }
 
-/// Samples, a row each: as kernel values `κ(x, xᵢ)` with the training samples, or as features `φ(x)`.
+/// Samples, one per row, as kernel values `κ(x, xᵢ)` with the training samples, or as features `φ(x)`.
 ///
 /// Eigenfunctions are features: with `ψⱼ(x)√μⱼ` as columns both views give the same machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'a> {
-    /// `κ(x, xᵢ)`: a column per training sample. To fit on, the symmetric matrix of the training samples.
+    /// `κ(x, xᵢ)`: a column per training sample. For fitting, the symmetric matrix of the training samples.
     Gram(ArrayView2<'a, f64>),
     /// `φ(x)`: a column per feature.
     Features(ArrayView2<'a, f64>),
 }
 
 impl<'a> Samples<'a> {
-    /// Which of the two.
+    /// The kind of samples.
     pub fn basis(&self) -> SampleKind {
         match self {
             Self::Gram(_) => SampleKind::Gram,
@@ -45,7 +45,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The numbers, whatever they mean.
+    /// The numbers.
     pub fn rows(&self) -> ArrayView2<'a, f64> {
         match self {
             Self::Gram(rows) | Self::Features(rows) => *rows,
@@ -57,7 +57,7 @@ impl<'a> Samples<'a> {
         self.rows().nrows()
     }
 
-    /// Checks samples to learn from: there are some, all numbers are finite, a Gram matrix is symmetric.
+    /// Checks samples for fitting: there is at least one, all numbers are finite, and a Gram matrix is symmetric.
     pub fn check_for_fit(&self) -> Result<()> {
         match self {
             Self::Gram(gram) => check_symmetric("the Gram matrix", *gram)?,
@@ -66,7 +66,7 @@ impl<'a> Samples<'a> {
         if self.n_samples() == 0 { Err(LearnError::Empty { what: "fit" }) } else { Ok(()) }
     }
 
-    /// Checks samples to predict for, against what the machine was fitted on.
+    /// Checks samples for prediction against those of the fit.
     pub fn check_for_predict(&self, basis: SampleKind, width: usize) -> Result<()> {
         if self.basis() != basis {
             return Err(LearnError::Basis { fitted: basis, given: self.basis() });
@@ -79,7 +79,7 @@ impl<'a> Samples<'a> {
         Ok(check_finite("the samples", self.rows())?)
     }
 
-    /// The Gram matrix: as it is, or `Φ·Φᵀ` of features.
+    /// The Gram matrix, which for features is `Φ·Φᵀ`.
     pub fn gram(&self) -> CowArray<'a, f64, Ix2> {
         match self {
             Self::Gram(gram) => CowArray::from(*gram),

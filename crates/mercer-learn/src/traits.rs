@@ -1,7 +1,7 @@
-//! The few traits of machines.
+//! The traits of machines.
 //!
-//! Settings are checked by their constructors, so that bad ones cannot reach [`Fit::fit`]; what comes out of it is fitted, so
-//! that there is nothing to ask a machine before it knows the answer.
+//! Constructors check settings, so bad settings cannot reach [`Fit::fit`]. Its result is a fitted machine, so an
+//! unfitted machine can never be asked to predict.
 
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result};
@@ -14,24 +14,24 @@ use ndarray::{Array2, ArrayViewD};
 /// Checked settings that become a machine. `Targets` are numbers (`Array2<f64>`, a row per sample) or
 /// [`Classes`](mercer_data::Classes).
 pub trait Fit<Targets: ?Sized> {
-    /// What comes out.
+    /// The fitted machine.
     type Machine: Predict;
 
-    /// What [`fit`](Self::fit) does before it looks at what came out. Long loops ask the context whether to go on.
+    /// The fit itself, before [`fit`](Self::fit) checks its result. Long loops check the context for cancellation.
     fn learn(&self, samples: &Samples<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine>;
 
-    /// Learns from samples and what is known of them. What comes out has finite numbers alone.
+    /// Fits a machine to samples and targets. All numbers of the result are finite.
     fn fit(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine> {
         self.fit_within(samples, targets, &Context::new())
     }
 
-    /// As [`fit`](Self::fit), until the context calls it off.
+    /// As [`fit`](Self::fit), with cancellation through the context.
     fn fit_within(&self, samples: &Samples<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine> {
         finite(self.learn(samples, targets, context)?)
     }
 }
 
-/// The machine, if all its numbers are finite: nothing else becomes one.
+/// The machine, if all its numbers are finite.
 pub(crate) fn finite<M: Predict>(machine: M) -> Result<M> {
     let broken = machine.numbers().into_iter().find(|(_, numbers)| numbers.iter().any(|number| !number.is_finite()));
     match broken.map(|(what, _)| what) {
@@ -42,17 +42,17 @@ pub(crate) fn finite<M: Predict>(machine: M) -> Result<M> {
 
 /// A fitted machine.
 pub trait Predict {
-    /// A row per sample: the values of a regression, or the scores of the classes that were seen.
+    /// A row per sample: the values of a regression, or the scores of the classes with training samples.
     fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>>;
 
-    /// All numbers that it was fitted to, by what they are.
+    /// All fitted numbers, with the names of their arrays.
     fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)>;
 
-    /// What had to be repaired to fit it.
+    /// The repairs of the fit.
     fn repairs(&self) -> &[Repair];
 }
 
-/// A fitted machine that tells classes apart.
+/// A fitted classifier.
 pub trait Classify: Predict {
     /// Its classes.
     fn classes(&self) -> &ClassSet;

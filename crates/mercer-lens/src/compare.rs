@@ -1,4 +1,4 @@
-//! Is one kernel like another on the same samples?
+//! Similarity of two kernels on the same samples.
 //!
 //! The relative distance is `‖A − B‖ / ‖A‖` in the Frobenius norm. The alignment is the debiased CKA,
 //!
@@ -7,36 +7,37 @@
 //! H(A, B) = [ tr ÃB̃ + (1ᵀÃ1)(1ᵀB̃1)/((n−1)(n−2)) − 2·1ᵀÃB̃1/(n−2) ] / (n(n−3))
 //! ```
 //!
-//! where `Ã` is `A` with zeros on its diagonal: `H` is the unbiased estimate of the Hilbert–Schmidt independence criterion (Song, Smola,
-//! Gretton, Bedo and Borgwardt, Feature selection via dependence maximization, JMLR 13, 2012, equation 5). The usual, biased CKA of two kernels
-//! that have nothing to do with each other is far from zero where there are few samples; this one is zero on average, and may be negative.
+//! where `Ã` is `A` with zeros on its diagonal: `H` is the unbiased estimate of the Hilbert–Schmidt independence
+//! criterion (Song, Smola, Gretton, Bedo and Borgwardt, Feature selection via dependence maximization, JMLR 13, 2012,
+//! equation 5). With few samples, the usual biased CKA of two unrelated kernels is far from zero. The debiased CKA is
+//! zero on average, and may be negative.
 
 use crate::error::{LensError, Result};
 use mercer_linalg::{check_finite, check_symmetric, matmul, symmetric_eigen};
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::Serialize;
 
-/// How far a matrix reaches.
+/// The extremes of the spectrum of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Extent {
     /// Its largest eigenvalue.
     pub lambda_max: f64,
     /// Its smallest eigenvalue.
     pub lambda_min: f64,
-    /// Their ratio; nothing if the smallest is not positive beyond rounding.
+    /// Their ratio; `None` if the smallest is not positive beyond rounding.
     pub condition: Option<f64>,
 }
 
-/// How alike two matrices are.
+/// The similarity of two matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Likeness {
     /// `‖A − B‖ / ‖A‖`.
     pub frobenius: f64,
-    /// Debiased CKA; nothing where one of the two is constant off its diagonal.
+    /// Debiased CKA; `None` if one of the two is constant off its diagonal.
     pub cka: Option<f64>,
 }
 
-/// The ends of the spectrum of a Gram matrix.
+/// The extremes of the spectrum of a Gram matrix.
 ///
 /// # Errors
 /// For a matrix that is empty, not square, not finite or not symmetric.
@@ -74,14 +75,14 @@ pub fn likeness(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Result<Likene
     let (length, distance) = (norm(&a.to_owned()), norm(&(&a - &b)));
     let frobenius = if distance == 0.0 { 0.0 } else { distance / length };
     let [a, b] = [a, b].map(|matrix| {
-        // Sums of squares of numbers near 10²⁰⁰ would not be finite, and the alignment does not depend on the scale.
+        // Sums of squares of numbers near 10²⁰⁰ would overflow, and the alignment does not depend on the scale.
         let scale = matrix.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let mut hollow = if scale > 0.0 { &matrix / scale } else { matrix.to_owned() };
         hollow.diag_mut().fill(0.0);
         hollow
     });
     let (own, other) = (dependence(&a, &a), dependence(&b, &b));
-    // What is left of a constant matrix is rounding.
+    // For a constant matrix, only rounding is left.
     let is_positive = |value: f64, of: &Array2<f64>| value > 1e-12 * norm(of).powi(2) / (of.len() as f64);
     let cka = (is_positive(own, &a) && is_positive(other, &b)).then(|| dependence(&a, &b) / (own * other).sqrt());
     Ok(Likeness { frobenius, cka })

@@ -1,10 +1,10 @@
-//! What a lens refuses.
+//! Errors of lenses.
 
-/// Arrays that a lens cannot look at.
+/// Arrays that a lens cannot use.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LensError {
-    /// The linear algebra refuses: numbers that are not finite, matrices that are not symmetric.
+    /// An error of linear algebra: numbers that are not finite, matrices that are not symmetric.
     #[error(transparent)]
     Algebra(#[from] mercer_linalg::LinalgError),
     /// Sizes that should agree do not.
@@ -12,22 +12,22 @@ pub enum LensError {
     Rows {
         /// Which array.
         what: &'static str,
-        /// The size that fits.
+        /// The size that was expected.
         expected: usize,
         /// The size that was given.
         found: usize,
     },
-    /// There is too little to say something from.
-    #[error("{what} needs at least {least} samples; there are {found}")]
+    /// There are too few samples.
+    #[error("{what} needs at least {least} samples, but there are {found}")]
     TooFew {
-        /// What is to be found.
+        /// The measure.
         what: &'static str,
-        /// How many it takes.
+        /// How many it needs.
         least: usize,
         /// How many there are.
         found: usize,
     },
 }
 
-/// The result of a lens.
+/// The result type of lenses.
 pub type Result<T> = std::result::Result<T, LensError>;

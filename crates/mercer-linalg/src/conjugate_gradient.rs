@@ -1,10 +1,11 @@
-//! Solutions of `(A + σI)·X = B` through products with `A` alone: conjugate gradients, for several right-hand sides at
-//! once, and with a preconditioner `P ≈ (A + σI)⁻¹`.
+//! Solves `(A + σI)·X = B` using only products with `A`: conjugate gradients, for several right-hand sides at once,
+//! with an optional preconditioner `P ≈ (A + σI)⁻¹`.
 //!
-//! Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. Nat. Bur. Standards 49, 1952. The
-//! residual of the recurrence drifts away from `b - (A + σI)·x` by rounding, so we deviate: when it is small enough the true
-//! one is computed, and where that is not, the iteration starts again from it. Inner products are summed in `f64`. Columns
-//! iterate side by side and share their products; a column that is solved leaves.
+//! Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. Nat. Bur. Standards 49,
+//! 1952. Rounding makes the residual of the recurrence drift away from `b - (A + σI)·x`, so we deviate: when it is
+//!       small enough, the true residual is computed, and if that is not small enough, the iteration restarts from it.
+//!       Inner products are summed in `f64`. Columns iterate side by side and share their products; a solved column
+//!       drops out.
 
 use crate::{LinalgError, LinearOperator, Result, Scalar, input};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
@@ -18,7 +19,7 @@ pub struct Solution<T> {
     pub solution: Array1<T>,
     /// How often the operator was applied.
     pub iterations: usize,
-    /// `‖b - (A + σI)·x‖ / ‖b‖`, from a product made for the purpose.
+    /// `‖b - (A + σI)·x‖ / ‖b‖`, computed with an extra product.
     pub residual: f64,
 }
 
@@ -29,11 +30,11 @@ pub struct BlockSolution<T> {
     pub solution: Array2<T>,
     /// How often the operator was applied to a block of columns.
     pub iterations: usize,
-    /// The largest of `‖b - (A + σI)·x‖ / ‖b‖`, from products made for the purpose.
+    /// The largest of `‖b - (A + σI)·x‖ / ‖b‖`, computed with extra products.
     pub residual: f64,
 }
 
-/// What approximates the inverse of the shifted operator, for blocks of columns.
+/// An approximate inverse of the shifted operator, applied to blocks of columns.
 pub type Preconditioner<'a, T> = &'a dyn Fn(ArrayView2<'_, T>) -> Array2<T>;
 
 /// How to iterate.
@@ -51,14 +52,14 @@ pub type Preconditioner<'a, T> = &'a dyn Fn(ArrayView2<'_, T>) -> Array2<T>;
 pub struct ConjugateGradient<T> {
     /// `σ`.
     pub shift: T,
-    /// The goal: `‖b - (A + σI)·x‖ ≤ tolerance·‖b‖`. Below `8ε` it is taken as that.
+    /// The goal: `‖b - (A + σI)·x‖ ≤ tolerance·‖b‖`. Values below `8ε` are raised to `8ε`.
     pub tolerance: f64,
-    /// So many products at most.
+    /// The maximum number of products.
     pub max_iterations: usize,
 }
 
 /// Solves `(A + shift·I)·x = rhs` for a symmetric operator that is positive definite with the shift, until
-/// `‖rhs - (A + shift·I)·x‖ ≤ tolerance·‖rhs‖`. A tolerance below `8ε` is taken as that.
+/// `‖rhs - (A + shift·I)·x‖ ≤ tolerance·‖rhs‖`. A tolerance below `8ε` is raised to `8ε`.
 ///
 /// ```
 /// use ndarray::array;
@@ -83,9 +84,9 @@ pub fn conjugate_gradient<T: Scalar>(
     Ok(Solution { solution, iterations: found.iterations, residual: found.residual })
 }
 
-/// One right-hand side on its way.
+/// The state of one right-hand side.
 struct Column<T> {
-    /// Which one.
+    /// Its index.
     at: usize,
     goal: f64,
     norm: f64,
@@ -94,7 +95,7 @@ struct Column<T> {
     direction: Array1<T>,
     /// `rᵀP r`.
     square: f64,
-    /// The residual is the true one, not the recurrence's.
+    /// Whether the residual is the true one, not that of the recurrence.
     exact: bool,
 }
 
@@ -108,7 +109,7 @@ impl<T: Scalar> Column<T> {
         if residual == 0.0 { 0.0 } else { residual / self.norm }
     }
 
-    /// Begins anew from the residual.
+    /// Restarts from the residual.
     fn restart(&mut self, preconditioned: ArrayView1<'_, T>) {
         self.direction.assign(&preconditioned);
         self.square = dot(self.residual.view(), preconditioned);
@@ -121,8 +122,8 @@ impl<T: Scalar> ConjugateGradient<T> {
     ///
     /// # Errors
     /// [`LinalgError::ShapeMismatch`] for a right-hand side of another length, [`LinalgError::NotFinite`] for numbers that are not
-    /// finite, [`LinalgError::Indefinite`] if a direction shows that the shifted operator or the preconditioner is not positive
-    /// definite, and [`LinalgError::NotSolved`] after `max_iterations` products.
+    /// finite, [`LinalgError::Indefinite`] if a direction shows that the shifted operator or the preconditioner is not
+    /// positive definite, and [`LinalgError::NotSolved`] after `max_iterations` products.
     pub fn solve(
         &self,
         operator: &dyn LinearOperator<T>,
@@ -174,7 +175,8 @@ impl<T: Scalar> ConjugateGradient<T> {
             if iteration == self.max_iterations {
                 break;
             }
-            // Columns that seem solved are judged by the true residual; the others take a step. Both need one product.
+            // Columns that appear solved are checked with the true residual; the others take a step. Both need one
+            // product.
             let judged: Vec<bool> = active.iter().map(Column::is_small).collect();
             let given: Vec<&Array1<T>> = active
                 .iter()

@@ -1,4 +1,4 @@
-//! What can go wrong, and where.
+//! Errors.
 
 /// An input that cannot be used, or a result that cannot be trusted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -7,7 +7,7 @@ pub enum LinalgError {
     /// A value is infinite or not a number.
     #[error("{routine}: the value at row {row}, column {column} is {value}, not a finite number")]
     NotFinite {
-        /// The routine that looked.
+        /// The routine that checked.
         routine: &'static str,
         /// The row of the first such value.
         row: usize,
@@ -20,20 +20,22 @@ pub enum LinalgError {
     /// Two sizes that should agree do not.
     #[error("{routine}: {what} should be {expected}, but is {found}")]
     ShapeMismatch {
-        /// The routine that looked.
+        /// The routine that checked.
         routine: &'static str,
         /// What was counted.
         what: &'static str,
-        /// The size that fits.
+        /// The size that was expected.
         expected: usize,
         /// The size that was given.
         found: usize,
     },
 
     /// A matrix that should be symmetric is not, by more than rounding.
-    #[error("{routine}: rows and columns {row} and {column} differ by {difference:e}, more than {tolerance:e}")]
+    #[error(
+        "{routine}: the matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) differ by {difference:e}, more than {tolerance:e}"
+    )]
     NotSymmetric {
-        /// The routine that looked.
+        /// The routine that checked.
         routine: &'static str,
         /// The row of the first such entry.
         row: usize,
@@ -41,24 +43,24 @@ pub enum LinalgError {
         column: usize,
         /// By how much the entry and its mirror image differ.
         difference: f64,
-        /// By how much they may.
+        /// How much they may differ.
         tolerance: f64,
     },
 
-    /// More components are wanted than there are dimensions.
-    #[error("{routine}: {wanted} components are wanted, but there are only {available} dimensions")]
+    /// More components were requested than there are dimensions.
+    #[error("{routine}: {wanted} components were requested, but there are only {available} dimensions")]
     TooManyComponents {
-        /// The routine that looked.
+        /// The routine that checked.
         routine: &'static str,
-        /// How many are wanted.
+        /// How many were requested.
         wanted: usize,
-        /// How many there can be.
+        /// How many are possible.
         available: usize,
     },
 
-    /// Cholesky meets a pivot that is not positive, even with the largest jitter of the ladder.
+    /// Cholesky meets a pivot that is not positive even with the largest jitter of the ladder.
     #[error(
-        "not positive definite: pivot {pivot} is not above rounding even with {relative_jitter:e} of the mean diagonal added"
+        "not positive definite: pivot {pivot} is not above rounding even after adding {relative_jitter:e} times the mean of the diagonal"
     )]
     NotPositiveDefinite {
         /// The row of the pivot.
@@ -85,8 +87,10 @@ pub enum LinalgError {
         wanted: usize,
     },
 
-    /// A linear system was not solved to the tolerance asked for.
-    #[error("{routine}: the relative residual is {residual:.3e} after {iterations} products, not yet {tolerance:e}")]
+    /// A linear system was not solved to the requested tolerance.
+    #[error(
+        "{routine}: not converged after {iterations} products: the relative residual is {residual:.3e}, above {tolerance:e}"
+    )]
     NotSolved {
         /// The routine that iterated.
         routine: &'static str,
@@ -94,7 +98,7 @@ pub enum LinalgError {
         iterations: usize,
         /// The residual relative to the right-hand side.
         residual: f64,
-        /// What it should have become.
+        /// The tolerance.
         tolerance: f64,
     },
 
@@ -118,10 +122,10 @@ pub enum LinalgError {
         check: &'static str,
         /// The test ratio.
         ratio: f64,
-        /// What it may be.
+        /// The limit.
         limit: f64,
     },
 }
 
-/// The result of every fallible routine here.
+/// The result type of every fallible routine of this crate.
 pub type Result<T> = std::result::Result<T, LinalgError>;

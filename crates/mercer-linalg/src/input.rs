@@ -1,15 +1,15 @@
-//! Checks of inputs: shapes, finite values, symmetry; and the scaled working copy decompositions start from.
+//! Input checks (shapes, finite values, symmetry), and the scaled working copy from which decompositions start.
 //!
 //! Decompositions work on `s·A` with `s = 4^e` chosen such that the largest entry is near one. Squares then neither
-//! overflow nor vanish, and undoing the scaling is exact, also for a Cholesky factor (`√s = 2^e`).
+//! overflow nor vanish, and undoing the scaling is exact, even for a Cholesky factor (`√s = 2^e`).
 
 use crate::simd::dispatch;
 use crate::{LinalgError, Result, Scalar, memory};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, CowArray, Ix2, ShapeBuilder};
 use std::ops::Range;
 
-/// How far, in units of rounding of the largest entry, mirror images may differ: the noise of a product `A·Aᵀ` over some
-/// 10⁶ terms, and far below any asymmetry with a meaning.
+/// How far mirror images may differ, in units of rounding of the largest entry: the noise of a product `A·Aᵀ` over some
+/// 10⁶ terms, and far below any meaningful asymmetry.
 const SYMMETRY_SLACK: f64 = 1e3;
 
 /// Checks that every value is finite; the error names the first that is not.
@@ -20,7 +20,7 @@ const SYMMETRY_SLACK: f64 = 1e3;
 /// assert!(matches!(check_finite("data", x.view()), Err(LinalgError::NotFinite { row: 1, column: 0, .. })));
 /// ```
 pub fn check_finite<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
-    // With the grain of the memory: against it a large matrix takes ten times as long.
+    // Traverse in memory order: against it, a large matrix takes ten times as long.
     let along = if a.strides()[0].unsigned_abs() < a.strides()[1].unsigned_abs() { a.reversed_axes() } else { a };
     // A fold without early exit, so that it vectorises.
     let finite = |values: ArrayView1<'_, T>| values.iter().fold(true, |finite, v| finite & v.is_finite());
@@ -69,7 +69,8 @@ pub fn check_symmetric<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -
     if differ { Err(first_asymmetry(routine, a, tolerance)) } else { Ok(()) }
 }
 
-/// Whether numbers differ from their mirror images by more than the tolerance somewhere; without early exit, so that it vectorises.
+/// Whether any number differs from its mirror image by more than the tolerance. No early exit, so that the loop
+/// vectorises.
 fn far<T: Scalar>(row: &[T], mirror: &[T], tolerance: T) -> bool {
     row.iter().zip(mirror).fold(false, |far, (&x, &y)| far | ((x - y).abs() > tolerance))
 }
@@ -80,7 +81,7 @@ fn row_major<T: Scalar>(a: ArrayView2<'_, T>) -> CowArray<'_, T, Ix2> {
     if along.is_standard_layout() { along.into() } else { along.as_standard_layout().into_owned().into() }
 }
 
-/// The slow search, once it is known that there is something to find.
+/// The slow search for the position, run only when there is something to find.
 fn first_asymmetry<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>, tolerance: T) -> LinalgError {
     let difference = |row: usize, column: usize| (a[(row, column)] - a[(column, row)]).abs();
     let pairs = (0..a.nrows()).flat_map(|row| (0..row).map(move |column| (row, column)));
@@ -89,8 +90,8 @@ fn first_asymmetry<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>, toler
     LinalgError::NotSymmetric { routine, row, column, difference, tolerance: tolerance.wide() }
 }
 
-/// A square block and its mirror image, both small enough to stay in the first-level cache: one of the two is always read
-/// against the grain of the memory.
+/// A square block and its mirror image, both small enough to stay in the first-level cache, since one of the two is
+/// always read against memory order.
 struct Tile {
     rows: Range<usize>,
     columns: Range<usize>,
@@ -107,8 +108,8 @@ impl Tile {
             .flat_map(move |row| starts(row + 1).map(move |column| Self { rows: range(row), columns: range(column) }))
     }
 
-    /// Calls `body(row, numbers, mirror)` for every row of the block of a matrix that lies row by row: which one, its numbers
-    /// and their mirror images, which are turned in a buffer first.
+    /// Calls `body(row, numbers, mirror)` for every row of the block of a row-major matrix: its index, its numbers, and
+    /// their mirror images, which are transposed into a buffer first.
     fn each_row<T: Scalar>(&self, a: &[T], n: usize, mut body: impl FnMut(usize, &[T], &[T])) {
         let mut turned = [[T::zero(); Self::SIZE]; Self::SIZE];
         for (j, column) in self.columns.clone().enumerate() {
@@ -141,8 +142,8 @@ pub(crate) struct Scaled<T> {
     pub(crate) factor: T,
 }
 
-/// The checked, scaled and exactly symmetric copy: `s·(A + Aᵀ)/2`. One pass for the scale and one over mirrored blocks, which
-/// are compared, averaged and written to both places while they are in the cache.
+/// The checked, scaled and exactly symmetric copy `s·(A + Aᵀ)/2`. One pass finds the scale; a second pass over mirrored
+/// blocks compares, averages and writes both while they are in the cache.
 pub(crate) fn symmetric_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<Scaled<T>> {
     check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
     let most = largest(routine, a)?;
@@ -192,7 +193,7 @@ fn largest<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<T> 
             for chunk in chunks {
                 for lane in 0..LANES {
                     most[lane] = larger(most[lane], chunk[lane].abs());
-                    // Zero for what is finite, NaN for ever after what is not.
+                    // Stays zero for finite values and becomes NaN for good after the first that is not.
                     zeros[lane] += chunk[lane] * T::zero();
                 }
             }
@@ -204,7 +205,7 @@ fn largest<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<T> 
     Ok(rest.iter().map(|v| v.abs()).chain(most).fold(T::zero(), larger))
 }
 
-/// The power of four that brings `largest` into `[1, 4)`, as far as the exponents of `T` reach.
+/// The power of four that brings `largest` into `[1, 4)`, within the exponent range of `T`.
 fn scale_factor<T: Scalar>(largest: T) -> T {
     if largest == T::zero() {
         return T::one();

@@ -1,8 +1,8 @@
 //! Dense and matrix-free linear algebra on `ndarray` views, over `faer`.
 //!
-//! This is the only crate of Mercer that calls `faer`, through non-generic functions per scalar, so that no other crate
-//! compiles it again. Inputs are checked before the work and results after it; what is repaired is returned. Everything
-//! runs on one thread: parallelism lives above, across tiles and shards.
+//! This is the only Mercer crate that calls `faer`, through non-generic functions per scalar, so that no other crate
+//! compiles it again. Inputs are checked before the work and results after it. Repairs, such as jitter, are part of the
+//! result. Everything runs on one thread: parallelism lives above, across tiles and shards.
 //!
 //! | routine | result |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | [`symmetric_eigen`] | `A = U·diag(λ)·Uᵀ`, largest first |
 //! | [`top_eigen`], [`Lanczos`] | the largest eigenpairs, of a matrix or a [`LinearOperator`] |
 //! | [`Randomised`] | approximations of them from a few products with a block of vectors |
-//! | [`conjugate_gradient`], [`ConjugateGradient`] | the solution of `(A + σI)·x = b`, through products with `A` alone |
+//! | [`conjugate_gradient`], [`ConjugateGradient`] | the solution of `(A + σI)·x = b`, from products with `A` alone |
 //! | [`PivotedCholesky`] | `A ≈ F·Fᵀ` of low rank, from few columns of `A` |
 //! | [`thin_svd`], [`thin_qr`] | `A = U·diag(σ)·Vᵀ`, `A = Q·R` |
 //! | [`elementary`] | exp, ln, tanh, sigmoid, sin, cos, acos, erf on slices |

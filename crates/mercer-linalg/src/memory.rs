@@ -1,38 +1,38 @@
 //! Large buffers.
 //!
-//! Fresh memory is handed out in pages of four kilobytes, and touching each for the first time is a call into the system: a
-//! fifth of the time of a tangent kernel, measured. Large buffers therefore ask for huge pages where the system has them.
+//! Fresh memory comes in pages of four kilobytes, and the first access to each is a page fault. Measured, these took a
+//! fifth of the time of a tangent kernel. Large buffers therefore request huge pages where the system has them.
 
 use crate::Scalar;
 
 /// Buffers below this many bytes are left as they are.
 const LARGE: usize = 4 << 20;
 
-/// So many zeros.
+/// A buffer of `length` zeros.
 ///
 /// ```
 /// assert_eq!(mercer_linalg::memory::zeros::<f32>(3), [0.0; 3]);
 /// ```
 pub fn zeros<T: Scalar>(length: usize) -> Vec<T> {
-    // Zeroed by the system, page by page, when it is first touched.
+    // The system zeroes each page when it is first touched.
     let mut buffer = vec![T::zero(); length];
     advise(buffer.as_mut_ptr(), length);
     buffer
 }
 
-/// Asks for huge pages for memory that has been reserved and not touched yet.
+/// Requests huge pages for memory that has been reserved but not touched yet.
 pub fn advise_spare<T: Scalar>(buffer: &mut Vec<T>) {
     let spare = buffer.spare_capacity_mut();
     advise(spare.as_mut_ptr().cast::<T>(), spare.len());
 }
 
-/// Chooses how the allocator of a whole program hands out memory; the first call of a program's `main`, with the memory that it
-/// was promised, if it was.
+/// Configures the allocator of the whole program. Call it first in `main`, with the promised memory limit, if there is
+/// one.
 ///
-/// A kernel of a thousand samples takes a tenth of a second, and ten thousand small pages touched for the first time a tenth
-/// of that. One heap for all threads therefore grows in large steps; its first 256 MiB are on huge pages, and only what is
-/// touched counts. Where less than half a gigabyte is promised, [`keep_nothing_back`] holds from the beginning. Does nothing where the C
-/// library is not GNU's.
+/// A kernel of a thousand samples takes a tenth of a second, and ten thousand first accesses to small pages take a
+/// tenth of that. All threads therefore share one heap that grows in large steps. Its first 256 MiB are on huge pages,
+/// and only touched pages count. If the limit is below half a gigabyte, [`keep_nothing_back`] applies from the start.
+/// Does nothing unless the C library is GNU's.
 pub fn arrange(promised: Option<usize>) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     match promised {
@@ -42,12 +42,12 @@ pub fn arrange(promised: Option<usize>) {
     let _ = promised;
 }
 
-/// Below this promise the heap has no huge pages: what they keep back would be most of it.
+/// Below this limit the heap has no huge pages: what they retain would be most of it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const SMALL: usize = 512 << 20;
 
-/// From now on, memory that is freed goes back to the system, and pages are small: slower, and exact. Only for programs that
-/// called [`arrange`], whose memory it is.
+/// From now on, freed memory is returned to the system at once, and pages are small: slower, but exact. Only for
+/// programs that called [`arrange`].
 pub fn keep_nothing_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if kept_back() > gnu::EXACT {
@@ -55,8 +55,8 @@ pub fn keep_nothing_back() {
     }
 }
 
-/// Bytes that the allocator may hold beside those that are in use: freed ones that it keeps, and what is touched with the rest of a
-/// huge page.
+/// The bytes that the allocator may hold beyond those in use: freed memory that it retains, and the unused rest of huge
+/// pages.
 pub fn kept_back() -> usize {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     return gnu::KEPT_BACK.load(std::sync::atomic::Ordering::Relaxed);
@@ -70,16 +70,18 @@ mod gnu {
     use super::PAGE;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// How much of the heap is on huge pages: enough for the buffers of a small job; a long one does not notice.
+    /// How much of the heap is on huge pages: enough for the buffers of a small job. It makes no difference to a long
+    /// one.
     const HEAP: usize = 256 << 20;
 
-    /// Blocks from this size on are mapped one by one, as the library does by itself once such blocks were freed.
+    /// Blocks of at least this size are mapped individually, as the library does by itself once such blocks have been
+    /// freed.
     const MAPPED: usize = 32 << 20;
 
-    /// The same where nothing is kept back. Smaller blocks, such as tiles, are used again and again.
+    /// The same threshold where nothing is retained. Smaller blocks, such as tiles, are reused.
     const MAPPED_EXACTLY: usize = 1 << 20;
 
-    /// What is kept back at most when nothing should be: free memory at the end of the heap, and gaps in it.
+    /// The most that is retained when nothing should be: free memory at the end of the heap, and gaps in it.
     pub(super) const EXACT: usize = MAPPED_EXACTLY;
 
     /// See [`super::kept_back`].
@@ -91,15 +93,15 @@ mod gnu {
     }
 
     pub(super) fn prefer_huge_pages() {
-        // SAFETY: the block forces the heap to grow and is freed; the advice is for pages of the heap, and changes neither their
-        // content nor who may access them.
+        // SAFETY: the block forces the heap to grow and is freed; the advice applies to pages of the heap, and changes
+        // neither their content nor their permissions.
         unsafe {
             let before = libc::sbrk(0) as usize;
             set(libc::M_ARENA_MAX, 1);
             set(libc::M_MMAP_THRESHOLD, MAPPED);
             set(libc::M_TRIM_THRESHOLD, 2 * MAPPED);
             set(libc::M_TOP_PAD, HEAP);
-            // Hidden from the compiler, which leaves out a block that nobody uses.
+            // Hidden from the compiler, which would otherwise remove an unused allocation.
             libc::free(std::hint::black_box(libc::malloc(MAPPED / 2)));
             set(libc::M_TOP_PAD, 2 * MAPPED);
             let (from, to) = (before.next_multiple_of(PAGE), libc::sbrk(0) as usize / PAGE * PAGE);
@@ -108,11 +110,11 @@ mod gnu {
                 HEAP_START.store(from, Ordering::Relaxed);
             }
         }
-        // All of the heap on huge pages, and the free memory at its end.
+        // The whole heap on huge pages, and the free memory at its end.
         KEPT_BACK.store(HEAP + 2 * MAPPED, Ordering::Relaxed);
     }
 
-    /// Where the part of the heap on huge pages begins; zero if there is none.
+    /// The start of the part of the heap that is on huge pages; zero if there is none.
     static HEAP_START: AtomicUsize = AtomicUsize::new(0);
 
     pub(super) fn keep_nothing_back() {
@@ -121,7 +123,7 @@ mod gnu {
         set(libc::M_TRIM_THRESHOLD, MAPPED_EXACTLY);
         set(libc::M_TOP_PAD, 32 * PAGE);
         let from = HEAP_START.load(Ordering::Relaxed);
-        // SAFETY: as above; trimming gives back pages that are free.
+        // SAFETY: as above; trimming returns only free pages.
         unsafe {
             let to = libc::sbrk(0) as usize / PAGE * PAGE;
             if from > 0 && to > from {
@@ -145,8 +147,8 @@ fn advise<T>(start: *mut T, length: usize) {
     let address = start as usize;
     let from = address.next_multiple_of(PAGE);
     let to = (address + bytes) / PAGE * PAGE;
-    // SAFETY: the pages lie inside a buffer that the caller owns, and the advice changes neither their content nor who may
-    // access them. Where the system does not know it, it refuses, which does no harm.
+    // SAFETY: the pages lie inside a buffer that the caller owns, and the advice changes neither their content nor
+    // their permissions. A system that does not support the advice rejects it, which is harmless.
     unsafe {
         libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_HUGEPAGE);
     }

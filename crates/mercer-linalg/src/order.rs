@@ -1,4 +1,5 @@
-//! Largest first: faer's eigenvalues ascend, and its singular values can be out of order where they are all rounding.
+//! Sorting in descending order: faer's eigenvalues ascend, and its singular values can be out of order where they are
+//! only rounding.
 
 use crate::Scalar;
 use ndarray::{Array1, Array2, ShapeBuilder};

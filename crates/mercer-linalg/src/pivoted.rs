@@ -4,13 +4,14 @@
 //! A ≈ F·Fᵀ,    (F·Fᵀ + σI)⁻¹ = (I − F (FᵀF + σI)⁻¹ Fᵀ) / σ
 //! ```
 //!
-//! Pivots are drawn with a probability proportional to what the diagonal has left (Chen, Epperly, Tropp and Webber 2022,
-//! arXiv 2207.06503, algorithm 2.1); as a preconditioner: Díaz, Epperly, Frangella, Tropp and Webber 2023, arXiv 2304.12465.
+//! Pivots are drawn with a probability proportional to the residual diagonal (Chen, Epperly, Tropp and Webber 2022,
+//! arXiv 2207.06503, algorithm 2.1); as a preconditioner: Díaz, Epperly, Frangella, Tropp and Webber 2023, arXiv
+//! 2304.12465.
 
 use crate::{Cholesky, Result, Scalar, cholesky, matmul, matmul_into, syrk};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 
-/// So much of a diagonal entry left over is rounding.
+/// A residual diagonal entry below this fraction is rounding.
 const NOTHING_LEFT: f64 = 64.0;
 
 /// `A ≈ factor·factorᵀ`.
@@ -20,16 +21,16 @@ pub struct PivotedCholesky<T> {
     pub factor: Array2<T>,
     /// The rows that were drawn, in this order.
     pub pivots: Vec<usize>,
-    /// What the trace of `A` has left, relative to all of it.
+    /// The residual trace, relative to the trace of `A`.
     pub left: f64,
-    /// The least that an entry of the diagonal came to, relative to the largest entry: below zero by more than rounding, it
-    /// proves that `A` is not positive semidefinite, and then the factor approximates nothing.
+    /// The smallest residual diagonal entry, relative to the largest entry. If it is negative by more than rounding,
+    /// `A` is not positive semidefinite, and the factor approximates nothing.
     pub least: f64,
 }
 
 impl<T: Scalar> PivotedCholesky<T> {
-    /// Factorises a matrix known by its diagonal and its columns, to at most this rank. `uniform` gives random numbers in
-    /// `[0, 1)`. Ends early when nothing is left to explain.
+    /// Factorises a matrix known by its diagonal and its columns, to at most this rank. `uniform` gives random numbers
+    /// in `[0, 1)`. Stops early when the residual vanishes.
     ///
     /// ```
     /// use mercer_linalg::PivotedCholesky;
@@ -54,7 +55,7 @@ impl<T: Scalar> PivotedCholesky<T> {
         let mut left: Vec<f64> = diagonal.iter().map(|d| d.wide().max(0.0)).collect();
         let (largest, whole) = (left.iter().fold(0.0, |a: f64, &b| a.max(b)), left.iter().sum::<f64>());
         let floor = NOTHING_LEFT * T::epsilon().wide() * largest;
-        // A row per pivot while it grows, so that every product with it runs along the memory.
+        // One row per pivot while it grows, so that every product runs in memory order.
         let mut factor = Array2::<T>::zeros((rank, n));
         let mut pivots = Vec::new();
         while pivots.len() < rank {
@@ -85,7 +86,7 @@ impl<T: Scalar> PivotedCholesky<T> {
     }
 }
 
-/// A row, with probability proportional to its weight; none if all weights are zero.
+/// Draws a row with probability proportional to its weight; `None` if all weights are zero.
 fn draw(weights: &[f64], uniform: f64) -> Option<usize> {
     let mut remaining = uniform * weights.iter().sum::<f64>();
     let mut last = None;
@@ -108,7 +109,7 @@ pub struct LowRankInverse<T> {
 }
 
 impl<T: Scalar> LowRankInverse<T> {
-    /// Of a factor and a shift above zero.
+    /// From a factor and a positive shift.
     ///
     /// # Errors
     /// As [`cholesky`], of `FᵀF + σI`.

@@ -4,7 +4,8 @@
 //! A (m × n) = Q (m × r) · R (r × n),   r = min(m, n),  R upper triangular with R_ii ≥ 0
 //! ```
 //!
-//! The signs make it unique for a matrix of full column rank: `R` is then the transposed Cholesky factor of `AᵀA`.
+//! The sign convention makes it unique for a matrix of full column rank: `R` is then the transposed Cholesky factor of
+//! `AᵀA`.
 
 use crate::matmul::lend_mut;
 use crate::verify::{self, Depth};
@@ -18,7 +19,7 @@ const ROUTINE: &str = "qr";
 pub struct Qr<T> {
     /// `Q`: orthonormal columns.
     pub q: Array2<T>,
-    /// `R`: zero below the diagonal, not negative on it.
+    /// `R`: zero below the diagonal, nonnegative on it.
     pub r: Array2<T>,
 }
 
@@ -32,8 +33,8 @@ pub struct Qr<T> {
 /// ```
 ///
 /// # Errors
-/// For values that are not finite, and [`LinalgError::CheckFailed`](crate::LinalgError::CheckFailed) when the result does not reproduce
-/// the matrix.
+/// For values that are not finite, and [`LinalgError::CheckFailed`](crate::LinalgError::CheckFailed) when the result does not
+/// reproduce the matrix.
 pub fn thin_qr<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Qr<T>> {
     let input::Scaled { matrix, factor } = input::scaled_copy(ROUTINE, a)?;
     let (rows, columns) = matrix.dim();

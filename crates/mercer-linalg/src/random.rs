@@ -1,7 +1,7 @@
 //! Random signs for probes and start vectors: SplitMix64 from a fixed seed, so that the same input gives the same bits.
 //!
-//! Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. Nothing statistical rests on it beyond
-//! not being aligned with the data, so it needs no dependency.
+//! Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. The vectors only have to be
+//! unaligned with the data, so a dependency is not justified.
 
 use crate::Scalar;
 use ndarray::Array1;

@@ -9,8 +9,8 @@ use faer::{Accum, Conj, MatMut, MatRef, Par};
 
 /// `f32` or `f64`: the arithmetic of networks, kernels and decompositions.
 ///
-/// The hidden methods are the whole use of faer: each is compiled here, for its scalar, and nowhere else. They run on one
-/// thread, check nothing, and leave what they mean to the routines that wrap them.
+/// The hidden methods are the only calls into faer: each is compiled here, for its scalar, and nowhere else. They run
+/// on one thread and check nothing. The routines that wrap them define what they mean.
 pub trait Scalar:
     num_traits::Float
     + num_traits::NumAssign
@@ -38,7 +38,7 @@ pub trait Scalar:
     #[doc(hidden)]
     fn gemm_seq(dst: MatMut<'_, Self>, add: bool, lhs: MatRef<'_, Self>, rhs: MatRef<'_, Self>, alpha: Self);
 
-    /// Replaces the lower triangle by `L` with `A = L·Lᵀ`, or gives the pivot where that fails.
+    /// Replaces the lower triangle by `L` with `A = L·Lᵀ`, or returns the pivot at which this fails.
     #[doc(hidden)]
     fn cholesky_seq(a: MatMut<'_, Self>) -> Result<(), usize>;
 

@@ -24,8 +24,8 @@ pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
     arch().dispatch(body)
 }
 
-/// The instruction sets that this process uses, its own and those of faer's products: results may differ in their last bits
-/// between machines where these differ.
+/// The instruction sets that this process uses, in its own loops and in faer's products. Results may differ in the last
+/// bits between machines where these differ.
 pub fn instruction_set() -> String {
     let own = format!("{:?}", arch()).split(['(', ' ', '{']).next().unwrap_or_default().to_lowercase();
     #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ pub fn instruction_set() -> String {
     format!("{} {own}", std::env::consts::ARCH)
 }
 
-/// Whether this machine multiplies and adds in one instruction: where it does not, `mul_add` is a slow call.
+/// Whether this machine has fused multiply-add. Where it does not, `mul_add` is a slow call.
 #[inline]
 pub fn is_fused() -> bool {
     !matches!(arch(), pulp::Arch::Scalar)

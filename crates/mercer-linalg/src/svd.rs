@@ -33,8 +33,8 @@ pub struct Svd<T> {
 /// ```
 ///
 /// # Errors
-/// For values that are not finite; [`LinalgError::NotConverged`], or [`LinalgError::CheckFailed`] when the result does not reproduce
-/// the matrix.
+/// For values that are not finite; [`LinalgError::NotConverged`], or [`LinalgError::CheckFailed`] when the result does not
+/// reproduce the matrix.
 pub fn thin_svd<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Svd<T>> {
     let input::Scaled { matrix, factor } = input::scaled_copy(ROUTINE, a)?;
     let (rows, columns) = matrix.dim();

@@ -1,8 +1,8 @@
 //! The symmetric rank-k update `C = α·A·Aᵀ`, as a few large products.
 //!
-//! Only the blocks on and below the diagonal are computed, one product per strip of rows, and then mirrored. Most of the
-//! flops of the other triangle are saved, the products stay large enough to run at full speed, and the result is symmetric
-//! to the last bit.
+//! Only the blocks on and below the diagonal are computed, one product per strip of rows, and then mirrored. Most of
+//! the flops of the other triangle are saved, the products stay large enough to run at full speed, and the result is
+//! symmetric to the last bit.
 
 use crate::{Scalar, matmul_into};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
@@ -25,7 +25,7 @@ pub fn syrk<T: Scalar>(a: ArrayView2<'_, T>) -> Array2<T> {
     c
 }
 
-/// `c = alpha · a · aᵀ` or, with `add`, `c += alpha · a · aᵀ`, where the lower triangle of `c` is read and both are written.
+/// `c = alpha · a · aᵀ` or, with `add`, `c += alpha · a · aᵀ`, reading the lower triangle of `c` and writing both.
 ///
 /// # Panics
 /// If `c` is not square with as many rows as `a`; shapes are the caller's, never a user's.

@@ -6,23 +6,24 @@
 //! residual      = ‖A - F‖ / (√n ε ‖A‖)         orthogonality = ‖QᵀQ - I‖ / (n ε)
 //! ```
 //!
-//! in Frobenius norms. LAPACK divides residuals by `n`; measured ones grow like `√n` at most, and dividing by more would leave
-//! little of the check in `f32`. Both are errors `E` that are only ever multiplied with a matrix `P`: the identity in full, which
-//! costs as much as the decomposition, or a few columns of random signs, for which `E‖E P‖² = ‖E‖²` exactly, so that the
-//! estimate costs `O(n²)` and is seldom off by a factor of two. A wrong vector, a lost sign or a NaN is off by `1/ε`.
+//! in Frobenius norms. LAPACK divides residuals by `n`; measured residuals grow at most like `√n`, and dividing by more
+//! would weaken the check in `f32`. Both are norms of an error `E` that is only ever multiplied by a matrix `P`. For a
+//! full check, `P` is the identity, which costs as much as the decomposition. Otherwise it is a few columns of random
+//! signs, for which `E‖E P‖² = ‖E‖²` exactly: the estimate costs `O(n²)` and is seldom off by a factor of two. A wrong
+//! vector, a lost sign or a NaN is off by `1/ε`.
 
 use crate::simd::dispatch;
 use crate::{LinalgError, Result, Scalar, matmul, random::Signs};
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-/// What a ratio may be. LAPACK's own tests fail above 30; sound results here stay below 11,
-/// except residuals of QR (see `require_after_qr` in the source).
+/// The largest acceptable ratio. LAPACK's own tests fail above 30; sound results here stay below 11, except residuals
+/// of QR (see `require_after_qr` in the source).
 pub const LIMIT: f64 = 30.0;
 
 /// The number of probes: enough for the estimate to be within a factor of two almost always.
 const PROBES: usize = 4;
 
-/// How thoroughly to look.
+/// How thoroughly to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Every entry.
@@ -85,7 +86,7 @@ pub fn residual<T: Scalar>(a: ArrayView2<'_, T>, factors: impl Fn(Array2<T>) -> 
     Image::of(a, depth).residual(T::zero(), factors)
 }
 
-/// What is kept of a matrix `A` that a decomposition overwrites: `A·P`, `P` and `√n ε ‖A‖`.
+/// What is kept from a matrix `A` that a decomposition overwrites: `A·P`, `P` and `√n ε ‖A‖`.
 pub(crate) struct Image<T> {
     image: Array2<T>,
     probes: Array2<T>,
@@ -105,7 +106,7 @@ impl<T: Scalar> Image<T> {
             difference.zip_mut_with(&self.probes, |d, &p| *d += shift * p);
         }
         let error = frobenius(difference.view());
-        // A zero matrix has to be reproduced exactly. NaN stays NaN, which no limit accepts.
+        // A zero matrix must be reproduced exactly. NaN stays NaN, which exceeds every limit.
         if error == 0.0 { 0.0 } else { error / self.scale }
     }
 }
@@ -134,18 +135,18 @@ fn residual_scale<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
     (a.nrows().max(a.ncols()) as f64).sqrt() * T::epsilon().wide() * frobenius(a)
 }
 
-/// An error unless the ratio is within the limit.
+/// Returns an error unless the ratio is within the limit.
 pub(crate) fn require(routine: &'static str, check: &'static str, ratio: f64) -> Result<()> {
     if ratio <= LIMIT { Ok(()) } else { Err(LinalgError::CheckFailed { routine, check, ratio, limit: LIMIT }) }
 }
 
-/// As [`require`] for a residual, with `n` in place of `√n`: faer's QR, which its SVD of tall matrices starts with, takes a
-/// column for dependent once less than `16 n ε` of it is left, and drops the rest by design.
+/// As [`require`] for a residual, with `n` in place of `√n`: faer's QR, which its SVD of tall matrices starts with,
+/// treats a column as dependent once less than `16 n ε` of it is left, and drops the rest by design.
 pub(crate) fn require_after_qr(routine: &'static str, (rows, columns): (usize, usize), ratio: f64) -> Result<()> {
     require(routine, "residual", ratio / (rows.max(columns) as f64).sqrt())
 }
 
-/// An error unless the values descend; NaN does not.
+/// Returns an error unless the values descend. NaN counts as an error.
 pub(crate) fn require_descending<T: Scalar>(routine: &'static str, values: ArrayView1<'_, T>) -> Result<()> {
     let descending =
         values.iter().zip(values.iter().skip(1)).all(|(a, b)| a >= b) && values.iter().all(|v| v.is_finite());

@@ -1,47 +1,47 @@
-//! What reading a network may make: one budget for everything.
+//! The import budget: one limit for everything that reading a network creates.
 //!
-//! A few hundred bytes can ask for gigabytes: a range, a constant of a given shape, a function that is called a thousand
-//! times. Looking at each piece alone does not help, because there can be many. So all that an import makes is counted
-//! together before it is made: decoded tensors and nodes, constants that are computed (also those for two samples),
-//! functions that are written out, primitives, and results that all samples share. The sum may be sixteen times what is
-//! there (the file, and the data beside it), or 256 MiB if that is more. The time for constants is bounded the same way.
+//! A few hundred bytes can request gigabytes: a range, a constant of a given shape, a function that is called a
+//! thousand times. Limits on single pieces do not help, because there can be many. So everything an import creates is
+//! counted together before it is created: decoded tensors and nodes, computed constants (including those for two
+//! samples), inlined functions, primitives, and results shared by all samples. The limit is sixteen times the size of
+//! the file and its external data, or 256 MiB if that is more. The time spent on constants is bounded in the same way.
 
 use crate::error::{NetError, Result};
 
-/// Bytes that every network may take, however small its file.
+/// The bytes that every network may take, however small its file.
 pub const IMPORT_FLOOR: usize = 256 << 20;
 
-/// Bytes per byte that is there: an integer of one byte becomes eight, and a constant is kept up to three times.
+/// Bytes allowed per byte on disk: a one-byte integer becomes eight bytes, and a constant is stored up to three times.
 const MULTIPLE: usize = 16;
 
 /// Operations on constants per byte of the limit.
 const WORK: u64 = 16;
 
-/// What may still be made.
+/// What the import may still create.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     limit: usize,
     spent: usize,
     work: u64,
-    /// Whether the limit follows what is there.
+    /// Whether the limit grows with the bytes on disk.
     grows: bool,
     there: usize,
 }
 
 impl Budget {
-    /// For a file of this many bytes; a limit that the user gives counts as it is.
+    /// A budget for a file of this many bytes. A limit given by the user is used as it is.
     pub(crate) fn new(limit: Option<usize>, there: usize) -> Self {
         let mut budget = Self { limit: limit.unwrap_or(0), spent: 0, work: 0, grows: limit.is_none(), there: 0 };
         budget.found(there);
         budget
     }
 
-    /// For networks that are built in code.
+    /// A budget for networks that are built in code.
     pub(crate) fn unlimited() -> Self {
         Self::new(Some(usize::MAX), 0)
     }
 
-    /// More bytes of the network are really there.
+    /// Adds bytes found on disk, such as external data.
     pub(crate) fn found(&mut self, bytes: usize) {
         self.there = self.there.saturating_add(bytes);
         if self.grows {
@@ -49,7 +49,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes for something that is about to be made; the error calls it by `place`.
+    /// Spends bytes on something that is about to be created; `place` names it in the error.
     pub(crate) fn spend(&mut self, place: impl FnOnce() -> String, bytes: usize) -> Result<()> {
         let total = self.spent.saturating_add(bytes);
         if total > self.limit {
@@ -59,12 +59,12 @@ impl Budget {
         Ok(())
     }
 
-    /// As [`spend`](Self::spend), for numbers that are computed with.
+    /// As [`spend`](Self::spend), for an array of numbers.
     pub(crate) fn spend_numbers(&mut self, place: impl FnOnce() -> String, count: usize) -> Result<()> {
         self.spend(place, count.saturating_mul(size_of::<f64>()))
     }
 
-    /// Takes operations on constants.
+    /// Spends operations on constants.
     pub(crate) fn work(&mut self, place: impl FnOnce() -> String, operations: u64) -> Result<()> {
         self.work = self.work.saturating_add(operations);
         if self.work > WORK.saturating_mul(self.limit as u64) {

@@ -1,8 +1,8 @@
-//! What can go wrong with a network.
+//! Errors of this crate.
 
 use std::path::PathBuf;
 
-/// An error of this crate. It names the file, the node or the tensor it speaks of.
+/// An error of this crate. It names the file, node or tensor concerned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
@@ -14,7 +14,7 @@ pub enum NetError {
         /// Why.
         source: std::io::Error,
     },
-    /// The bytes are not a model, or break off.
+    /// The bytes are not a model, or are truncated.
     #[error("not a readable ONNX model: {reason}")]
     Malformed {
         /// What is wrong with it.
@@ -25,7 +25,7 @@ pub enum NetError {
     Unsupported {
         /// The node, with its operator.
         node: String,
-        /// What is not supported.
+        /// The unsupported part.
         reason: String,
     },
     /// A node would mix samples of a batch.
@@ -37,7 +37,7 @@ pub enum NetError {
         /// The node, with its operator.
         node: String,
     },
-    /// The shapes at a node do not fit together.
+    /// The shapes at a node are incompatible.
     #[error("node {node}: {reason}")]
     Shape {
         /// The node, with its operator.
@@ -45,28 +45,28 @@ pub enum NetError {
         /// What does not fit.
         reason: String,
     },
-    /// A network asks for more than an import may make.
+    /// A network needs more than an import may use.
     #[error(
-        "{place}: this needs {bytes} bytes after {spent} for the rest, and all that is made of this network may take \
+        "{place}: this needs {bytes} bytes on top of {spent} bytes before it, and the whole import may use at most \
          {limit} bytes"
     )]
     OverBudget {
         /// The node, tensor or layer.
         place: String,
-        /// What it asks for.
+        /// What it needs.
         bytes: usize,
-        /// What was made before it.
+        /// What was used before it.
         spent: usize,
-        /// The limit for all of it.
+        /// The limit for the whole import.
         limit: usize,
     },
-    /// The constants of a network take longer to compute than an import may.
+    /// The constants of a network take too long to compute.
     #[error("{place}: the constants of this network take too long to compute")]
     TooMuchWork {
-        /// The node at which it was too much.
+        /// The node at which the limit was reached.
         place: String,
     },
-    /// The inputs given do not fit the network.
+    /// The given inputs do not match the network.
     #[error("input {input}: {reason}")]
     Input {
         /// The input's name.
@@ -74,14 +74,14 @@ pub enum NetError {
         /// What does not fit.
         reason: String,
     },
-    /// A name that the network does not have.
+    /// The network has nothing of this name.
     #[error("the network has no {what} named {name:?}{}", suggest(.near))]
     Unknown {
         /// What was looked for: an input, a node, a parameter.
         what: &'static str,
         /// The name.
         name: String,
-        /// Names that are close.
+        /// Similar names.
         near: Vec<String>,
     },
     /// A value that is not a finite number.
@@ -105,22 +105,22 @@ pub enum NetError {
         /// The loss.
         loss: f64,
     },
-    /// A long computation was called off.
+    /// A long computation was cancelled.
     #[error("interrupted")]
     Cancelled,
-    /// A run is to be resumed with something other than what it was begun with.
-    #[error("{path} belongs to another run: its {what} was {stored}, now it is {given}")]
+    /// A run is resumed with different data or settings.
+    #[error("{path} belongs to another run: its {what} was {stored}, but is now {given}")]
     OtherRun {
         /// The state file.
         path: PathBuf,
         /// What differs.
         what: String,
-        /// As it is in the file.
+        /// The value in the file.
         stored: String,
-        /// As it was asked for.
+        /// The value of this run.
         given: String,
     },
-    /// A file of tensors does not fit the network.
+    /// A tensor file does not match the network.
     #[error("{path}: tensor {tensor:?} {reason}")]
     Tensor {
         /// The file.
@@ -130,8 +130,8 @@ pub enum NetError {
         /// What does not fit.
         reason: String,
     },
-    /// The state of a run that cannot be gone on with.
-    #[error("{path}: the run cannot go on from this file: {reason}")]
+    /// A saved state from which a run cannot be resumed.
+    #[error("{path}: the run cannot be resumed from this file: {reason}")]
     State {
         /// The file.
         path: PathBuf,
@@ -141,7 +141,7 @@ pub enum NetError {
     /// The data could not be read, or a file could not be written.
     #[error(transparent)]
     Data(#[from] mercer_data::DataError),
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{0}")]
     Setting(String),
 }
@@ -150,7 +150,7 @@ fn suggest(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; near matches: {}", names.join(", ")) }
 }
 
-/// The result of this crate's fallible calls.
+/// The result type of this crate.
 pub type Result<T, E = NetError> = std::result::Result<T, E>;
 
 impl From<mercer_run::Cancelled> for NetError {

@@ -1,4 +1,4 @@
-//! Networks: the graph, its primitives, its readings, ONNX and training.
+//! Networks: the graph, its primitives and their derivatives, ONNX, and training.
 
 pub mod arch;
 pub mod error;

@@ -1,6 +1,6 @@
 //! Row-major shapes: sizes, strides, broadcasting.
 
-/// The number of elements of a shape; the largest number there is if that is too large.
+/// The number of elements of a shape, saturating on overflow.
 pub fn numel(shape: &[usize]) -> usize {
     if shape.contains(&0) { 0 } else { shape.iter().fold(1, |count: usize, &size| count.saturating_mul(size)) }
 }

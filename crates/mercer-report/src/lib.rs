@@ -1,4 +1,4 @@
-//! Figures and reports: typed findings in, text that anyone can open out.
+//! Figures and reports: typed data in, SVG out.
 
 pub mod figure;
 

@@ -1,4 +1,4 @@
-//! What a run may use, and who listens.
+//! The resources of a run and the listener that follows it.
 
 use crate::memory::default_memory;
 use crate::phases::{Phase, Phases, Timed};
@@ -6,52 +6,52 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The other end of a long computation: hears how far it is and what there is to say.
+/// Receives the progress and the notes of a long computation.
 ///
-/// All methods do nothing unless they are written.
+/// Every method does nothing by default.
 pub trait Listener: Send + Sync {
     /// `done` of `total` units of work are finished; `message` says what they are.
     fn progress(&self, done: usize, total: usize, message: &str) {
         let _ = (done, total, message);
     }
 
-    /// A part of the work begins.
+    /// A phase of the work begins.
     fn phase(&self, name: &str) {
         let _ = name;
     }
 
-    /// Something that the user should know, and that is no error.
+    /// Something the user should know that is not an error.
     fn note(&self, text: &str) {
         let _ = text;
     }
 
-    /// Whether to stop, asked for often; see [`Context::cancel`] for stopping from elsewhere.
+    /// Whether to stop. This is called often. To stop a run from elsewhere, use [`Context::cancel`].
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// Hears nothing.
+/// A listener that ignores everything.
 struct Nobody;
 
 impl Listener for Nobody {}
 
-/// The work was called off.
+/// The work was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Cancelled;
 
-/// The threads that were asked for cannot be had.
+/// The requested threads could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("{threads} threads: {reason}")]
+#[error("could not start {threads} threads: {reason}")]
 pub struct NoThreads {
-    /// How many were asked for.
+    /// How many were requested.
     pub threads: usize,
-    /// What the system says.
+    /// The system's reason.
     pub reason: String,
 }
 
-/// What all clones of a context share.
+/// The state shared by all clones of a context.
 struct Shared {
     cancelled: AtomicBool,
     listener: Arc<dyn Listener>,
@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-/// The context of a run. Clones are handles of the same run.
+/// The context of a run. Clones are handles to the same run.
 ///
 /// ```
 /// use mercer_run::Context;
@@ -98,20 +98,21 @@ impl fmt::Debug for Context {
 }
 
 impl Context {
-    /// Without a listener, on the threads of the caller, within the memory that is free.
+    /// A context without a listener, on the caller's threads, within the free memory.
     pub fn new() -> Self {
         Self::listening(Nobody)
     }
 
-    /// With somebody who listens.
+    /// A context with this listener.
     pub fn listening(listener: impl Listener + 'static) -> Self {
         Self { memory: None, shared: Arc::new(Shared::new(Arc::new(listener), None)) }
     }
 
-    /// A new run with the same listener and memory, and with threads of its own for work inside of [`install`](Self::install).
+    /// A new run with the same listener and memory, and with its own threads for work inside
+    /// [`install`](Self::install).
     ///
     /// # Errors
-    /// [`NoThreads`] if the system does not give them.
+    /// [`NoThreads`] if the system cannot start them.
     pub fn with_threads(self, threads: usize) -> Result<Self, NoThreads> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| NoThreads { threads, reason: error.to_string() })?;
@@ -119,27 +120,27 @@ impl Context {
         Ok(Self { memory: self.memory, shared: Arc::new(Shared::new(listener, Some(pool))) })
     }
 
-    /// The same run, which keeps within so many bytes: all that the process holds counts.
+    /// The same run, limited to this many bytes. Everything the process holds counts.
     pub fn with_memory(&self, bytes: usize) -> Self {
         Self { memory: Some(bytes), shared: Arc::clone(&self.shared) }
     }
 
-    /// The same run with what is left when so many bytes are held by the caller.
+    /// The same run with the memory that is left when the caller holds this many bytes.
     pub fn with_reserved(&self, bytes: usize) -> Self {
         self.with_memory(self.memory().saturating_sub(bytes))
     }
 
-    /// The bytes that may be used: what was promised, or [`default_memory`] at this moment.
+    /// The bytes that the run may use: the promised limit, or [`default_memory`] at this moment.
     pub fn memory(&self) -> usize {
         self.memory.unwrap_or_else(default_memory)
     }
 
-    /// The bytes that the user was promised, if any were.
+    /// The limit that the user was promised, if there is one.
     pub fn promised_memory(&self) -> Option<usize> {
         self.memory
     }
 
-    /// Does the work on the threads of this context.
+    /// Runs the work on the threads of this context.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.shared.pool {
             Some(pool) => pool.install(work),
@@ -152,29 +153,29 @@ impl Context {
         self.shared.listener.progress(done, total, message);
     }
 
-    /// Something that the user should know, and that is no error.
+    /// Something the user should know that is not an error.
     pub fn note(&self, text: &str) {
         self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
         self.shared.listener.note(text);
     }
 
-    /// What was noted so far.
+    /// The notes so far.
     pub fn notes(&self) -> Vec<String> {
         self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins a part of the work, which ends when the result is dropped. Parts of the same name add up.
+    /// Begins a phase of the work. It ends when the result is dropped. Phases of the same name add up.
     pub fn phase(&self, name: &'static str) -> Phase<'_> {
         self.shared.listener.phase(name);
         self.shared.phases.begin(name)
     }
 
-    /// Counts seconds that were measured elsewhere as a part of the work.
+    /// Adds seconds that were measured elsewhere to a phase.
     pub fn record_phase(&self, name: &'static str, seconds: f64) {
         self.shared.phases.add(name, seconds);
     }
 
-    /// The parts of the work so far, in the order of their beginning.
+    /// The phases so far, in the order in which they began.
     pub fn phases(&self) -> Vec<Timed> {
         self.shared.phases.all()
     }
@@ -184,12 +185,12 @@ impl Context {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to stop at the next opportunity. Long calls ask often, and leave what can be resumed.
+    /// Whether to stop at the next opportunity. Long calls ask often, and leave a state that can be resumed.
     pub fn cancelled(&self) -> bool {
         self.shared.cancelled.load(Ordering::Relaxed) || self.shared.listener.cancelled()
     }
 
-    /// An error once the work is called off.
+    /// Returns an error once the work is cancelled.
     ///
     /// # Errors
     /// [`Cancelled`].

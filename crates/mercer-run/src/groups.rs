@@ -1,24 +1,24 @@
-//! The limits of the control groups that the process is in: containers, services and batch systems set them.
+//! The memory limits of the process's control groups. Containers, services and batch systems set them.
 
 use std::fs::read_to_string;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes that the groups still leave, those above them included; `None` if none has a limit. `proc` is where the system shows its
-/// processes.
+/// The bytes still available under the limits of the groups and of their ancestors; `None` if none has a limit. `proc`
+/// is the path of the proc file system.
 pub(crate) fn room(proc: &Path) -> Option<usize> {
     let groups = read_to_string(proc.join("self/cgroup")).ok()?;
     let mounts = read_to_string(proc.join("self/mountinfo")).ok()?;
     groups.lines().filter_map(|line| Hierarchy::parse(line, &mounts)?.room()).min()
 }
 
-/// The two versions of the system's interface.
+/// The two versions of the kernel's interface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Version {
     One,
     Two,
 }
 
-/// A group and where its ancestors begin.
+/// A group and the root of its hierarchy.
 #[derive(Debug, PartialEq)]
 struct Hierarchy {
     version: Version,
@@ -28,7 +28,8 @@ struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// From a line of `cgroup`, `number:controllers:/path`, and the table of mounts; `None` if it is not about memory.
+    /// Reads a line of `cgroup`, `number:controllers:/path`, with the table of mounts; `None` if the line is not about
+    /// memory.
     fn parse(line: &str, mounts: &str) -> Option<Self> {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
@@ -38,12 +39,12 @@ impl Hierarchy {
             _ => return None,
         };
         let (root, top) = mounts.lines().find_map(|line| mount(line, version))?;
-        // In a container a part of the tree is mounted, and what lies outside of it cannot be seen.
+        // In a container only a part of the tree is mounted. The rest cannot be seen.
         let group = Path::new(path).strip_prefix(root).ok().filter(|path| is_plain(path)).unwrap_or(Path::new(""));
         Some(Self { version, top: top.into(), group: group.strip_prefix("/").unwrap_or(group).to_owned() })
     }
 
-    /// The least that the group or one above it leaves.
+    /// The least memory that the group or an ancestor leaves.
     fn room(&self) -> Option<usize> {
         self.group.ancestors().filter_map(|group| room_in(&self.top.join(group), self.version)).min()
     }
@@ -53,7 +54,7 @@ fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_) | Component::RootDir))
 }
 
-/// The root and the place of a mounted hierarchy, from `id parent device ROOT PLACE options … - TYPE source OPTIONS`.
+/// The root and the mount point of a hierarchy, from `id parent device ROOT PLACE options … - TYPE source OPTIONS`.
 fn mount(line: &str, version: Version) -> Option<(&str, &str)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut kind = kind.split(' ');
@@ -66,7 +67,8 @@ fn mount(line: &str, version: Version) -> Option<(&str, &str)> {
     wanted.then_some((place.next()?, place.next()?))
 }
 
-/// What one group leaves: its limit without what its processes hold. Pages of files that the system can drop do not count.
+/// The memory one group leaves: its limit minus what its processes hold. File pages that the kernel can drop do not
+/// count.
 fn room_in(group: &Path, version: Version) -> Option<usize> {
     let number = |file: &str| read_to_string(group.join(file)).ok()?.trim().parse::<usize>().ok();
     let (limits, used, dropped): (&[&str], &str, &[&str]) = match version {
@@ -75,7 +77,7 @@ fn room_in(group: &Path, version: Version) -> Option<usize> {
             (&["memory.limit_in_bytes"], "memory.usage_in_bytes", &["total_active_file", "total_inactive_file"])
         }
     };
-    // "max" is no number, and no limit.
+    // "max" is not a number and means no limit.
     let limit = limits.iter().filter_map(|file| number(file)).min()?;
     let statistics = read_to_string(group.join("memory.stat")).unwrap_or_default();
     let files: usize = statistics
@@ -128,7 +130,7 @@ mod tests {
         // A group that holds more than its limit leaves nothing.
         let full = [TWO, group, ("top/user/memory.max", "100"), ("top/user/memory.current", "300")];
         assert_eq!(room_of(&full), Some(0));
-        // No groups, and files that are none.
+        // No groups, and malformed files.
         assert_eq!(room_of(&[]), None);
         assert_eq!(room_of(&[("proc/self/cgroup", "nothing"), ("proc/self/mountinfo", "a - b\n - \n")]), None);
     }
@@ -154,7 +156,7 @@ mod tests {
         // The group of the container is the top of what it sees.
         assert_eq!(with("3:cpu:/docker/a1\n2:memory,hugetlb:/docker/a1\n"), Some(8400));
         assert_eq!(with("2:memory:/docker/a1/inner\n"), Some(4000));
-        // Elsewhere, above, or not of memory.
+        // A group elsewhere, a group above, and a group without the memory controller.
         assert_eq!(with("2:memory:/other\n"), Some(8400));
         assert_eq!(with("2:memory:/docker/a1/../..\n"), Some(8400));
         assert_eq!(with("3:cpu:/docker/a1\n"), None);

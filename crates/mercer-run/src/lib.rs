@@ -1,7 +1,7 @@
-//! The context of a run: how much memory it may use, which threads it runs on, who hears how far it is, and who may call it off.
+//! The context of a run: its memory limit, its threads, its listener, and its cancellation.
 //!
-//! A [`Context`] is passed down from whoever starts the work to every long loop. Nothing in it is global: two runs in one process
-//! have two contexts.
+//! A [`Context`] is passed down from the caller that starts the work to every long loop. Nothing in it is global: two
+//! runs in one process have two contexts.
 
 mod context;
 mod groups;

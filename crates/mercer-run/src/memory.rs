@@ -1,41 +1,42 @@
-//! How much memory there is, and how much the process holds.
+//! How much memory is available, and how much the process holds.
 
 use std::path::Path;
 
-/// The memory to use if nothing is said: three quarters of what is free, or four gigabytes where the system does not tell.
+/// The default memory limit: three quarters of what is available, or four gigabytes where that is unknown.
 pub fn default_memory() -> usize {
     available().map_or(4 << 30, |bytes| bytes / 4 * 3)
 }
 
-/// Bytes that the process can still get: what the machine has free, what its own limit (`ulimit -v`) leaves, and what those of the
-/// control groups leave that it is in (a container's, a batch system's). `None` where the system does not tell.
+/// The bytes that the process can still get. This is the least of the machine's free memory, what the process limit
+/// (`ulimit -v`) leaves, and what the limits of its control groups leave (of a container or a batch system). `None`
+/// where the system does not report it.
 pub fn available() -> Option<usize> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&info, "MemAvailable:")?.min(address_space());
     Some(crate::groups::room(Path::new("/proc")).map_or(free, |room| room.min(free)))
 }
 
-/// What two processes that do the same hold at the same time differs by less: which pages of code are mapped together with those
-/// that are needed depends on where the program was loaded. In 25 starts each, up to 1.16 MiB were seen. Whoever suggests an amount of
-/// memory to another process adds it.
+/// An upper bound on how much the memory of two processes that do the same work differs. Which code pages are mapped
+/// along with those that are needed depends on where the program was loaded. In 25 starts each, differences of up to
+/// 1.16 MiB were seen. Code that suggests a limit to another process adds this amount.
 pub const PROCESS_NOISE: usize = 5 << 18;
 
-/// The bytes that the process holds now; zero where the system does not tell.
+/// The bytes that the process holds now; zero where the system does not report them.
 pub fn resident_memory() -> usize {
-    // Its pages are counted one by one here; the sum that `status` shows is behind by some dozen pages for every processor.
+    // This file counts the pages one by one. The sum in `status` lags by a few dozen pages per processor.
     match field("/proc/self/smaps_rollup", "Rss:") {
         0 => field("/proc/self/status", "VmRSS:"),
         bytes => bytes,
     }
 }
 
-/// The most bytes that the process has held so far; zero where the system does not tell. It belongs to the process, not to the
-/// second run in it.
+/// The most bytes that the process has held so far; zero where the system does not report them. The peak is that of the
+/// whole process: a second run in the same process sees the peak of the first.
 pub fn peak_memory() -> usize {
     field("/proc/self/status", "VmHWM:")
 }
 
-/// A number of kilobytes that the system shows in a file, in bytes; zero if it is not there.
+/// A field in kilobytes from a file of the proc file system, in bytes; zero if it is missing.
 fn field(file: &str, name: &str) -> usize {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     kilobytes(&text, name).unwrap_or(0)
@@ -46,7 +47,7 @@ fn kilobytes(text: &str, name: &str) -> Option<usize> {
     line.split_whitespace().nth(1)?.parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// What the limit of the address space leaves of it.
+/// What the limit on the address space leaves.
 #[cfg(target_os = "linux")]
 fn address_space() -> usize {
     const PAGE: usize = 4096;
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_less_than_the_peak() {
-        // The system keeps the peak by the way, thread by thread: it may lag behind what is held by a little.
+        // The kernel updates the peak lazily, thread by thread, so it may lag a little behind what is held.
         const LAG: usize = 16 << 20;
         let held = resident_memory();
         assert!(held > 0 && peak_memory() + LAG >= held, "{held} {}", peak_memory());

@@ -1,4 +1,4 @@
-//! Names a user writes: tables of choices, wildcards, and what may have been meant.
+//! Names that a user writes: tables of choices, wildcards, and suggestions for misspelt names.
 
 /// A choice with a name. Flags, errors, help and completions are all made from [`CHOICES`](Self::CHOICES).
 ///
@@ -21,7 +21,7 @@ pub trait Named: Copy + Sized + 'static {
     /// The choice of this name.
     ///
     /// # Errors
-    /// A sentence that names what was probably meant, or all choices.
+    /// A sentence that suggests the nearest name, or lists all choices.
     fn from_name(text: &str) -> Result<Self, String> {
         match Self::CHOICES.iter().find(|(_, name, _)| *name == text) {
             Some((choice, ..)) => Ok(*choice),
@@ -78,7 +78,7 @@ macro_rules! named {
     };
 }
 
-/// Says that a name is unknown, and what was probably meant: the nearest names, or all of them.
+/// An error message for an unknown name. It suggests the nearest names, or lists all of them.
 pub fn unknown(what: &str, name: &str, all: &[&str]) -> String {
     let short: String = name.chars().take(40).collect();
     let meant = match near(&short, all).first() {
@@ -117,7 +117,7 @@ pub fn near(wanted: &str, names: &[&str]) -> Vec<String> {
         .iter()
         .map(|name| {
             let contains = !plain.is_empty() && name.to_lowercase().contains(&plain.to_lowercase());
-            // A pattern with an open end speaks of the beginning of a name.
+            // A pattern with an open end is compared with the beginning of a name.
             let length = if wanted.ends_with('*') { plain.chars().count() } else { usize::MAX };
             let beginning: String = name.chars().take(length).collect();
             (if contains { 0 } else { distance(&plain, &beginning) }, *name)

@@ -3,16 +3,16 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// A part of the work, and the seconds that it took.
+/// A phase of the work, and the seconds it took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timed {
     /// What was done.
     pub name: &'static str,
-    /// How long, of all parts of this name. A part within another counts for itself alone, not for the other.
+    /// Total time of all phases of this name. The time of a nested phase does not count for the outer one.
     pub seconds: f64,
 }
 
-/// The parts of a run.
+/// The phases of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Phases {
     state: Mutex<State>,
@@ -21,7 +21,8 @@ pub(crate) struct Phases {
 #[derive(Debug, Default)]
 struct State {
     all: Vec<Timed>,
-    /// The parts that are under way, the innermost last: its place in `all`, and since when the time is its own.
+    /// The phases in progress, innermost last: the index in `all`, and the time since which the phase has been the
+    /// innermost.
     open: Vec<(usize, Instant)>,
 }
 
@@ -33,7 +34,7 @@ impl State {
         })
     }
 
-    /// The time until now belongs to the innermost part.
+    /// Credits the time until now to the innermost phase.
     fn settle(&mut self, now: Instant) {
         if let Some((place, since)) = self.open.last_mut() {
             self.all[*place].seconds += now.duration_since(*since).as_secs_f64();
@@ -42,7 +43,7 @@ impl State {
     }
 }
 
-/// A part of the work that is under way.
+/// A phase in progress.
 #[derive(Debug)]
 pub struct Phase<'a> {
     phases: &'a Phases,
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Every moment belongs to one part alone, so that the parts add up to the whole.
+    /// Every moment belongs to exactly one phase, so the phases add up to the whole.
     #[test]
     fn inner_parts_are_not_counted_twice() {
         let phases = Phases::default();

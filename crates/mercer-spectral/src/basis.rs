@@ -1,4 +1,4 @@
-//! What eigenfunctions are made of.
+//! Bases of eigenfunctions.
 
 use crate::error::{Result, SpectralError};
 use crate::samples;
@@ -9,16 +9,16 @@ use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, s};
 use std::fmt::Debug;
 
-/// Functions of which eigenfunctions are linear combinations: what a method has to provide.
+/// The functions that are combined linearly into eigenfunctions. Every method provides a basis.
 ///
-/// Inputs come as for [`Kernel::prepare`](mercer_kernel::Kernel::prepare): one slice per input, `[samples, …]`, row-major; their
-/// sizes have been checked against [`input_shapes`](Self::input_shapes). Results depend on the samples alone, not on the number of
-/// threads.
+/// Inputs are given as for [`Kernel::prepare`](mercer_kernel::Kernel::prepare): one slice per input, `[samples, …]`,
+/// row-major. Their sizes have been checked against [`input_shapes`](Self::input_shapes). Results depend only on the
+/// samples, not on the number of threads.
 pub trait Basis<T: Real>: Debug + Send + Sync {
     /// The shape of a sample, for every input.
     fn input_shapes(&self) -> &[Vec<usize>];
 
-    /// How many functions there are.
+    /// The number of functions.
     fn n_functions(&self) -> usize;
 
     /// Rows per sample: 1, or the number of outputs of a matrix-valued kernel.
@@ -29,11 +29,11 @@ pub trait Basis<T: Real>: Debug + Send + Sync {
     /// Writes `[samples · per_sample, n_functions]`, row-major. Parallel inside.
     fn eval(&self, inputs: &[&[T]], samples: usize, out: &mut [T], context: &Context) -> Result<()>;
 
-    /// Writes the objects that reading needs, and returns the description that finds them again: a JSON object with a `type`.
-    /// Names of objects are the type's own and never come from the description.
+    /// Writes the objects that are needed for reading, and returns a description: a JSON object with a `type`. The type
+    /// determines the names of the objects; they never come from the description.
     fn write(&self, part: &PartWriter<'_>) -> Result<serde_json::Value>;
 
-    /// The network that computes these functions and its outputs per function, if they are a network's.
+    /// The network that computes these functions and its outputs per function, if they come from a network.
     fn network(&self) -> Option<(&mercer_net::Network, usize)> {
         None
     }
@@ -67,7 +67,7 @@ pub(crate) fn eval<T: Real>(
     Ok(out)
 }
 
-/// The same for data sets, one per input, which are read in pieces.
+/// The same for data sets, one per input, which are read in blocks.
 pub(crate) fn eval_data<T: Real>(
     basis: &dyn Basis<T>,
     weights: Option<ArrayView2<'_, T>>,
@@ -86,7 +86,8 @@ pub(crate) fn eval_data<T: Real>(
     Ok(out)
 }
 
-/// Samples whose values of the basis are in memory at once: it depends on the basis alone, so that results do too.
+/// The number of samples whose basis values are in memory at once. It depends only on the basis, so that results do,
+/// too.
 pub(crate) fn step<T: Real>(basis: &dyn Basis<T>) -> usize {
     const BYTES: usize = 64 << 20;
     let sample = basis.n_functions() * basis.per_sample() * size_of::<T>();
@@ -98,7 +99,7 @@ pub fn on_data<T: Real>(basis: &dyn Basis<T>, data: &[Dataset], context: &Contex
     eval_data(basis, None, data, context)
 }
 
-/// An error unless there are `samples` samples of these shapes.
+/// Returns an error unless there are `samples` samples of these shapes.
 pub(crate) fn check_inputs<T>(shapes: &[Vec<usize>], inputs: &[&[T]], samples: usize) -> Result<()> {
     if inputs.len() != shapes.len() {
         return Err(SpectralError::Inputs { found: inputs.len(), expected: shapes.len() });

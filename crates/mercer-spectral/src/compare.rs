@@ -1,8 +1,9 @@
-//! How far eigenfunctions are from the truth, where it is known.
+//! Comparison of eigenfunctions with the exact ones, where these are known.
 //!
-//! On the samples that they were found from, functions with enough parameters may agree with the exact ones and mean nothing
-//! elsewhere. So [`Truth`] measures them on samples that were held out, too. The exact eigenfunctions are known there by Nyström's
-//! extension (Deng, Shi and Zhu 2022, arXiv 2205.00165, equation 8), `ψ_j(x) = 1/(R μ_j) Σ_n κ(x, x_n) ψ_j(x_n)`.
+//! On the samples from which they were found, functions with enough parameters may agree with the exact ones and be
+//! meaningless elsewhere. So [`Truth`] also measures them on held-out samples. There, the exact eigenfunctions are
+//! given by Nyström's extension (Deng, Shi and Zhu 2022, arXiv 2205.00165, equation 8),
+//! `ψ_j(x) = 1/(R μ_j) Σ_n κ(x, x_n) ψ_j(x_n)`.
 
 use crate::error::{Result, SpectralError};
 use crate::exact::{Solver, extend, gram_matrix};
@@ -15,23 +16,23 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Functions beside the true ones, on the same rows; a number per component.
+/// Functions compared with the exact ones on the same rows, with one number per component.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// `|⟨ψ̂_j, ψ_j⟩| / (‖ψ̂_j‖ ‖ψ_j‖)`.
     pub cosines: Vec<f64>,
     /// `(μ̂_j - μ_j) / μ_j`.
     pub value_errors: Vec<f64>,
-    /// The largest principal angle between the spans of the first `j` functions, in degrees. It tells a rotation within
-    /// nearly equal eigenvalues, which spoils cosines and harms nobody, from functions that are wrong.
+    /// The largest principal angle between the spans of the first `j` functions, in degrees. It distinguishes a
+    /// rotation within nearly equal eigenvalues, which spoils the cosines but is harmless, from wrong functions.
     pub subspace_angles: Vec<f64>,
 }
 
 impl Comparison {
-    /// Compares the first components, as many as both have.
+    /// Compares the components that both have.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if the rows are not the same in number.
+    /// [`SpectralError::Setting`] if the numbers of rows differ.
     pub fn new<T: Real>(
         values: ArrayView1<'_, f64>,
         functions: ArrayView2<'_, T>,
@@ -55,43 +56,43 @@ impl Comparison {
     }
 }
 
-/// The exact eigenfunctions of a kernel on data, and on samples that were held out.
+/// The exact eigenfunctions of a kernel on data, and on held-out samples.
 #[derive(Clone, Debug)]
 pub struct Truth<T> {
     /// On the data.
     pub spectrum: Spectrum<T>,
-    /// The same functions on the samples that were held out, `rows × k`.
+    /// The same functions on the held-out samples, `rows × k`.
     held_out: Option<Array2<T>>,
 }
 
-/// Functions beside the true ones, on the data and on samples that were held out.
+/// Functions compared with the exact ones, on the data and on held-out samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// On the data that both were found from.
+    /// On the data from which both were found.
     #[serde(flatten)]
     pub data: Comparison,
-    /// On the others, if there are any.
+    /// On the held-out samples, if there are any.
     pub held_out: Option<HeldOut>,
 }
 
-/// Functions beside the true ones where neither was found.
+/// Functions compared with the exact ones on held-out samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOut {
     /// As in [`Comparison`].
     pub cosines: Vec<f64>,
     /// As in [`Comparison`].
     pub subspace_angles: Vec<f64>,
-    /// How much larger the cosines on the data are: what was learnt by heart.
+    /// How much larger the cosines on the data are: the generalisation gap.
     pub gaps: Vec<f64>,
 }
 
 impl<T: Real> Truth<T> {
-    /// From a decomposition of the whole matrix, where the kernel itself is not known.
+    /// From a decomposition of the whole matrix, where the kernel itself is unknown.
     pub fn of_spectrum(spectrum: Spectrum<T>) -> Self {
         Self { spectrum, held_out: None }
     }
 
-    /// Decomposes the whole matrix of a kernel on data, one data set per input, and extends it to the samples that were held out.
+    /// Decomposes the whole matrix of a kernel on data, one data set per input, and extends it to the held-out samples.
     pub fn new(
         kernel: Arc<dyn Kernel<T>>,
         data: &[Dataset],
@@ -109,10 +110,10 @@ impl<T: Real> Truth<T> {
         Ok(Self { spectrum, held_out })
     }
 
-    /// Compares functions by their values on the data, and on the samples that were held out if there are any.
+    /// Compares functions by their values on the data, and on the held-out samples if there are any.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if the rows are not the same in number.
+    /// [`SpectralError::Setting`] if the numbers of rows differ.
     pub fn measure(
         &self,
         values: ArrayView1<'_, f64>,
@@ -138,8 +139,8 @@ fn cosine(a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>) -> f64 {
     if lengths > 0.0 { (a.dot(&b) / lengths).abs() } else { 0.0 }
 }
 
-/// For every `j`, the largest angle between the first `j` columns of both, from `sin θ = ‖(I - Q Qᵀ) P‖`, which unlike the
-/// cosine is exact for small angles.
+/// For every `j`, the largest angle between the first `j` columns of both, from `sin θ = ‖(I - Q Qᵀ) P‖`, which is
+/// accurate for small angles, unlike the cosine.
 fn subspace_angles(a: &Array2<f64>, b: &Array2<f64>) -> Result<Vec<f64>> {
     if a.nrows() < a.ncols() || a.ncols() == 0 {
         return Ok(Vec::new());
@@ -155,7 +156,8 @@ fn subspace_angles(a: &Array2<f64>, b: &Array2<f64>) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// `‖(1/R) K ψ_j - μ_j ψ_j‖ / (μ_1 √R)` per function: how well the integral equation holds on the rows of a Gram matrix.
+/// `‖(1/R) K ψ_j - μ_j ψ_j‖ / (μ_1 √R)` per function: how well the integral equation holds on the rows of a Gram
+/// matrix.
 pub fn integral_residuals<T: Real>(
     gram: ArrayView2<'_, T>,
     values: ArrayView1<'_, f64>,

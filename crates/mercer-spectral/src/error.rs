@@ -1,4 +1,4 @@
-//! What can go wrong on the way to eigenfunctions.
+//! Errors of this crate.
 
 use mercer_kernel::KernelError;
 use mercer_kernel::store::StoreError;
@@ -19,24 +19,24 @@ pub enum SpectralError {
     /// A network could not be built, trained, read or written.
     #[error(transparent)]
     Network(Box<mercer_net::NetError>),
-    /// Samples that do not have the shape the functions were made for.
-    #[error("input {input} has {found} numbers for {samples} samples; samples of shape {expected:?} are needed")]
+    /// Samples of the wrong shape.
+    #[error("input {input} has {found} numbers for {samples} samples, but samples must have shape {expected:?}")]
     Input {
         /// Which input, counted from 0.
         input: usize,
-        /// The numbers that were given.
+        /// The count of numbers that were given.
         found: usize,
-        /// For so many samples.
+        /// The number of samples.
         samples: usize,
         /// The shape of a sample.
         expected: Vec<usize>,
     },
-    /// Another number of inputs than the functions have.
+    /// The wrong number of inputs.
     #[error("{found} inputs were given, but the functions have {expected}")]
     Inputs {
         /// How many were given.
         found: usize,
-        /// How many there are.
+        /// How many the functions have.
         expected: usize,
     },
     /// The kernel is zero on the data, or has no positive eigenvalue.
@@ -47,9 +47,9 @@ pub enum SpectralError {
         /// The largest eigenvalue, over the number of rows.
         largest: f64,
     },
-    /// A method for positive semidefinite kernels met one that is not.
+    /// A method for positive semidefinite kernels was given an indefinite one.
     #[error(
-        "{method}: the kernel is not positive semidefinite on these data: what is left of its diagonal falls to {least:.3e} of \
+        "{method}: the kernel is not positive semidefinite on these data: its residual diagonal falls to {least:.3e} of \
          its largest entry"
     )]
     Indefinite {
@@ -59,20 +59,20 @@ pub enum SpectralError {
         least: f64,
     },
     /// A decomposition that does not fit into memory.
-    #[error("{what} of {rows} × {columns} numbers need some {needed} bytes, but {allowed} may be used")]
+    #[error("{what} of {rows} × {columns} numbers need about {needed} bytes, but only {allowed} may be used")]
     Memory {
-        /// What is taken apart.
+        /// What is decomposed.
         what: &'static str,
         /// Its rows.
         rows: usize,
         /// Its columns.
         columns: usize,
-        /// Bytes at the highest.
+        /// Peak bytes.
         needed: usize,
         /// Three quarters of what is free.
         allowed: usize,
     },
-    /// The functions are sections of a kernel that was not given, or of another one.
+    /// The functions are sections of a kernel that was not given, or of a different kernel.
     #[error("{place}: {reason}")]
     OtherKernel {
         /// The folder.
@@ -80,10 +80,10 @@ pub enum SpectralError {
         /// What is missing or different.
         reason: String,
     },
-    /// A long computation was called off.
+    /// A long computation was cancelled.
     #[error("interrupted")]
     Cancelled,
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{0}")]
     Setting(String),
 }
@@ -121,5 +121,5 @@ impl From<StoreError> for SpectralError {
     }
 }
 
-/// The result of this crate's fallible calls.
+/// The result type of this crate.
 pub type Result<T, E = SpectralError> = std::result::Result<T, E>;

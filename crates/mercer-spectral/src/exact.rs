@@ -1,4 +1,4 @@
-//! Decompositions of what is known on data: a Gram matrix, a kernel, an operator, features.
+//! Decompositions on data: of a Gram matrix, a kernel, an operator, or features.
 //!
 //! | given | `Full` | `Lanczos`, `Randomised` |
 //! |---|---|---|
@@ -22,16 +22,16 @@ use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayD, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, concatenate, s};
 use std::sync::Arc;
 
-/// How eigenpairs are found.
+/// How eigenpairs are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Solver {
-    /// All of them, of which the largest are kept: `O(N³)`, and negative eigenvalues are all seen.
+    /// All of them, keeping the largest: `O(N³)`. All negative eigenvalues are seen.
     Full,
-    /// The largest ones, to convergence, by Lanczos with restarts.
+    /// The largest ones, to convergence, by restarted Lanczos.
     Lanczos,
     /// Approximations of the largest ones, from five products with a block.
     Randomised {
-        /// Of the random start.
+        /// The seed of the random start.
         seed: u64,
     },
 }
@@ -46,8 +46,8 @@ impl Solver {
         }
     }
 
-    /// How often an operator of so many rows is multiplied with a vector, at least; of the whole decomposition, which takes none, as for
-    /// Lanczos.
+    /// The least number of products of an operator with this many rows with a vector. The whole decomposition needs
+    /// none and counts as Lanczos.
     pub(crate) fn products(self, k: usize, rows: usize) -> usize {
         let k = k.min(rows);
         match self {
@@ -62,18 +62,18 @@ impl Solver {
             Self::Randomised { seed } => Randomised::new(k).seed(seed).run(&watched),
             _ => Lanczos::new(k).run(&watched),
         };
-        // A watched operator that is called off gives no numbers, which its user complains about.
+        // A watched operator returns NaN once cancelled, which surfaces as another error.
         context.check()?;
         Ok(top?)
     }
 }
 
-/// `FᵀF` of more columns than this is not formed: forming it for `n` rows and `m` columns takes `n m²` operations at the speed
-/// of products, and a product with it through `F` reads `F` twice. 300 functions of 2000 features of 20,000 samples take 5 s of a
-/// processor with it and 40 s without.
+/// `FᵀF` is not formed for more columns than this. Forming it for `n` rows and `m` columns takes `n m²` operations at
+/// the speed of matrix products, whereas a product through `F` reads `F` twice. 300 functions of 2000 features of
+/// 20,000 samples take 5 s of processor time with it and 40 s without.
 pub(crate) const FORMED: usize = 4096;
 
-/// From this share of all components on, the whole decomposition is faster than one by products.
+/// Above this share of all components, the whole decomposition is faster than products.
 const FEW: usize = 8;
 
 impl Solver {
@@ -103,21 +103,21 @@ fn check_wanted(k: usize, rows: usize) -> Result<()> {
     if k > 0 && rows > 0 {
         return Ok(());
     }
-    Err(SpectralError::Setting(format!("{k} components of {rows} rows were asked for: take at least one of each")))
+    Err(SpectralError::Setting(format!("{k} components of {rows} rows were requested; both must be at least one")))
 }
 
 impl<T: Real> Spectrum<T> {
-    /// Of a Gram matrix.
+    /// From a Gram matrix.
     ///
     /// # Errors
-    /// For a matrix that is not square, finite and symmetric, and [`SpectralError::NoSpectrum`] for one without positive
-    /// eigenvalues.
+    /// For a matrix that is not square, finite and symmetric, and [`SpectralError::NoSpectrum`] for one without
+    /// positive eigenvalues.
     pub fn of_matrix(gram: ArrayView2<'_, T>, k: usize, solver: Solver, context: &Context) -> Result<Self> {
         check_wanted(k, gram.nrows())?;
         let precision = T::epsilon().wide();
         if solver == Solver::Full {
             MemoryNeeds::whole("all eigenvectors", gram.nrows(), gram.nrows()).check(context)?;
-            // Decompositions are made in double precision; rounding of the entries stays what it was.
+            // Decompositions run in double precision; the rounding of the entries remains.
             let eigen = symmetric_eigen(gram.mapv(Scalar::wide).view())?;
             let kept = k.min(gram.nrows());
             let vectors = eigen.vectors.slice(s![.., ..kept]).mapv(T::of);
@@ -127,19 +127,19 @@ impl<T: Real> Spectrum<T> {
         Self::of_operator(&gram, k, solver, context)
     }
 
-    /// Of a symmetric operator that is known by its products, such as [`NtkOperator`](mercer_kernel::NtkOperator); the whole
-    /// decomposition is not to be had, and [`Solver::Full`] means Lanczos. Negative eigenvalues are counted as far as the
-    /// space that the others were found in proves them.
+    /// From a symmetric operator that is known by its products, such as [`NtkOperator`](mercer_kernel::NtkOperator).
+    /// The whole decomposition is not available, so [`Solver::Full`] means Lanczos. Negative eigenvalues are counted as
+    /// far as the search space proves them.
     pub fn of_operator(operator: &impl LinearOperator<T>, k: usize, solver: Solver, context: &Context) -> Result<Self> {
         let rows = operator.dim();
         check_wanted(k, rows)?;
         let top = solver.top(operator, k.min(rows), context)?;
-        // What was met on the way tells about the other end of the spectrum.
+        // The other Ritz values bound the lower end of the spectrum.
         let values = concatenate![Axis(0), top.values, top.others];
         Self::from_eigenpairs(values.view(), top.vectors, k, values.len() == rows, T::epsilon().wide())
     }
 
-    /// Of the kernel `Φ Φᵀ` of features, with the weights that give the functions from them: `ψ(x) = φ(x)·W`.
+    /// From features, for the kernel `Φ Φᵀ`, with the weights of the functions: `ψ(x) = φ(x)·W`.
     ///
     /// With the singular value decomposition `Φ = U S Vᵀ` these are `W = √N · V S⁻¹`.
     pub fn of_features(
@@ -180,7 +180,7 @@ impl<T: Real> Spectrum<T> {
     }
 }
 
-/// A spectrum chose the signs of vectors and how many to keep; their weights follow.
+/// Applies the signs and the number of components of a spectrum to the weights.
 pub(crate) fn follow_signs<T: Real>(weights: Array2<T>, vectors: &Array2<T>, spectrum: &Spectrum<T>) -> Array2<T> {
     let mut weights = weights.slice(s![.., ..spectrum.values.len()]).to_owned();
     for (column, mut weight) in weights.axis_iter_mut(Axis(1)).enumerate() {
@@ -242,8 +242,8 @@ pub fn trace<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], context: &Contex
     Ok(diagonal(kernel, data, context)?.sum())
 }
 
-/// The leading eigenfunctions of a kernel on all of the data: the decomposition of their Gram matrix, extended to new data by
-/// [`extend`].
+/// The leading eigenfunctions of a kernel on all of the data: the decomposition of the Gram matrix, extended to new
+/// data by [`extend`].
 pub fn exact<T: Real>(
     kernel: Arc<dyn Kernel<T>>,
     data: &[Dataset],

@@ -1,4 +1,5 @@
-//! Eigenfunctions of kernels with finitely many features: `ψ(x) = φ(x)·W`, by the singular value decomposition of the features.
+//! Eigenfunctions of kernels with finitely many features: `ψ(x) = φ(x)·W`, from the singular value decomposition of the
+//! features.
 
 use crate::basis::{self, Basis};
 use crate::error::Result;
@@ -15,7 +16,7 @@ use mercer_run::Context;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The features of a map as a basis: those of sketches, hidden layers, random networks.
+/// The features of a map as a basis, such as those of sketches, hidden layers and random networks.
 #[derive(Clone, Debug)]
 pub struct Mapped<T: Real> {
     map: Arc<dyn FeatureMap<T>>,
@@ -28,7 +29,7 @@ impl<T: Real> Mapped<T> {
         Self { map, shapes: shapes.to_vec() }
     }
 
-    /// The map of a folder, built again from where it came.
+    /// The map of a saved folder, rebuilt.
     pub(crate) fn read(
         part: &Part<'_>,
         description: &Value,
@@ -36,9 +37,9 @@ impl<T: Real> Mapped<T> {
         built: Option<Arc<dyn FeatureMap<T>>>,
     ) -> Result<Self> {
         let other = |reason: &str| other_kernel(part, reason);
-        let map = built.ok_or_else(|| other("it was saved without what is needed to build its features again"))?;
+        let map = built.ok_or_else(|| other("it was saved without the information needed to rebuild its features"))?;
         if !same_kernel(&map.identity(), &description["map"]) {
-            return Err(other("its features are not those that were saved"));
+            return Err(other("its features differ from those that were saved"));
         }
         Ok(Self::new(map, inputs))
     }

@@ -1,7 +1,8 @@
-//! Eigenfunctions as a [folder](mercer_data::folder), or as part of another one.
+//! Eigenfunctions saved as a [folder](mercer_data::folder), or as part of another one.
 //!
-//! The content of the manifest is a [`EigenDescription`]. Objects are `values` (μ, f64, descending), `weights` (n_functions × k: the
-//! functions are b(x)·W), those of the basis, and the `network` whose kernel it is. `values.npy` is there for people, too.
+//! The content of the manifest is a [`EigenDescription`]. Objects are `values` (μ, f64, descending), `weights` (n_functions
+//! × k: the functions are b(x)·W), those of the basis, and the `network` of the kernel. `values.npy` holds the values
+//! as a named file, for people.
 
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
@@ -20,29 +21,29 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Folders of eigenfunctions.
+/// The folder kind of eigenfunctions.
 pub const KIND: FolderKind = FolderKind { name: "eigenfunctions", version: 1 };
 
-/// The part of a folder with the functions before their finish.
+/// The part of a folder with the functions before the finish.
 pub const BEFORE: &str = "before";
 
-/// The type of functions that are known on some samples alone.
+/// The type of functions that are known only on some samples.
 const ON_SAMPLES: &str = "samples";
 
-/// The eigenvalues, as a file for people.
+/// The eigenvalues, as a named file for people.
 const VALUES_FILE: &str = "values.npy";
 
 const VALUES: &str = "values";
 const WEIGHTS: &str = "weights";
 
-/// What the manifest says of eigenfunctions.
+/// The manifest entry of eigenfunctions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EigenDescription {
-    /// The scalar that the functions were found in: `f32` or `f64`.
+    /// The precision in which the functions were computed: `f32` or `f64`.
     pub precision: String,
-    /// How many functions there are.
+    /// The number of functions.
     pub components: usize,
-    /// How many functions of the basis they are combinations of.
+    /// The number of basis functions.
     pub functions: usize,
     /// Rows per sample: 1, or the number of outputs of a matrix-valued kernel.
     pub per_sample: usize,
@@ -53,33 +54,34 @@ pub struct EigenDescription {
     /// The kernel, if it is known.
     #[serde(default)]
     pub kernel: Option<Value>,
-    /// What was repaired.
+    /// The repairs.
     pub repairs: Repairs,
-    /// What is good to know, such as the method.
+    /// Notes, such as the method.
     pub notes: Map<String, Value>,
-    /// The same functions before their finish, if they had one.
+    /// The same functions before the finish, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
 }
 
 impl EigenDescription {
-    /// Whether a folder means to be one of eigenfunctions.
+    /// Whether a folder claims to hold eigenfunctions.
     pub fn is_in(folder: &Path) -> bool {
         mercer_data::folder::holds(folder, KIND)
     }
 
-    /// Reads the description alone, without the functions.
+    /// Reads only the description, without the functions.
     ///
     /// # Errors
-    /// For a folder that is none of eigenfunctions, or a damaged one.
+    /// For a folder that does not hold eigenfunctions, or is damaged.
     pub fn read(folder: &Path) -> Result<Self> {
         Ok(Folder::open(folder, Some(KIND))?.content()?)
     }
 
-    /// Of functions that are known on some samples alone, such as the eigenvectors of a matrix; the eigenvalues become an object.
+    /// A description of functions that are known only on some samples, such as the eigenvectors of a matrix. The
+    /// eigenvalues become an object.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn on_samples<T: Real>(
         part: &PartWriter<'_>,
         (values, per_sample): (&Array1<f64>, usize),
@@ -103,7 +105,7 @@ impl EigenDescription {
 }
 
 impl<T: Real> Eigenfunctions<T> {
-    /// Writes the functions into a folder, which is made if it is not there.
+    /// Writes the functions into a folder and creates it if necessary.
     ///
     /// # Errors
     /// As [`FolderWriter::create`] and [`FolderWriter::commit`].
@@ -114,10 +116,10 @@ impl<T: Real> Eigenfunctions<T> {
         Ok(writer.commit(&content)?)
     }
 
-    /// Writes the functions as part of a folder, and returns what its manifest is to say of them.
+    /// Writes the functions as part of a folder, and returns their entry for the manifest.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn write(&self, part: &PartWriter<'_>) -> Result<Value> {
         part.array(VALUES, self.values())?;
         part.array(WEIGHTS, self.weights())?;
@@ -136,10 +138,10 @@ impl<T: Real> Eigenfunctions<T> {
         Ok(part.content(&description)?)
     }
 
-    /// The same for functions that had a finish, with what they were before it.
+    /// The same for functions with a finish, together with the functions before it.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn write_finished(&self, before: Option<&Self>, part: &PartWriter<'_>) -> Result<Value> {
         let mut content = self.write(part)?;
         if let (Some(before), Value::Object(fields)) = (before, &mut content) {
@@ -148,11 +150,12 @@ impl<T: Real> Eigenfunctions<T> {
         Ok(content)
     }
 
-    /// Reads functions that were saved. Sections of a kernel that was not saved with them need the kernel, which must be the same.
+    /// Reads saved functions. If they are sections of a kernel that was not saved with them, the same kernel must be
+    /// given.
     ///
     /// # Errors
-    /// [`Damaged`](mercer_data::DataError::Damaged) and others for a folder that is damaged, [`SpectralError::OtherKernel`] for a
-    /// kernel that is missing or another one.
+    /// [`Damaged`](mercer_data::DataError::Damaged) and others for a damaged folder, [`SpectralError::OtherKernel`] for a
+    /// missing or different kernel.
     pub fn load(folder: &Path, kernel: Option<Arc<dyn Kernel<T>>>) -> Result<Self> {
         let folder = Folder::open(folder, Some(KIND))?;
         Self::read(&folder.objects(), &folder.content()?, kernel)
@@ -167,7 +170,7 @@ impl<T: Real> Eigenfunctions<T> {
         let saved =
             description.kernel.as_ref().map(|value| SavedKernel::read(&part.part("kernel"), value)).transpose()?;
         let basis = read_basis(part, &description, kernel, saved.as_ref())?;
-        let wrong = || part.malformed("the sizes of the files are others");
+        let wrong = || part.malformed("the sizes of its files do not match");
         if basis.n_functions() != description.functions
             || basis.per_sample() != description.per_sample
             || basis.input_shapes() != description.inputs
@@ -204,14 +207,14 @@ fn read_basis<T: Real>(
         Some(features::TYPE) => Arc::new(Mapped::read(part, basis, inputs, rebuilt()?.and_then(|built| built.map))?),
         Some(networks::TYPE) => Arc::new(networks::read(part, basis)?),
         Some(ON_SAMPLES) => {
-            let reason = "these functions are known on their own samples alone, and cannot be evaluated on others";
+            let reason = "these functions are known on their own samples alone and cannot be evaluated on others";
             return Err(SpectralError::Setting(format!("{}: {reason}", part.place())));
         }
         other => return Err(part.malformed(format!("there is no basis of type {other:?}")).into()),
     })
 }
 
-/// An error about a kernel that is missing or another one.
+/// An error about a missing or different kernel.
 pub(crate) fn other_kernel(part: &Part<'_>, reason: impl Into<String>) -> SpectralError {
     SpectralError::OtherKernel { place: part.place().to_owned(), reason: reason.into() }
 }

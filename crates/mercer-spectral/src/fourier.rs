@@ -1,13 +1,15 @@
-//! Random Fourier features of kernels that depend on differences alone.
+//! Random Fourier features of shift-invariant kernels.
 //!
-//! By Bochner's theorem `κ(x - x') = ∫ e^{iω·(x - x')} p(ω) dω` with a probability density `p`, so that with draws `ω_1 … ω_D` of it
+//! By Bochner's theorem `κ(x - x') = ∫ e^{iω·(x - x')} p(ω) dω` with a probability density `p`, so with draws
+//! `ω_1 … ω_D` from it
 //!
 //! ```text
 //! φ(x) = D^{-½} [cos ω_1·x, sin ω_1·x, …, cos ω_D·x, sin ω_D·x],    E φ(x)·φ(x') = κ(x - x')
 //! ```
 //!
-//! Rahimi and Recht, Random features for large-scale kernel machines, 2007. Pairs of sine and cosine have a lower variance than
-//! cosines with random phases (Sutherland and Schneider 2015, arXiv 1506.02785), and give `φ(x)·φ(x) = κ(0)` exactly.
+//! Rahimi and Recht, Random features for large-scale kernel machines, 2007. Pairs of sine and cosine have a lower
+//! variance than cosines with random phases (Sutherland and Schneider 2015, arXiv 1506.02785), and give
+//! `φ(x)·φ(x) = κ(0)` exactly.
 //!
 //! | kernel | density of `ω` |
 //! |---|---|
@@ -15,8 +17,9 @@
 //! | `exp(-‖x - x'‖₁/ℓ)` | Cauchy in each coordinate, with scale `1/ℓ` |
 //! | Matérn of order `ν` | Student's t with `2ν` degrees of freedom: a normal vector over `ℓ √(χ²_{2ν}/2ν)` |
 //!
-//! Orthogonal features (Yu et al. 2016, arXiv 1610.09072) take the directions of each `d` frequencies from a random orthogonal
-//! matrix and give each the length of an independent draw, which leaves every single frequency's distribution as it was.
+//! Orthogonal features (Yu et al. 2016, arXiv 1610.09072) take the directions of each `d` frequencies from a random
+//! orthogonal matrix and give each the length of an independent draw, which preserves the distribution of every single
+//! frequency.
 
 use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
@@ -33,7 +36,7 @@ use rand_distr::{Cauchy, ChiSquared, Distribution, StandardNormal};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-/// Samples that a thread maps at once.
+/// The number of samples that a thread maps at once.
 const GRAIN: usize = 128;
 
 /// Which kernel, in units of its lengthscale.
@@ -41,9 +44,9 @@ const GRAIN: usize = 128;
 pub enum Density {
     /// The Gaussian or RBF kernel.
     Gaussian,
-    /// The Laplacian kernel, of the sum of absolute differences.
+    /// The Laplacian kernel, a function of the sum of absolute differences.
     Laplacian,
-    /// The Matérn kernel of this order, of the Euclidean distance: ½, 3/2, 5/2 or any other.
+    /// The Matérn kernel of this order (½, 3/2, 5/2 or any other), a function of the Euclidean distance.
     Matern(f64),
 }
 
@@ -56,20 +59,20 @@ pub struct Fourier<T> {
     variance: f64,
 }
 
-/// What features to draw.
+/// The features to draw.
 #[derive(Clone, Debug)]
 pub struct FourierSpec {
     /// The kernel.
     pub density: Density,
-    /// Its lengthscale, one for all coordinates or one for each.
+    /// Its lengthscale: one for all coordinates, or one for each.
     pub lengthscales: Vec<f64>,
     /// `κ(x, x)`.
     pub variance: f64,
-    /// How many features: an even number, two for each frequency.
+    /// The number of features: even, two for each frequency.
     pub n_features: usize,
     /// Whether directions are orthogonal.
     pub orthogonal: bool,
-    /// Of the random numbers.
+    /// The random seed.
     pub seed: u64,
 }
 
@@ -79,15 +82,16 @@ impl FourierSpec {
         Self { density, lengthscales: vec![lengthscale], variance: 1.0, n_features, orthogonal: false, seed: 0 }
     }
 
-    /// Features of a classic kernel: `rbf`, `laplacian`, `matern12`, `matern32` or `matern52`, also times numbers.
+    /// Features of a classic kernel: `rbf`, `laplacian`, `matern12`, `matern32` or `matern52`, optionally multiplied by
+    /// a number.
     ///
     /// # Errors
     /// [`SpectralError::Setting`] for other kernels, and for sums.
     pub fn of_classic(kernel: &Expression, n_features: usize) -> Result<Self> {
         let text = kernel.to_string();
         let refused = || {
-            let known = "rbf, laplacian, matern12, matern32 or matern52, also times a number";
-            SpectralError::Setting(format!("{text} has no random Fourier features here; {known} would have"))
+            let known = "rbf, laplacian, matern12, matern32 and matern52, also times a number";
+            SpectralError::Setting(format!("there are no random Fourier features for {text}, only for {known}"))
         };
         // A single kernel has a single pair of brackets, and a product has no plus.
         if text.matches('(').count() != 1 || text.contains('+') {
@@ -128,23 +132,23 @@ impl FourierSpec {
         let wrong = |text: String| Err(SpectralError::Setting(text));
         if self.n_features == 0 || self.n_features % 2 == 1 {
             return wrong(format!(
-                "{} random Fourier features: take an even number, two per frequency",
+                "{} random Fourier features were requested; the number must be even and positive, two per frequency",
                 self.n_features
             ));
         }
         let positive = |x: f64| x.is_finite() && x > 0.0;
         if !self.lengthscales.iter().all(|&l| positive(l)) || !positive(self.variance) {
-            return wrong("lengthscales and the variance of a kernel are positive numbers".to_owned());
+            return wrong("the lengthscales and the variance of a kernel must be positive".to_owned());
         }
         if self.lengthscales.len() != 1 && self.lengthscales.len() != width {
             return wrong(format!("{} lengthscales for {width} coordinates", self.lengthscales.len()));
         }
         match self.density {
-            Density::Matern(order) if !positive(order) => wrong(format!("a Matérn kernel of order {order}")),
+            Density::Matern(order) if !positive(order) => wrong(format!("the order of a Matérn kernel must be positive, not {order}")),
             Density::Laplacian if self.orthogonal => wrong(
-                "the Laplacian kernel depends on the axes, and orthogonal directions would mix them: leave orthogonal out, or take a Matérn kernel".to_owned(),
+                "the Laplacian kernel depends on the axes, which orthogonal directions would mix; leave out orthogonal, or use a Matérn kernel".to_owned(),
             ),
-            _ if width == 0 => wrong("samples without coordinates".to_owned()),
+            _ if width == 0 => wrong("the samples have no coordinates".to_owned()),
             _ => Ok(()),
         }
     }
@@ -203,11 +207,12 @@ impl<T: Real> Fourier<T> {
     pub(crate) fn read(part: &Part<'_>, description: &Value, inputs: &[Vec<usize>]) -> Result<Self> {
         let wrong = |reason: &str| SpectralError::from(part.malformed(reason));
         let frequencies = part.read::<T>(FREQUENCIES, &[None, None])?;
-        let frequencies = frequencies.into_dimensionality::<Ix2>().map_err(|_| wrong("frequencies are a matrix"))?;
+        let frequencies =
+            frequencies.into_dimensionality::<Ix2>().map_err(|_| wrong("its frequencies are not a matrix"))?;
         let frequencies = frequencies.as_standard_layout().into_owned();
-        let [shape] = inputs else { return Err(wrong("there is one input")) };
+        let [shape] = inputs else { return Err(wrong("it must have one input")) };
         if frequencies.ncols() != shape.iter().product::<usize>() || frequencies.nrows() == 0 {
-            return Err(wrong("frequencies are of another width than samples"));
+            return Err(wrong("the width of its frequencies differs from that of its samples"));
         }
         let variance = description["variance"].as_f64().filter(|v| v.is_finite() && *v > 0.0);
         let variance = variance.ok_or_else(|| wrong("the variance is missing"))?;
@@ -224,11 +229,11 @@ fn normal(rows: usize, columns: usize, stream: &mut impl Rng) -> Array2<f64> {
     Array2::from_shape_simple_fn((rows, columns), || StandardNormal.sample(stream))
 }
 
-/// Turns the rows, `d` at a time, into orthogonal ones of the same lengths.
+/// Orthogonalises the rows, `d` at a time, and keeps their lengths.
 fn orthogonalise(frequencies: &mut Array2<f64>, stream: &mut impl Rng) -> Result<()> {
     let width = frequencies.ncols();
     for mut rows in frequencies.axis_chunks_iter_mut(ndarray::Axis(0), width) {
-        // The QR decomposition of a normal matrix with positive diagonal is uniform over rotations and reflections.
+        // The Q of a Gaussian matrix, with a positive diagonal of R, is uniform over rotations and reflections.
         let directions = thin_qr(normal(width, width, stream).view())?.q;
         for (mut row, direction) in rows.outer_iter_mut().zip(directions.outer_iter()) {
             let length = row.dot(&row).sqrt();
@@ -247,7 +252,7 @@ impl<T: Real> FeatureMap<T> for Fourier<T> {
         let (width, n_features) = (self.frequencies.ncols(), self.n_features());
         let [x] = inputs else {
             return Err(KernelError::Setting(format!(
-                "{} inputs for random Fourier features, which have one",
+                "{} inputs were given, but random Fourier features take one",
                 inputs.len()
             )));
         };

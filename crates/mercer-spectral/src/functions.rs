@@ -1,4 +1,4 @@
-//! Eigenfunctions, whatever method found them.
+//! Eigenfunctions from any method.
 
 use crate::basis::{self, Basis};
 use crate::error::{Result, SpectralError};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The leading eigenvalues and eigenfunctions of a kernel: `ψ(x) = b(x)·W` over a [`Basis`] `b`.
 ///
-/// As a [`FeatureMap`] it gives `√μ_j ψ_j(x)`, so that it stands wherever a feature map does, and `Features(…)` of it is the
+/// As a [`FeatureMap`] it gives `√μ_j ψ_j(x)`, so it can be used wherever a feature map can. `Features(…)` of it is the
 /// kernel by Mercer's sum.
 #[derive(Clone, Debug)]
 pub struct Eigenfunctions<T: Real> {
@@ -28,19 +28,19 @@ pub struct Eigenfunctions<T: Real> {
 impl<T: Real> Eigenfunctions<T> {
     /// From values, a basis, and the weights (`n_functions × k`) that combine it into functions.
     ///
-    /// Functions are put in the order of their values. A negative value becomes zero, and is counted in
+    /// Functions are sorted by their values. A negative value becomes zero and is counted in
     /// [`repairs`](Self::repairs).
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if sizes do not fit, or a number is not finite.
+    /// [`SpectralError::Setting`] if sizes do not match, or a number is not finite.
     pub fn new(values: &[f64], basis: Arc<dyn Basis<T>>, weights: Array2<T>) -> Result<Self> {
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
         Self::ordered(values, basis, weights, &order)
     }
 
-    /// As [`new`](Self::new), in the order of a method whose functions have one of their own: values then descend only as far
-    /// as they have converged.
+    /// As [`new`](Self::new), but keeps the order of a method that orders its functions itself. Values then descend
+    /// only as far as they have converged.
     pub(crate) fn in_given_order(values: &[f64], basis: Arc<dyn Basis<T>>, weights: Array2<T>) -> Result<Self> {
         let order: Vec<usize> = (0..values.len()).collect();
         Self::ordered(values, basis, weights, &order)
@@ -65,28 +65,28 @@ impl<T: Real> Eigenfunctions<T> {
         Ok(Self { values: sorted, basis, weights, repairs, notes: Map::new(), kernel: None })
     }
 
-    /// From a spectrum on data whose functions the basis extends with these weights.
+    /// From a spectrum on data, which the basis extends with these weights.
     pub fn from_spectrum(spectrum: &Spectrum<T>, basis: Arc<dyn Basis<T>>, weights: Array2<T>) -> Result<Self> {
         Ok(Self::new(&spectrum.values.to_vec(), basis, weights)?.with_repairs(spectrum.repairs))
     }
 
-    /// With a record of what was repaired.
+    /// Sets the repairs.
     pub fn with_repairs(self, repairs: Repairs) -> Self {
         Self { repairs, ..self }
     }
 
-    /// With something that is good to know, such as the method and its settings; it is saved with the functions.
+    /// Adds a note, such as the method and its settings. It is saved with the functions.
     pub fn note(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.notes.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With what is needed to build the kernel again, once the functions have been saved.
+    /// Sets what is needed to rebuild the kernel of saved functions.
     pub fn with_kernel(self, kernel: Option<SavedKernel>) -> Self {
         Self { kernel, ..self }
     }
 
-    /// How to build the kernel again, if that is known.
+    /// How to rebuild the kernel, if known.
     pub fn saved_kernel(&self) -> Option<&SavedKernel> {
         self.kernel.as_ref()
     }
@@ -96,7 +96,7 @@ impl<T: Real> Eigenfunctions<T> {
         &self.values
     }
 
-    /// How many functions there are.
+    /// The number of functions.
     pub fn n_components(&self) -> usize {
         self.values.len()
     }
@@ -106,7 +106,7 @@ impl<T: Real> Eigenfunctions<T> {
         self.basis.per_sample()
     }
 
-    /// What the functions are combinations of.
+    /// The basis of the functions.
     pub fn basis(&self) -> &Arc<dyn Basis<T>> {
         &self.basis
     }
@@ -116,12 +116,12 @@ impl<T: Real> Eigenfunctions<T> {
         &self.weights
     }
 
-    /// What was repaired.
+    /// The repairs.
     pub fn repairs(&self) -> &Repairs {
         &self.repairs
     }
 
-    /// What is good to know.
+    /// The notes.
     pub fn notes(&self) -> &Map<String, Value> {
         &self.notes
     }
@@ -131,7 +131,7 @@ impl<T: Real> Eigenfunctions<T> {
         basis::eval(&*self.basis, Some(self.weights.view()), inputs, samples, &Context::new())
     }
 
-    /// `ψ_j` of data sets, one per input, which are read in pieces.
+    /// `ψ_j` of data sets, one per input, which are read in blocks.
     pub fn eval_data(&self, data: &[Dataset], context: &Context) -> Result<Array2<T>> {
         basis::eval_data(&*self.basis, Some(self.weights.view()), data, context)
     }
@@ -162,7 +162,8 @@ impl<T: Real> Eigenfunctions<T> {
 }
 
 impl<T: Real> FeatureMap<T> for Eigenfunctions<T> {
-    /// For a matrix-valued kernel the features of all outputs side by side, whose products are the kernel's trace.
+    /// For a matrix-valued kernel, the features of all outputs side by side. Their products give the trace of the
+    /// kernel.
     fn n_features(&self) -> usize {
         self.n_components() * self.per_sample()
     }

@@ -1,4 +1,4 @@
-//! Which samples represent the others.
+//! The choice of landmarks.
 //!
 //! | choice | a sample is drawn with probability |
 //! |---|---|
@@ -6,8 +6,9 @@
 //! | k-means++ | `min_z ‖φ(x) - φ(z)‖²`, the distance in the kernel's feature space to the landmarks so far (Arthur and Vassilvitskii 2007) |
 //! | pivoted Cholesky | `κ(x, x) - κ̃(x, x)`, what the landmarks so far leave unexplained (Chen, Epperly, Tropp and Webber 2022, arXiv 2207.06503, algorithm 2.1) |
 //!
-//! Distances of k-means++ are those of the kernel, `κ(x,x) + κ(z,z) - 2κ(x,z)`, not of the raw samples, so that it works for any kernel
-//! and any data. The last two never draw a sample twice, nor its copy: what is drawn has probability zero from then on.
+//! k-means++ uses the distances of the kernel, `κ(x,x) + κ(z,z) - 2κ(x,z)`, not those of the raw samples, so it works
+//! for any kernel and any data. The last two never draw a sample or a copy of it twice: once drawn, its probability is
+//! zero.
 
 use crate::error::{Result, SpectralError};
 use crate::samples;
@@ -23,17 +24,17 @@ use std::ops::Range;
 /// How landmarks are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landmarks {
-    /// All samples: exact.
+    /// All samples, which is exact.
     All,
-    /// So many, at random.
+    /// This many, at random.
     Uniform(usize),
-    /// So many, far from each other.
+    /// This many, far from each other.
     KMeansPlusPlus(usize),
-    /// So many, each where the error is.
+    /// This many, each where the error is large.
     PivotedCholesky(usize),
 }
 
-/// So much of the trace left over is rounding, and no reason for another landmark.
+/// A residual trace below this share is rounding, which does not justify another landmark.
 const NOTHING_LEFT: f64 = 64.0;
 
 impl Landmarks {
@@ -47,7 +48,7 @@ impl Landmarks {
         }
     }
 
-    /// How many landmarks are asked for, of so many samples.
+    /// The requested number of landmarks, out of this many samples.
     pub fn count(self, samples: usize) -> usize {
         match self {
             Self::All => samples,
@@ -55,8 +56,8 @@ impl Landmarks {
         }
     }
 
-    /// The rows that are landmarks: ascending for `All` and `Uniform`, else in the order they were drawn; fewer than asked for
-    /// when all others are copies of them.
+    /// The rows of the landmarks: ascending for `All` and `Uniform`, otherwise in the order they were drawn. Fewer than
+    /// requested if all other samples are copies of them.
     pub fn choose<T: Real>(
         self,
         kernel: &dyn Kernel<T>,
@@ -67,7 +68,9 @@ impl Landmarks {
         let samples = samples::count(data);
         let count = self.count(samples);
         if count == 0 {
-            return Err(SpectralError::Setting(format!("0 landmarks of {samples} samples: take at least one")));
+            return Err(SpectralError::Setting(format!(
+                "0 landmarks of {samples} samples were requested; choose at least 1"
+            )));
         }
         let mut stream = random::stream(seed, "landmarks");
         match self {
@@ -97,7 +100,7 @@ fn spread<T: Real>(
         let Some(row) = draw(&distances, stream) else { break };
         let column = columns.column(row)?;
         let update = |at: usize| {
-            // Below zero only where the kernel is indefinite: such a sample is not like the landmark, either.
+            // Negative only where the kernel is indefinite; such a sample is not similar to the landmark either.
             let distance = (columns.diagonal[at] + columns.diagonal[row] - 2.0 * column[at]).abs();
             let nearest = if chosen.is_empty() { distance } else { distance.min(distances[at]) };
             if at == row || nearest <= floor { 0.0 } else { nearest }
@@ -122,9 +125,9 @@ fn pivots<T: Real>(
         advance(context, drawn, count)?;
         Ok::<_, SpectralError>(columns.column(row)?.mapv(T::of))
     };
-    // In the kernel's own precision, so that its rounding is not taken for something left to explain.
+    // In the precision of the kernel, so that its rounding is not mistaken for a residual.
     let found = PivotedCholesky::new(columns.diagonal.mapv(T::of).view(), column, count, || stream.random())?;
-    // Dividing by the root of a small pivot amplifies rounding to at most its own root.
+    // Division by the root of a small pivot amplifies rounding to at most its square root.
     if found.least < -T::epsilon().wide().sqrt() {
         return Err(SpectralError::Indefinite { method: "pivoted Cholesky", least: found.least });
     }
@@ -136,7 +139,7 @@ fn advance(context: &Context, done: usize, total: usize) -> Result<()> {
     Ok(context.check()?)
 }
 
-/// A row, with probability proportional to its weight; none if all weights are zero.
+/// Draws a row with probability proportional to its weight; `None` if all weights are zero.
 fn draw(weights: &Array1<f64>, stream: &mut impl Rng) -> Option<usize> {
     let total: f64 = weights.sum();
     if total.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
@@ -154,7 +157,7 @@ fn draw(weights: &Array1<f64>, stream: &mut impl Rng) -> Option<usize> {
     last
 }
 
-/// Columns of a Gram matrix, one at a time; of a matrix-valued kernel the trace of its blocks.
+/// Columns of a Gram matrix, one at a time; for a matrix-valued kernel, the traces of its blocks.
 struct Columns<'a, T: Real> {
     kernel: &'a dyn Kernel<T>,
     data: &'a [Dataset],

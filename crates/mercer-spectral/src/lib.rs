@@ -1,22 +1,22 @@
 //! Eigenvalues and eigenfunctions of kernels: `κ(x, x') = Σ_j μ_j ψ_j(x) ψ_j(x')`.
 //!
-//! Every method ends in [`Eigenfunctions`]: values, and functions that can be evaluated on new data. The functions are
-//! linear combinations of a [`Basis`], `ψ(x) = b(x)·W`: sections of the kernel at landmarks (Nyström), random features, or
-//! networks. What is known at the data alone, the eigenvectors of a matrix, is a [`Spectrum`].
+//! Every method returns [`Eigenfunctions`]: values, and functions that can be evaluated on new data. The functions are
+//! linear combinations of a [`Basis`], `ψ(x) = b(x)·W`: sections of the kernel at landmarks (Nyström), random features,
+//! or networks. Eigenvectors of a matrix, which are known only at the data, are a [`Spectrum`].
 //!
 //! # Conventions
 //!
-//! With `R` rows of the Gram matrix `K` (samples, or samples times outputs for a matrix-valued kernel) and its eigenpairs
-//! `K u = λ u`, `‖u‖ = 1`,
+//! With `R` rows of the Gram matrix `K` (samples, or samples times outputs for a matrix-valued kernel) and its
+//! eigenpairs `K u = λ u`, `‖u‖ = 1`,
 //!
 //! ```text
 //! μ = λ / R        ψ(x_n) = √R · u_n        hence (1/R) Σ_n ψ_i(x_n) ψ_j(x_n) = δ_ij
 //! ```
 //!
-//! Values descend. The sign of a function is such that it is positive at the first row where its magnitude is at least half of
-//! its largest: unlike "the largest entry is positive", this does not flip when two entries of opposite sign are equally
-//! large, as those of odd functions on symmetric data are. Eigenvalues that rounding explains are dropped, and what is
-//! dropped or clipped is counted in [`Repairs`].
+//! Values descend. The sign of a function makes it positive at the first row where its magnitude is at least half of
+//! its maximum. Unlike "the largest entry is positive", this rule does not flip when two entries of opposite sign are
+//! equally large, as for odd functions on symmetric data. Eigenvalues within rounding are dropped. [`Repairs`] counts
+//! what was dropped or clipped.
 
 mod basis;
 mod compare;

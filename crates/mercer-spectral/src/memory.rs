@@ -1,19 +1,19 @@
-//! What decompositions take, refused before the work begins.
+//! The memory of decompositions, checked before the work begins.
 
 use crate::error::{Result, SpectralError};
 use crate::exact::FORMED;
 use mercer_run::Context;
 use serde::Serialize;
 
-/// So many times the bytes of the matrix, in double precision, are held at the highest: the matrix, its scaled copy, what the
-/// decomposition works on, vectors, and their ordered copy. Measured: 6.8 for 4000 rows.
+/// Peak memory in multiples of the bytes of the matrix in double precision: the matrix, its scaled copy, the workspace
+/// of the decomposition, the vectors, and their sorted copy. Measured: 6.8 for 4000 rows.
 const WHOLE: usize = 7;
 
-/// The same for features of which a few functions are wanted: these, and their copy in double precision, beside the square of
-/// the smaller side. Measured: 2.3 to 2.7 for 20,000 × 2000; 2.9 for Nyström's features.
+/// The same for a few functions of features: the features, their copy in double precision, and the square of the
+/// smaller side. Measured: 2.3 to 2.7 for 20,000 × 2000; 2.9 for Nyström's features.
 const FEATURES: usize = 3;
 
-/// What something that is taken apart needs of the memory.
+/// The memory that a decomposition needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryNeeds {
     /// What it is.
@@ -22,24 +22,24 @@ pub struct MemoryNeeds {
     pub rows: usize,
     /// Its columns.
     pub columns: usize,
-    /// Bytes at the highest.
+    /// Peak bytes.
     pub bytes: usize,
 }
 
 impl MemoryNeeds {
-    /// Of a matrix that is only multiplied with, in so many copies.
+    /// For a matrix that is only multiplied with, in this many copies.
     pub fn matrix<T>(what: &'static str, rows: usize, copies: usize) -> Self {
         let bytes = rows.saturating_mul(rows).saturating_mul(copies.max(1)).saturating_mul(size_of::<T>());
         Self { what, rows, columns: rows, bytes }
     }
 
-    /// Of the whole decomposition of a matrix, or of features.
+    /// For the whole decomposition of a matrix, or of features.
     pub fn whole(what: &'static str, rows: usize, columns: usize) -> Self {
         let numbers = rows.saturating_mul(columns).saturating_mul(WHOLE);
         Self { what, rows, columns, bytes: numbers.saturating_mul(size_of::<f64>()) }
     }
 
-    /// Of a few functions of features.
+    /// For a few functions of features.
     pub fn features(what: &'static str, rows: usize, columns: usize) -> Self {
         let side = rows.min(columns).min(FORMED);
         let numbers = rows.saturating_mul(columns).saturating_mul(FEATURES).saturating_add(WHOLE * side * side);
@@ -51,7 +51,7 @@ impl MemoryNeeds {
         if other.bytes > self.bytes { other } else { self }
     }
 
-    /// An error if it does not fit.
+    /// Returns an error if it does not fit.
     ///
     /// # Errors
     /// [`SpectralError::Memory`].

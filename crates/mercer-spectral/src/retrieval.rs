@@ -1,9 +1,9 @@
-//! How good codes are for looking things up, by their length.
+//! Retrieval quality of codes, by length.
 //!
-//! Every query ranks the items by the distance of their codes, cut to the first numbers; items of the query's class are relevant.
-//! *Precision at m* is the share of relevant items among the first `m`; *average precision* is the mean, over the relevant items, of
-//! the precision at the place of each, and its mean over queries is the mAP. Ordered codes can be cut anywhere, which is what
-//! neural eigenmaps are for (arXiv 2210.12637).
+//! Every query ranks the items by the distance between codes, truncated to the first numbers. Items of the query's
+//! class are relevant. *Precision at m* is the share of relevant items among the first `m`; *average precision* is the
+//! mean, over the relevant items, of the precision at the rank of each, and its mean over queries is the mAP. Ordered
+//! codes can be truncated anywhere, which is the purpose of neural eigenmaps (arXiv 2210.12637).
 
 use crate::error::{Result, SpectralError};
 use mercer_linalg::gemm;
@@ -12,7 +12,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Codes with the classes of what they stand for.
+/// Codes with the classes of their items.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes<'a> {
     /// `items × length`.
@@ -21,10 +21,10 @@ pub struct Codes<'a> {
     pub classes: &'a [usize],
 }
 
-/// How well codes of one length find what belongs together.
+/// Retrieval quality at one code length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Retrieval {
-    /// The numbers of a code that were looked at.
+    /// The length to which codes are truncated.
     pub length: usize,
     /// The mean precision among the first `m` items.
     pub precision: f64,
@@ -32,13 +32,14 @@ pub struct Retrieval {
     pub mean_average_precision: f64,
 }
 
-/// Queries at a time.
+/// Queries processed at a time.
 const BLOCK: usize = 64;
 
-/// Ranks the items for every query, for every length of codes; `first` is `m`. Equal distances go by the order of the items.
+/// Ranks the items for every query, for every length of codes; `first` is `m`. Ties are broken by the order of the
+/// items.
 ///
 /// # Errors
-/// [`SpectralError::Setting`] if sizes do not fit, or there is nothing to look up.
+/// [`SpectralError::Setting`] if sizes do not match, or there are no items or queries.
 pub fn retrieval(
     items: Codes<'_>,
     queries: Codes<'_>,
@@ -51,7 +52,7 @@ pub fn retrieval(
     let longest = lengths.iter().copied().max().unwrap_or(0);
     if !fits(&items) || !fits(&queries) || queries.codes.ncols() != width || longest > width || first == 0 {
         return Err(SpectralError::Setting(format!(
-            "{} items and {} queries with codes of {width} and {} numbers cannot be looked up at lengths {lengths:?}",
+            "cannot evaluate retrieval for {} items and {} queries with codes of {width} and {} numbers at lengths {lengths:?}",
             items.codes.nrows(),
             queries.codes.nrows(),
             queries.codes.ncols()
@@ -120,7 +121,8 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_distances() {
-        // Items at 0, 1, 2, 3 of classes 0, 1, 0, 1; a query of class 0 at 0.4 sees 0 1 0 1, one of class 1 at 3.1 sees 1 0 1 0.
+        // Items at 0, 1, 2, 3 of classes 0, 1, 0, 1; a query of class 0 at 0.4 sees 0 1 0 1, one of class 1 at 3.1 sees
+        // 1 0 1 0.
         let (items, queries) = (array![[0.0], [1.0], [2.0], [3.0f32]], array![[0.4], [3.1f32]]);
         let items = Codes { codes: items.view(), classes: &[0, 1, 0, 1] };
         let queries = Codes { codes: queries.view(), classes: &[0, 1] };
@@ -132,7 +134,7 @@ mod tests {
         assert!(retrieval(items, Codes { classes: &[0], ..queries }, &[1], 2, &Context::new()).is_err());
     }
 
-    /// The second number alone tells the classes apart.
+    /// Only the second number distinguishes the classes.
     #[test]
     fn longer_codes_know_more() {
         let codes = array![[0.0, 0.0], [0.1, 5.0], [0.2, 0.0], [0.3, 5.0], [0.4, 0.0], [0.5f32, 5.0]];

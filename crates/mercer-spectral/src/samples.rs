@@ -1,11 +1,11 @@
-//! Rows of data sets, one per input, as kernels and bases take them.
+//! Rows of data sets, one per input, in the form that kernels and bases take.
 
 use crate::error::Result;
 use mercer_data::{Dataset, RowBlock};
 use mercer_kernel::{Block, Kernel, Real};
 use std::ops::Range;
 
-/// How many samples there are.
+/// The number of samples.
 pub(crate) fn count(data: &[Dataset]) -> usize {
     data.first().map_or(0, Dataset::n_samples)
 }
@@ -16,12 +16,12 @@ pub(crate) fn prepare<T: Real>(kernel: &dyn Kernel<T>, data: &[Dataset], rows: R
     Ok(kernel.prepare(&block.slices(), rows.len()).map_err(|error| error.shifted(rows.start))?)
 }
 
-/// Consecutive ranges of at most `step` of so many samples.
+/// Splits the samples into consecutive ranges of at most `step`.
 pub(crate) fn pieces(samples: usize, step: usize) -> impl Iterator<Item = Range<usize>> {
     (0..samples).step_by(step.max(1)).map(move |start| start..(start + step).min(samples))
 }
 
-/// The tile of two blocks, of so many numbers: the sum of the kernel's parts, without what it has beside them.
+/// The tile of two blocks: the sum of the kernel's parts, without the matrices beside them.
 pub(crate) fn whole<T: Real>(kernel: &dyn Kernel<T>, a: &Block, b: &Block, size: usize) -> Vec<T> {
     let n_parts = kernel.parts().len();
     let mut tile = vec![T::zero(); size * (n_parts + kernel.beside().len())];

@@ -12,15 +12,15 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
-/// Landmarks per block: large enough for products, small enough to be shared among threads.
+/// Landmarks per block: large enough for efficient products, small enough to share among threads.
 const BLOCK: usize = 256;
 
-/// Samples of a piece, between which the work can be called off: whole shards of any network.
+/// Samples per block, between which the work can be cancelled: whole shards of any network.
 const PIECE: usize = 128;
 
-/// The functions `κ(·, z_m)`; for a matrix-valued kernel one per landmark and output.
+/// The functions `κ(·, z_m)`; for a matrix-valued kernel, one per landmark and output.
 ///
-/// Prepared landmarks are kept if they take no more than a quarter of the free memory, and are otherwise prepared again for
+/// Prepared landmarks are kept if they take at most a quarter of the free memory. Otherwise they are prepared again for
 /// every evaluation.
 #[derive(Debug)]
 pub struct Sections<T: Real> {
@@ -32,15 +32,17 @@ pub struct Sections<T: Real> {
 }
 
 impl<T: Real> Sections<T> {
-    /// Of a kernel at landmarks, one array `[landmarks, …]` per input.
+    /// From a kernel and its landmarks, one array `[landmarks, …]` per input.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if there are no landmarks, or not as many in every input.
+    /// [`SpectralError::Setting`] if there are no landmarks, or the inputs differ in their number.
     pub fn new(kernel: Arc<dyn Kernel<T>>, landmarks: Vec<ArrayD<T>>) -> Result<Self> {
         let counts: Vec<usize> = landmarks.iter().map(|input| input.shape().first().copied().unwrap_or(0)).collect();
         let n_landmarks = counts.first().copied().unwrap_or(0);
         if n_landmarks == 0 || counts.iter().any(|&count| count != n_landmarks) {
-            return Err(SpectralError::Setting(format!("there are {counts:?} landmarks in the inputs")));
+            return Err(SpectralError::Setting(format!(
+                "every input needs the same number of landmarks, at least 1, not {counts:?}"
+            )));
         }
         let landmarks: Vec<ArrayD<T>> =
             landmarks.into_iter().map(|input| input.as_standard_layout().into_owned()).collect();
@@ -120,7 +122,7 @@ impl<T: Real> Basis<T> for Sections<T> {
             }
         };
         if let Some(blocks) = self.kept(context)? {
-            // Samples do not depend on each other: in pieces the work can be called off.
+            // Samples are independent, so working in blocks allows cancellation.
             for piece in samples::pieces(samples, PIECE) {
                 context.check()?;
                 let part = |data: &&[T]| data.len() / samples * piece.start..data.len() / samples * piece.end;
@@ -161,7 +163,7 @@ fn landmarks_name(input: usize) -> String {
     format!("landmarks{input}")
 }
 
-/// The landmarks of a saved basis, with the kernel that its description tells.
+/// The landmarks of a saved basis, with the kernel of its description.
 pub(crate) fn read<T: Real>(
     part: &Part<'_>,
     description: &Value,
@@ -169,7 +171,7 @@ pub(crate) fn read<T: Real>(
     kernel: Option<Arc<dyn Kernel<T>>>,
 ) -> Result<Sections<T>> {
     let other = |reason: String| other_kernel(part, reason);
-    let kernel = kernel.ok_or_else(|| other("the kernel of these functions has to be given".to_owned()))?;
+    let kernel = kernel.ok_or_else(|| other("the kernel of these functions must be given".to_owned()))?;
     let (saved, given) = (&description["kernel"], kernel.identity());
     if !same_kernel(saved, &given) {
         return Err(other(format!("the functions belong to the kernel {saved}, not to {given}")));

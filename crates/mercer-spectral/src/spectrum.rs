@@ -5,14 +5,14 @@ use mercer_kernel::Real;
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut2, Axis, s};
 use serde::{Deserialize, Serialize};
 
-/// The largest eigenvalues of a kernel on data, and its eigenfunctions there. See the crate's conventions.
+/// The largest eigenvalues of a kernel on data, and the eigenfunctions there. See the conventions of the crate.
 #[derive(Clone, Debug)]
 pub struct Spectrum<T> {
     /// `μ`, descending and positive.
     pub values: Array1<f64>,
     /// `ψ_j(x_n)`: `rows × k`, a column per function.
     pub functions: Array2<T>,
-    /// What had to be repaired on the way.
+    /// The repairs.
     pub repairs: Repairs,
 }
 
@@ -20,16 +20,16 @@ pub struct Spectrum<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Repairs {
-    /// Components that were asked for and are not there, because the kernel's rank on the data is lower: their eigenvalues are
-    /// what rounding explains.
+    /// Requested components that do not exist because the rank of the kernel on the data is lower: their eigenvalues
+    /// are within rounding.
     pub dropped: usize,
     /// Negative eigenvalues, beyond rounding, that were found and ignored.
     pub negative: usize,
     /// The most negative of them, over the number of rows.
     pub most_negative: f64,
-    /// Whether all eigenvalues were looked at; otherwise there may be further negative ones.
+    /// Whether all eigenvalues were computed; otherwise there may be further negative ones.
     pub all_seen: bool,
-    /// Landmarks that were left out because they add nothing to those before them.
+    /// Landmarks that were dropped because they add nothing to the others.
     pub landmarks_removed: usize,
 }
 
@@ -44,7 +44,7 @@ impl Repairs {
         let mut sentences = Vec::new();
         if self.dropped > 0 {
             sentences.push(format!(
-                "{} of the components asked for are not there: the kernel's rank on the data is lower",
+                "{} of the requested components do not exist: the rank of the kernel on the data is lower",
                 self.dropped
             ));
         }
@@ -56,15 +56,15 @@ impl Repairs {
             ));
         }
         if self.landmarks_removed > 0 {
-            sentences.push(format!("{} landmarks add nothing to the others and were left out", self.landmarks_removed));
+            sentences.push(format!("{} landmarks add nothing to the others and were dropped", self.landmarks_removed));
         }
         sentences
     }
 }
 
 impl<T: Real> Spectrum<T> {
-    /// From eigenpairs of a Gram matrix, largest first, of which at most `wanted` are kept. `all_seen` says that these are
-    /// all of its eigenvalues; `precision` is the unit of rounding of the matrix's entries.
+    /// From eigenpairs of a Gram matrix, largest first; at most `wanted` are kept. `all_seen` means that these are all
+    /// of its eigenvalues; `precision` is the unit of rounding of the matrix's entries.
     ///
     /// # Errors
     /// [`SpectralError::NoSpectrum`] if no eigenvalue is positive.
@@ -105,8 +105,8 @@ impl<T: Real> Spectrum<T> {
     }
 }
 
-/// An eigenvalue below `8 √rows ε` of the largest in magnitude is what rounding explains: independent errors `ε` of the
-/// entries of a matrix have a norm of some `2 √rows ε`.
+/// An eigenvalue below `8 √rows ε` of the largest in magnitude is within rounding: independent errors `ε` of the
+/// entries of a matrix have a norm of about `2 √rows ε`.
 pub(crate) fn rounding<T: Real>(values: ArrayView1<'_, T>, rows: usize, precision: f64) -> f64 {
     let size = values.iter().fold(0.0, |most: f64, v| most.max(v.wide().abs()));
     8.0 * (rows as f64).sqrt() * precision * size

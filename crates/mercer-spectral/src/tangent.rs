@@ -1,4 +1,4 @@
-//! A few eigenpairs of a tangent kernel: with its matrix, or by products without it, whichever takes fewer operations.
+//! A few eigenpairs of a tangent kernel, with its matrix or matrix-free, whichever takes fewer operations.
 //!
 //! With `N` samples, `R` rows of the matrix, and `m` products until convergence,
 //!
@@ -7,8 +7,8 @@
 //! without it            m·(a reverse and a forward-mode pass over all samples, once per output for the trace kernel)
 //! ```
 //!
-//! `m` is known for the randomised method. For Lanczos it is at least what two fillings of its basis take, which is when it can stop
-//! first. A matrix that does not fit into memory is not made.
+//! `m` is known for the randomised method. For Lanczos it is at least the number of products that fill the basis twice,
+//! which is the earliest point at which it can stop. A matrix that does not fit into memory is not computed.
 
 use crate::error::{Result, SpectralError};
 use crate::exact::{Solver, extend, gram_matrix};
@@ -23,26 +23,26 @@ use mercer_run::Context;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Whether the matrix of the kernel is made.
+/// Whether the matrix of the kernel is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TangentMethod {
-    /// It is made, and multiplied with.
+    /// Computes the matrix and multiplies with it.
     Matrix,
-    /// The network is multiplied with instead.
+    /// Multiplies through the network instead.
     Products,
 }
 
-/// What was chosen, and why.
+/// The choice, and the reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TangentChoice {
-    /// The way.
+    /// The choice.
     pub way: TangentMethod,
     /// Operations with the matrix.
     pub matrix_flops: f64,
     /// Operations without it.
     pub products_flops: f64,
-    /// Products until convergence, at least.
+    /// The least number of products until convergence.
     pub products: usize,
     /// Bytes of the matrix.
     pub matrix_bytes: usize,
@@ -67,24 +67,24 @@ impl TangentChoice {
         let matrix_flops = made + 2.0 * products as f64 * (rows as f64).powi(2);
         let products_flops = products as f64 * operator.flops();
         let matrix_bytes = rows.saturating_mul(rows).saturating_mul(size_of::<T>());
-        // The parts of a kernel that is kept by layers are added to the first.
+        // If the kernel is split by layers, the parts are added to the first.
         let held = matrix_bytes.saturating_mul(kernel.parts().len().clamp(1, 2));
         let fits = held <= context.memory();
         let way = if fits && matrix_flops <= products_flops { TangentMethod::Matrix } else { TangentMethod::Products };
         Self { way, matrix_flops, products_flops, products, matrix_bytes, fits }
     }
 
-    /// The other way, because somebody wants it.
+    /// Overrides the choice.
     pub fn forced(self, way: TangentMethod) -> Self {
         Self { way, ..self }
     }
 
-    /// In a sentence.
+    /// The choice as a sentence.
     pub fn sentence(&self) -> String {
         let Self { way, matrix_flops, products_flops, products, .. } = self;
         let (with, without) = (matrix_flops / 1e9, products_flops / 1e9);
         let costs = format!(
-            "the kernel's matrix takes {with:.3e} Gflop, at least {products} products without it take {without:.3e} Gflop"
+            "the matrix of the kernel takes {with:.3e} Gflop, and at least {products} matrix-free products take {without:.3e} Gflop"
         );
         match (way, self.fits) {
             (TangentMethod::Matrix, true) => format!("{costs}: the matrix is made"),
@@ -92,12 +92,12 @@ impl TangentChoice {
                 format!("{costs}: the matrix is made, although it may not fit into memory")
             }
             (TangentMethod::Products, true) => format!("{costs}: the matrix is not made"),
-            (TangentMethod::Products, false) => format!("{costs}: the matrix is not made, it does not fit into memory"),
+            (TangentMethod::Products, false) => format!("{costs}: the matrix is not made, because it does not fit into memory"),
         }
     }
 }
 
-/// A tangent kernel: of which network, and what part of it.
+/// A tangent kernel: its network and selection.
 #[derive(Clone, Copy, Debug)]
 pub struct TangentKernel<'a> {
     /// The network.
@@ -109,8 +109,8 @@ pub struct TangentKernel<'a> {
 }
 
 impl TangentKernel<'_> {
-    /// The leading eigenfunctions on data, one data set per input, extended to new data; `kernel` is the same kernel. The way is the
-    /// cheaper one unless one is given. Both give the same to the accuracy of the solver.
+    /// The leading eigenfunctions on data, one data set per input, extended to new data; `kernel` is the same kernel.
+    /// The cheaper way is used unless one is given. Both agree to the accuracy of the solver.
     ///
     /// # Errors
     /// As [`exact`](crate::exact) and [`NtkOperator::new`].
@@ -125,7 +125,7 @@ impl TangentKernel<'_> {
     ) -> Result<(Eigenfunctions<T>, Spectrum<T>)> {
         let operator = NtkOperator::<T>::new(self.network, data, self.kind, self.selection, context)?;
         if operator.dim() != samples::count(data) * kernel.per_sample() {
-            return Err(SpectralError::Setting("the kernel is not that of the network".to_owned()));
+            return Err(SpectralError::Setting("the kernel does not belong to the network".to_owned()));
         }
         let choice = TangentChoice::new(&*kernel, &operator, k, solver, context);
         let choice = way.map_or(choice.clone(), |way| choice.forced(way));

@@ -134,7 +134,7 @@ fn what_makes_no_pairs_is_refused() {
     folder.write_array("short.npy", Array2::<f64>::zeros((3, 2)).view());
     let line = "eigen --method contrastive --data first.npy -o out";
     for (flags, words) in [
-        ("", &["no images", "--pairs"][..]),
+        ("", &["not images", "--pairs"][..]),
         ("--pairs short.npy", &["--pairs", "3 samples"]),
         ("--pairs second.npy --crop 0.5", &["--crop"]),
         ("--pairs second.npy --kernel rbf()", &["contrastive", "kernel"]),

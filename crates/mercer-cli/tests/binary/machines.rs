@@ -181,7 +181,7 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("fit svm --labels classes.npy -o m", &["nothing to fit on", "--gram"]);
     folder.refuse("fit svm --data x.npy --labels classes.npy -o m", &["which kernel?"]);
     folder.refuse("fit svm --gram wide.npy --labels classes.npy -o m", &["8 rows but 3 columns"]);
-    folder.refuse("fit svm --gram gram.npy --labels one.npy -o m", &["all samples are of the class 0"]);
+    folder.refuse("fit svm --gram gram.npy --labels one.npy -o m", &["all samples belong to the class 0"]);
     folder.refuse("fit svm --gram gram.npy --labels short.npy -o m", &["2 labels for 8 samples"]);
     folder.refuse(&format!("fit svm {gram} --cost 0"), &["the cost is 0"]);
     folder.refuse(&format!("fit neighbours {gram} --neighbours 9"), &["fewer samples"]);

@@ -67,7 +67,7 @@ fn refused(folder: &Folder, line: &str, words: &[&str]) {
 #[test]
 fn a_label_column_is_no_input() {
     let folder = folder();
-    let note = "the column `size` is used as label, so it is no input";
+    let note = "the column `size` is used as label, so it is not an input";
     let kernel = "--kernel linear()";
     for (name, rows) in [("own", format!("{kernel} --data r.csv")), ("rows", "--features r.csv".to_owned())] {
         let (_, err) = noted(&folder, &format!("fit ridge {rows} --labels ./r.csv:size --alpha 0.001 -o {name}"));
@@ -110,7 +110,7 @@ fn columns_are_matched_by_name() {
     refused(
         &folder,
         "predict --net run/model.onnx --data other.csv -o o.npy",
-        &["it lacks `d`", "nothing is known of `size`"],
+        &["it lacks `d`", "unknown columns: `size`"],
     );
     // A machine, the sets of one command, and functions that were saved.
     folder.succeed("fit glm --kernel rbf() --data t.csv --labels t.csv:class -o machine");
@@ -243,5 +243,5 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     let predict =
         |name: &str| format!("predict --net {name}/model.onnx --data train.npy --layout nhwc -o {name}-out.npy");
     assert!(!noted(&folder, &predict("raw")).1.contains("holds bytes"));
-    assert!(noted(&folder, &predict("scaled")).1.contains("it was trained on scaled ones"));
+    assert!(noted(&folder, &predict("scaled")).1.contains("it was trained on scaled pixels"));
 }

@@ -113,7 +113,7 @@ fn ends_of_the_grid_and_worse_posteriors_are_told() {
     folder.write_array("wrong.npy", wrong.view());
     let wrong = validation.replace(&format!("{IRIS}.npz:y_train"), "wrong.npy");
     let json = folder.json(&line(IRIS, &format!("--method diag --prior validation {wrong} -o unsure")));
-    assert!(json["notes"].to_string().contains("validation: the least precision tried"), "{json}");
+    assert!(json["notes"].to_string().contains("validation: the lowest precision tried"), "{json}");
     let told = folder.run(&line(IRIS, "--method diag --prior 0.0001 -o vague"));
     assert_eq!(told.code, Some(0));
     let note = "note: the posterior predicts these labels worse than the network alone";

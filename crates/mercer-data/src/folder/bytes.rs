@@ -1,6 +1,6 @@
 //! A folder as bytes: a magic, the length of the manifest, the manifest, and the blobs in the order of their digests.
 //!
-//! Files with names are blobs as objects are.
+//! Named files are blobs, like objects.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::error::{DataError, Result};
 
 const MAGIC: &[u8; 8] = b"\x93mercer\x01";
 
-/// What errors call it.
+/// Its name in errors.
 const PLACE: &str = "a folder in memory";
 
 /// Blobs that lie one after the other.
@@ -34,7 +34,7 @@ impl Blobs {
 }
 
 impl FolderWriter {
-    /// The folder as bytes, if it was begun [in memory](Self::in_memory).
+    /// The folder as bytes, if it was created [in memory](Self::in_memory).
     ///
     /// # Errors
     /// For a folder on disk, and for content that cannot be written.
@@ -44,7 +44,7 @@ impl FolderWriter {
         check_length(PLACE, &text)?;
         let mut bytes = [MAGIC.as_slice(), &(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
         for digest in blobs(&ledger.manifest).keys() {
-            let blob = ledger.blobs.get(*digest).ok_or_else(|| malformed(PLACE, "it was begun on disk"))?;
+            let blob = ledger.blobs.get(*digest).ok_or_else(|| malformed(PLACE, "it was created on disk"))?;
             bytes.extend_from_slice(blob);
         }
         Ok(bytes)
@@ -52,23 +52,24 @@ impl FolderWriter {
 }
 
 impl Folder {
-    /// Opens a folder that was turned into bytes.
+    /// Opens a folder from bytes.
     ///
     /// # Errors
-    /// As [`open`](Self::open). All bytes are checked when they are read, as those of files are.
+    /// As [`open`](Self::open). All bytes are checked when they are read, like those of files.
     pub fn from_bytes(bytes: Vec<u8>, kind: Option<FolderKind>) -> Result<Self> {
         let damaged = |reason: &str| DataError::Damaged { place: PLACE.to_owned(), reason: reason.to_owned() };
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| malformed(PLACE, "it does not begin with its magic"))?;
-        let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it breaks off"))?;
+        let rest =
+            bytes.strip_prefix(MAGIC).ok_or_else(|| malformed(PLACE, "it does not begin with the magic bytes"))?;
+        let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it is truncated"))?;
         let length = usize::try_from(u64::from_le_bytes(*length).min(MOST_BYTES)).unwrap_or(usize::MAX);
-        let text = rest.get(..length).ok_or_else(|| damaged("it breaks off"))?;
+        let text = rest.get(..length).ok_or_else(|| damaged("it is truncated"))?;
         let manifest = Manifest::parse(PLACE, text)?;
         let mut start = MAGIC.len() + 8 + length;
         let mut starts = BTreeMap::new();
         for (digest, length) in blobs(&manifest) {
             starts.insert(digest.to_owned(), start);
             let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length));
-            start = end.filter(|&end| end <= bytes.len()).ok_or_else(|| damaged("it breaks off"))?;
+            start = end.filter(|&end| end <= bytes.len()).ok_or_else(|| damaged("it is truncated"))?;
         }
         if start != bytes.len() {
             return Err(damaged("it is longer than its parts"));

@@ -12,7 +12,7 @@ use crate::files::open_regular;
 /// The length of a digest as text.
 pub(super) const DIGITS: usize = 64;
 
-/// What a manifest says of a file: its digest, and how long it is.
+/// The manifest entry of a file: its digest and length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The SHA-256 digest of its bytes, as 64 hexadecimal digits.
@@ -21,7 +21,7 @@ pub struct Entry {
     pub bytes: u64,
 }
 
-/// A digest in the making.
+/// A digest under construction.
 #[derive(Default)]
 pub(crate) struct Digester {
     hash: Sha256,

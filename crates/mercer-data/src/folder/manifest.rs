@@ -1,7 +1,7 @@
 //! The manifest of a folder, and its seal.
 //!
-//! The first line is `{ "digest": "…",` and holds the digest of all that follows, byte for byte. The whole is JSON. This line is
-//! the same in every version to come, so that damage can be told from a version that is not known yet.
+//! The first line is `{ "digest": "…",` and holds the digest of everything after it, byte for byte. The whole file is
+//! JSON. The form of this line never changes, so that damage can be distinguished from a newer version.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::files::read_regular;
 const FORMAT: &str = "mercer folder";
 const VERSION: u32 = 1;
 
-/// Large things are objects; a manifest that is longer than this is none.
+/// Large things are objects, so a longer file is not a manifest.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// More letters than any name needs, and fewer than file systems allow.
+/// Longer than any name needs to be, and shorter than file systems allow.
 const LONGEST_NAME: usize = 200;
 
 const OPENING: &str = "{ \"digest\": \"";
@@ -57,7 +57,7 @@ impl Manifest {
     pub(super) fn sealed(&self, place: &str) -> Result<String> {
         let failed = |error: serde_json::Error| malformed(place, error);
         let text = serde_json::to_string_pretty(self).map_err(failed)?;
-        // The first line becomes that of the seal.
+        // Replace the first line by the seal.
         let body = format!("{}\n", text.strip_prefix("{\n").unwrap_or(&text));
         Ok(format!("{OPENING}{}{CLOSING}{body}", digest(body.as_bytes())))
     }
@@ -73,14 +73,14 @@ impl Manifest {
     pub(super) fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let damaged = |reason: &str| DataError::Damaged { place: place.to_owned(), reason: reason.to_owned() };
         let Some(body) = unsealed(bytes) else {
-            // A file of the same name that somebody else wrote is not ours to call damaged.
+            // A file of the same name from another program is not a damaged manifest.
             let is_ours = bytes.windows(FORMAT.len()).any(|letters| letters == FORMAT.as_bytes());
             let reason = "it does not begin with the digest of a mercer folder";
             return Err(if is_ours { damaged(reason) } else { malformed(place, reason) });
         };
         let (sealed, body) = body;
         if digest(body) != sealed {
-            return Err(damaged("its digest is not that of its content"));
+            return Err(damaged("its digest does not match its content"));
         }
         Self::interpret(place, body)
     }
@@ -102,13 +102,13 @@ impl Manifest {
         for (is_file, (name, entry)) in entries.chain(manifest.files.iter().map(|entry| (true, entry))) {
             check_name(name, is_file)?;
             if !is_digest(&entry.digest) {
-                return Err(malformed(place, format!("the digest of `{name}` is none")));
+                return Err(malformed(place, format!("the digest of `{name}` is malformed")));
             }
         }
         Ok(manifest)
     }
 
-    /// The manifest of a folder that is to be replaced: its seal may be broken, but it must be ours.
+    /// The manifest of a folder that is to be replaced. Its seal may be broken, but it must be ours.
     pub(super) fn ours(folder: &Path) -> Option<Self> {
         Self::ours_at(&folder.join(MANIFEST))
     }
@@ -124,7 +124,7 @@ impl Manifest {
     }
 }
 
-/// The digest in the first line, and all that follows.
+/// The digest in the first line, and everything after it.
 fn unsealed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (sealed, rest) = bytes.strip_prefix(OPENING.as_bytes())?.split_at_checked(DIGITS)?;
     let sealed = str::from_utf8(sealed).ok().filter(|text| is_digest(text))?;
@@ -135,7 +135,7 @@ pub(super) fn malformed(place: &str, reason: impl ToString) -> DataError {
     DataError::Malformed { place: place.to_owned(), format: FORMAT, reason: reason.to_string() }
 }
 
-/// A version that is newer than this program's is refused by both numbers.
+/// Refuses a version newer than this program's. The error gives both numbers.
 pub(super) fn check_version(place: &str, found: u32, known: u32) -> Result<()> {
     if found == 0 {
         return Err(malformed(place, "its version is 0"));
@@ -146,8 +146,8 @@ pub(super) fn check_version(place: &str, found: u32, known: u32) -> Result<()> {
     Ok(())
 }
 
-/// Names are made of letters, digits, `.`, `-` and `_`, and begin with none of the signs: they lead nowhere, and hide nothing.
-/// A file may not have a name that a folder uses itself.
+/// Names consist of letters, digits, `.`, `-` and `_`, and begin with a letter or digit, so they can neither leave the
+/// folder nor be hidden. A file may not use a reserved name of the format.
 pub(super) fn check_name(name: &str, is_file: bool) -> Result<()> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
     let begins = name.starts_with(|letter: char| letter.is_ascii_alphanumeric());

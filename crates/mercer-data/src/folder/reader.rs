@@ -1,4 +1,4 @@
-//! Reading a folder: nothing is handed out that is not what was written.
+//! Reading a folder. Only data that match their digests are returned.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,10 +19,10 @@ use crate::error::{DataError, Result, io_error};
 use crate::files::open_regular;
 use crate::format::{Format, npy};
 
-/// Files beyond this size are mapped and not read into memory.
+/// Larger files are mapped instead of read into memory.
 const MAPPED: u64 = 1 << 20;
 
-/// A folder that was saved, open for reading.
+/// A saved folder, open for reading.
 #[derive(Debug)]
 pub struct Folder {
     place: String,
@@ -37,7 +37,7 @@ pub(super) enum Backing {
     Memory(super::bytes::Blobs),
 }
 
-/// Bytes that have the digest which the manifest says.
+/// Bytes that match the digest in the manifest.
 #[derive(Debug)]
 pub struct Blob(Bytes);
 
@@ -50,11 +50,11 @@ impl Deref for Blob {
 }
 
 impl Folder {
-    /// Opens a folder; of one kind, if it is given. What a dead writer committed is finished first.
+    /// Opens a folder, which must be of the given kind, if any. A commit left by a dead writer is finished first.
     ///
     /// # Errors
-    /// [`DataError::Damaged`] if the manifest is not what was written, [`DataError::Version`] if it is newer than this program,
-    /// [`DataError::Kind`] if it is something else that was saved, and [`DataError::Io`] if there is none.
+    /// [`DataError::Damaged`] if the manifest was changed, [`DataError::Version`] if it is newer than this program,
+    /// [`DataError::Kind`] if the folder is of another kind, and [`DataError::Io`] if there is no manifest.
     pub fn open(folder: &Path, kind: Option<FolderKind>) -> Result<Self> {
         let place = folder.join(MANIFEST).display().to_string();
         let swept = if stage::has_committed(folder) { stage::sweep(folder) } else { Ok(()) };
@@ -62,7 +62,7 @@ impl Folder {
             let _glance = stage::glance(folder);
             Manifest::read(folder)
         };
-        // Where nothing can be moved, the old folder may still be there, and is whole.
+        // If nothing can be moved, the old folder may still be complete.
         let manifest = match (manifest, swept) {
             (Err(DataError::Io { .. }), Err(error)) => return Err(error),
             (manifest, _) => manifest?,
@@ -86,7 +86,7 @@ impl Folder {
         &self.manifest.kind
     }
 
-    /// The version of how it was saved.
+    /// The version of the format.
     pub fn kind_version(&self) -> u32 {
         self.manifest.kind_version
     }
@@ -96,7 +96,7 @@ impl Folder {
         &self.manifest.mercer
     }
 
-    /// A digest of what was saved: of the content and of all objects. Files with names lie beside it, and do not count.
+    /// A digest of the content and of all objects. Named files do not count.
     pub fn fingerprint(&self) -> String {
         let mut text = self.manifest.content.to_string();
         for (name, entry) in &self.manifest.objects {
@@ -110,7 +110,7 @@ impl Folder {
         &self.place
     }
 
-    /// An error about what the manifest says.
+    /// An error about the content of the manifest.
     pub fn malformed(&self, reason: impl ToString) -> DataError {
         malformed(&self.place, reason)
     }
@@ -130,12 +130,12 @@ impl Folder {
         self.manifest.objects.keys().map(String::as_str)
     }
 
-    /// The names of all files with names, in order.
+    /// The names of all named files, in order.
     pub fn file_names(&self) -> impl Iterator<Item = &str> {
         self.manifest.files.keys().map(String::as_str)
     }
 
-    /// The whole of it as a part, for those who read a thing wherever it is.
+    /// The whole folder as a part.
     pub fn objects(&self) -> Part<'_> {
         Part { folder: self, prefix: String::new() }
     }
@@ -143,38 +143,38 @@ impl Folder {
     /// Reads an object.
     ///
     /// # Errors
-    /// [`DataError::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it was changed.
     pub fn object(&self, name: &str) -> Result<Blob> {
         self.load(&self.found(&self.manifest.objects, name)?).map(|(bytes, _)| Blob(bytes))
     }
 
-    /// Opens an object that is an array; a large one is mapped.
+    /// Opens an array object. Large arrays are mapped.
     ///
     /// # Errors
-    /// [`DataError::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it was changed.
     pub fn array(&self, name: &str) -> Result<Dataset> {
         let found = self.found(&self.manifest.objects, name)?;
         self.dataset(&found)
     }
 
-    /// Reads a file with a name.
+    /// Reads a named file.
     ///
     /// # Errors
-    /// [`DataError::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it was changed.
     pub fn file(&self, name: &str) -> Result<Blob> {
         self.load(&self.found(&self.manifest.files, name)?).map(|(bytes, _)| Blob(bytes))
     }
 
-    /// Opens a file with a name that is an array.
+    /// Opens a named file that is an array.
     ///
     /// # Errors
-    /// [`DataError::Damaged`] if it is not what was written.
+    /// [`DataError::Damaged`] if it was changed.
     pub fn array_file(&self, name: &str) -> Result<Dataset> {
         let found = self.found(&self.manifest.files, name)?;
         self.dataset(&found)
     }
 
-    /// Reads everything, and gives an error for every object and file that is not what was written.
+    /// Reads everything, and returns an error for every object and file that was changed.
     pub fn verify(&self) -> Vec<DataError> {
         let objects = self.manifest.objects.keys().map(|name| self.found(&self.manifest.objects, name));
         let files = self.manifest.files.keys().map(|name| self.found(&self.manifest.files, name));
@@ -198,7 +198,7 @@ impl Folder {
         Ok(Found { entry, path, shown })
     }
 
-    /// The bytes, and the file that they are in; their length and digest were compared.
+    /// The bytes, and their file. Length and digest have been checked.
     fn load(&self, found: &Found<'_>) -> Result<(Bytes, Option<File>)> {
         let Found { entry, path, shown } = found;
         let damaged = |reason: String| DataError::Damaged { place: shown.clone(), reason };
@@ -212,7 +212,7 @@ impl Folder {
                     _ => io_error(shown)(error),
                 })?;
                 if length != entry.bytes {
-                    return Err(damaged(format!("it has {length} bytes and not {}", entry.bytes)));
+                    return Err(damaged(format!("it has {length} bytes instead of {}", entry.bytes)));
                 }
                 let too_large =
                     || DataError::Io { place: shown.clone(), source: std::io::ErrorKind::OutOfMemory.into() };
@@ -229,7 +229,7 @@ impl Folder {
         let mut digester = Digester::default();
         digester.update(bytes.as_slice());
         if digester.finish() != **entry {
-            return Err(damaged("its digest is not the one in the manifest".to_owned()));
+            return Err(damaged("its digest differs from the one in the manifest".to_owned()));
         }
         Ok((bytes, file))
     }
@@ -240,12 +240,12 @@ impl Folder {
             Some(file) => npy::map(&found.shown, &file, 0, found.entry.bytes)?,
             None => npy::inflate(&found.shown, &mut bytes.as_slice(), found.entry.bytes)?,
         };
-        // It has no place that could be opened again without the folder.
+        // It cannot be opened again without the folder.
         Ok(Dataset::from_stored(&found.shown, Format::Memory, stored))
     }
 }
 
-/// Compares a file with the digest that the manifest of its folder has for it. A file that no manifest lists has none.
+/// Compares a file with its digest in the manifest of its folder. A file that no manifest lists passes.
 ///
 /// # Errors
 /// [`DataError::Damaged`] names the file, or the manifest.
@@ -279,7 +279,7 @@ fn with_article(kind: &str) -> String {
     }
 }
 
-/// Part of a folder: a saved thing, perhaps within another one, with a beginning that the names of all its objects share.
+/// A part of a folder: a saved thing, possibly nested in another, with a common prefix for the names of its objects.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
     folder: &'a Folder,
@@ -313,24 +313,24 @@ impl Part<'_> {
         self.folder.array(&self.full(name))
     }
 
-    /// What [`PartWriter::content`](super::PartWriter::content) made of something.
+    /// Reads what [`PartWriter::content`](super::PartWriter::content) wrote.
     pub fn content<C: DeserializeOwned>(&self, content: &Value) -> Result<C> {
         C::deserialize(content).map_err(|error| self.malformed(error))
     }
 
-    /// Reads an array of these sizes, where they are known; its numbers are finite.
+    /// Reads an array with these sizes, where they are known, and checks that its numbers are finite.
     pub fn read<T: DataScalar>(&self, name: &str, shape: &[Option<usize>]) -> Result<ArrayD<T>> {
         let dataset = self.array(name)?;
         let found = dataset.stored_shape();
         let fits = |(found, known): (&usize, &Option<usize>)| known.is_none_or(|known| known == *found);
         if found.len() != shape.len() || !found.iter().zip(shape).all(fits) {
-            let reason = format!("`{}` has the shape {found:?}, which does not fit the rest", self.full(name));
+            let reason = format!("`{}` has the shape {found:?}, which does not fit the other parts", self.full(name));
             return Err(self.malformed(reason));
         }
         dataset.read()
     }
 
-    /// An error about what the manifest says.
+    /// An error about the content of the manifest.
     pub fn malformed(&self, reason: impl ToString) -> DataError {
         self.folder.malformed(reason)
     }

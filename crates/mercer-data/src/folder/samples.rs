@@ -1,4 +1,4 @@
-//! Samples within something that is saved, such as those that a machine learnt from.
+//! Samples within a saved folder, such as the training samples of a machine.
 
 use ndarray::{Array1, Ix2};
 use serde::{Deserialize, Serialize};
@@ -14,23 +14,23 @@ use crate::labels::{Classes, Labels, Naming};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
 
-/// Larger samples are not copied but referred to.
+/// Larger sets are referenced instead of copied.
 const EMBEDDED: u64 = 1 << 30;
 
-/// Samples with all that is known of them. They are kept in the type of their file and before preprocessing, which is kept beside them:
-/// reading them gives the same bits as reading the file.
+/// Samples with everything known about them. They are stored in the type of their file, together with their
+/// preprocessing, which is applied when they are read. Reading them gives the same bits as reading the file.
 ///
-/// A set of more than 1 GiB is referred to by its place and its fingerprint, which is compared when it is opened again. Tables are
-/// always copied: which of their columns were read is no part of their place.
+/// A set of more than 1 GiB is referenced by its path and fingerprint, which is checked when it is opened again. Tables
+/// are always copied, because their path does not say which columns were read.
 #[derive(Clone, Debug, Default)]
 pub struct SavedSamples {
     /// One set per input, read through its preprocessing.
     pub inputs: Vec<Dataset>,
     /// The columns of the inputs that are from tables.
     pub columns: Vec<Option<Columns>>,
-    /// What the samples show.
+    /// The labels of the samples.
     pub labels: Option<Labels>,
-    /// What the samples are called.
+    /// The names of the samples.
     pub ids: Option<Vec<String>>,
 }
 
@@ -47,10 +47,10 @@ struct Content {
 
 #[derive(Serialize, Deserialize)]
 struct Input {
-    /// What it was called where it was read.
+    /// Its original name.
     name: String,
     preprocess: Preprocess,
-    /// Where it is, if it is not in the folder.
+    /// Its path, if it is not in the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<Reference>,
 }
@@ -74,15 +74,15 @@ impl SavedSamples {
         self.inputs.iter().map(|input| input.sample_shape().to_vec()).collect()
     }
 
-    /// The steps that each input goes through.
+    /// The preprocessing of each input.
     pub fn preprocess(&self) -> Vec<Preprocess> {
         self.inputs.iter().map(|input| input.preprocess().clone()).collect()
     }
 
-    /// Writes the samples, and returns what the manifest is to say of them.
+    /// Writes the samples, and returns their entry for the manifest.
     ///
     /// # Errors
-    /// For what cannot be read or written.
+    /// If something cannot be read or written.
     pub fn write(&self, part: &PartWriter<'_>) -> Result<Value> {
         self.write_up_to(part, EMBEDDED)
     }
@@ -120,7 +120,8 @@ impl SavedSamples {
     /// Reads what was written.
     ///
     /// # Errors
-    /// [`DataError::Damaged`] and others for files that are not what was written; [`DataError::Changed`] for samples elsewhere that are others.
+    /// [`DataError::Damaged`] and others for files that were changed; [`DataError::Changed`] for referenced samples that have
+    /// changed.
     pub fn read(part: &Part<'_>, content: &Value) -> Result<Self> {
         let content: Content = part.content(content)?;
         let mut inputs: Vec<Dataset> = Vec::new();
@@ -142,11 +143,11 @@ impl SavedSamples {
                 Some(Labels::Targets(targets.map_err(|error| part.malformed(error))?))
             }
             Some(Kind::Classes { names }) => {
-                // Indices of classes are far below 2⁵³, so that they are exact.
+                // Class indices are far below 2⁵³, so they are exact.
                 let indices = part.read::<f64>("labels", &[None])?.iter().map(|&index| index as usize).collect();
                 let classes = Classes { indices, naming: Naming::from_names(&names), names };
                 if classes.indices.iter().any(|&index| index >= classes.names.len()) {
-                    return Err(part.malformed("a label is of no class"));
+                    return Err(part.malformed("a label belongs to no class"));
                 }
                 Some(Labels::Classes(classes))
             }
@@ -158,7 +159,7 @@ impl SavedSamples {
         let known = inputs.first().map(Dataset::n_samples);
         let counts = [labels.as_ref().map(Labels::n_samples), ids.as_ref().map(Vec::len)];
         if counts.iter().flatten().any(|&count| known.is_some_and(|known| known != count)) {
-            return Err(part.malformed("its labels or ids are not as many as its samples"));
+            return Err(part.malformed("the number of its labels or ids differs from the number of its samples"));
         }
         Ok(Self { inputs, columns: content.columns, labels, ids })
     }

@@ -1,4 +1,4 @@
-//! Stages: where a folder is put together, and how what a dead process left there is finished or removed.
+//! Stages, in which a folder is assembled. What a dead process left in a stage is finished or removed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -11,15 +11,15 @@ use crate::disk::{self, DiskFile};
 use crate::error::{DataError, Result, io_error};
 use crate::write::Existing;
 
-/// In a stage: the files with names, the manifest that is replaced, and what says that somebody is at work.
+/// In a stage: the named files, the manifest being replaced, and the lock.
 pub(super) const FILES: &str = "files";
 const REPLACED: &str = "replaced.json";
 const LOCK: &str = "lock";
 
-/// In a stage: the manifest of a folder that is to go, without another one in its place.
+/// In a stage: the manifest of a folder that is being removed without a replacement.
 const REMOVED: &str = "removed.json";
 
-/// A stage of a process that is alive. Unless others have to finish it, it is removed with this value.
+/// The stage of a live process. It is removed when this value is dropped, unless others have to finish it.
 #[derive(Debug)]
 pub(super) struct Stage {
     folder: PathBuf,
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes a stage in a folder: a place that cannot be written to is noticed here.
+    /// Creates a stage in a folder. This fails if the folder is not writable.
     pub(super) fn begin(folder: &Path) -> io::Result<Self> {
         loop {
             let path = disk::temporary_dir(folder)?;
@@ -41,7 +41,7 @@ impl Stage {
                     disk::create_dir(&stage.path.join(FILES))?;
                     return Ok(stage);
                 }
-                // Somebody swept it away before it was locked.
+                // Another process swept it away before it was locked.
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
@@ -56,7 +56,7 @@ impl Stage {
         &self.path
     }
 
-    /// Writes the manifest, which commits the folder, and moves everything to its place.
+    /// Writes the manifest, which commits the folder, and moves everything into place.
     ///
     /// The caller has the [`turn`].
     pub(super) fn commit(mut self, manifest: &Manifest, text: &str) -> Result<()> {
@@ -65,7 +65,7 @@ impl Stage {
         self.seal(text).map_err(io_error(&place))?;
         self.is_sealed = true;
         roll_forward(&folder, &self.path, manifest).map_err(io_error(folder.display()))?;
-        // The new folder is whole. Whatever cannot be removed now is removed by the next who comes.
+        // The new folder is complete. What cannot be removed now is removed by the next process.
         let _ = tidy(&folder, &self.path).and_then(|()| dismantle(&self.path));
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Stage {
         self.write(MANIFEST, text)
     }
 
-    /// Writes a manifest into the stage, to stay.
+    /// Writes a manifest into the stage and flushes it.
     fn write(&self, name: &str, text: &str) -> io::Result<()> {
         use std::io::Write;
         let mut file = DiskFile::create(&self.path.join(name))?;
@@ -95,21 +95,21 @@ impl Drop for Stage {
     }
 }
 
-/// The right to move things in a folder, for as long as the value is there. Only one process has it at a time.
+/// The right to move things in a folder, until this value is dropped. Only one process has it at a time.
 ///
-/// It is a lock on the folder itself. Where there are no such locks, nothing keeps two writers of one folder apart.
+/// It is a lock on the folder itself. Where there are no such locks, two writers of one folder are not kept apart.
 pub(super) fn turn(folder: &Path) -> Option<File> {
     File::open(folder).ok().filter(|folder| folder.lock().is_ok())
 }
 
-/// The right to look at a folder while nobody moves things in it.
+/// The right to read a folder while no process moves things in it.
 pub(super) fn glance(folder: &Path) -> Option<File> {
     File::open(folder).ok().filter(|folder| folder.lock_shared().is_ok())
 }
 
-/// Finishes or removes what dead processes left in a folder: temporary files, and stages.
+/// Finishes or removes what dead processes left in a folder: temporary files and stages.
 ///
-/// A folder that is not there holds nothing. Call it when a place for results is prepared.
+/// A missing folder counts as empty. Call this when preparing a folder for results.
 ///
 /// # Errors
 /// [`DataError::Io`] if something cannot be read, moved or removed.
@@ -121,7 +121,7 @@ pub fn sweep(folder: &Path) -> Result<()> {
     sweep_in_turn(folder)
 }
 
-/// Makes sure, before long work, that a folder can be written to, and [sweeps](sweep) it. It need not be there yet.
+/// Checks, before long work, that a folder is writable, and [sweeps](sweep) it. It need not exist yet.
 ///
 /// # Errors
 /// [`DataError::Io`] if nothing can be written.
@@ -133,7 +133,7 @@ pub fn prepare(folder: &Path) -> Result<()> {
     DiskFile::temporary(nearest).map(|_| ()).map_err(io_error(folder.display()))
 }
 
-/// The same for those who have the [`turn`].
+/// The same for a caller that has the [`turn`].
 pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
     for path in temporaries(folder)? {
         let failed = io_error(path.display());
@@ -146,10 +146,11 @@ pub(super) fn sweep_in_turn(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what was saved in a folder, and the folder itself if nothing else is in it; one where nothing was saved stays as it is.
+/// Removes what was saved in a folder, and the folder itself if nothing else is in it. A folder in which nothing was
+/// saved is unchanged.
 ///
 /// # Errors
-/// [`DataError::Foreign`] if something else is saved there than this kind, or by somebody else.
+/// [`DataError::Foreign`] if the folder is of another kind, or not ours.
 pub fn remove(folder: &Path, kind: FolderKind) -> Result<()> {
     sweep(folder)?;
     let _turn = turn(folder);
@@ -159,19 +160,19 @@ pub fn remove(folder: &Path, kind: FolderKind) -> Result<()> {
     let failed = || io_error(folder.display());
     let mut stage = Stage::begin(folder).map_err(failed())?;
     disk::rename(&folder.join(MANIFEST), &stage.path.join(REMOVED)).map_err(failed())?;
-    // From here on the next to come finishes what is left.
+    // From here on, the next process finishes the removal.
     stage.is_sealed = true;
     tidy(folder, &stage.path).and_then(|()| dismantle(&stage.path)).map_err(failed())?;
-    // A user's files may be in it.
+    // It may contain files of the user.
     let _ = disk::remove_dir(folder);
     Ok(())
 }
 
-/// Makes what was saved in a folder unfinished again: its manifest goes, and all that it lists except files of these names, which stay
-/// at their place to be written to. A folder where nothing was saved stays as it is.
+/// Makes a saved folder unfinished again: removes its manifest and everything it lists, except files of these names,
+/// which stay in place to be rewritten. A folder in which nothing was saved is unchanged.
 ///
 /// # Errors
-/// [`DataError::Foreign`] if something else is saved there than this kind, or by somebody else.
+/// [`DataError::Foreign`] if the folder is of another kind, or not ours.
 pub fn release(folder: &Path, kind: FolderKind, keep: &[String]) -> Result<()> {
     sweep(folder)?;
     let _turn = turn(folder);
@@ -180,7 +181,7 @@ pub fn release(folder: &Path, kind: FolderKind, keep: &[String]) -> Result<()> {
     let failed = || io_error(folder.display());
     let text = old.sealed(&folder.join(MANIFEST).display().to_string())?;
     let mut stage = Stage::begin(folder).map_err(failed())?;
-    // As long as the manifest is at its place, this list removes nothing.
+    // As long as the manifest is in place, this list removes nothing.
     stage.write(REMOVED, &text).map_err(failed())?;
     disk::remove_file(&folder.join(MANIFEST)).map_err(failed())?;
     stage.is_sealed = true;
@@ -188,13 +189,13 @@ pub fn release(folder: &Path, kind: FolderKind, keep: &[String]) -> Result<()> {
     dismantle(&stage.path).map_err(failed())
 }
 
-/// Whether something of this kind is saved in a folder, be it damaged or not.
+/// Whether something of this kind is saved in a folder, damaged or not.
 pub fn holds(folder: &Path, kind: FolderKind) -> bool {
     (has_committed(folder) && sweep(folder).is_ok() || folder.join(MANIFEST).is_file())
         && Manifest::ours(folder).is_some_and(|manifest| manifest.kind == kind.name)
 }
 
-/// Whether a dead process left a committed folder that is not at its place yet.
+/// Whether a dead process left a committed folder that is not in place yet.
 pub(super) fn has_committed(folder: &Path) -> bool {
     let temporaries = temporaries(folder).unwrap_or_default();
     temporaries.iter().any(|path| Manifest::read(path).is_ok() && abandoned(&path.join(LOCK)).is_some())
@@ -220,22 +221,22 @@ fn temporaries(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The lock of a file whose owner is dead.
 fn abandoned(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
-    // Another one may have removed it meanwhile.
+    // Another process may have removed it in the meantime.
     (file.try_lock().is_ok() && path.exists()).then_some(file)
 }
 
 /// Finishes or removes a stage, if its owner is dead.
 fn finish(folder: &Path, stage: &Path) -> io::Result<()> {
     if stage.join(LOCK).symlink_metadata().is_err() {
-        // A stage loses its lock last and gets it first: it is empty, or it is none of ours.
+        // A stage gets its lock first and loses it last, so a stage without a lock is empty or not ours.
         let _ = disk::remove_dir(stage);
         return Ok(());
     }
     let Some(_lock) = abandoned(&stage.join(LOCK)) else { return Ok(()) };
     match Manifest::read(stage) {
-        // What was committed was flushed before. Should the disk have lost it nevertheless, the old folder is the better one.
+        // Everything was flushed before the commit. If the disk lost it nevertheless, the old folder is better.
         Ok(manifest) if is_complete(folder, stage, &manifest) => roll_forward(folder, stage, &manifest)?,
-        // Committed by a newer program, which will know what to do.
+        // Committed by a newer version, which knows what to do.
         Err(DataError::Version { .. }) => return Ok(()),
         _ => {}
     }
@@ -243,7 +244,7 @@ fn finish(folder: &Path, stage: &Path) -> io::Result<()> {
     dismantle(stage)
 }
 
-/// Whether all parts are there, at their place or in the stage; or the old folder is gone already.
+/// Whether all parts exist, in place or in the stage, or the old folder is already gone.
 fn is_complete(folder: &Path, stage: &Path, manifest: &Manifest) -> bool {
     let found = |path: PathBuf, bytes| path.symlink_metadata().is_ok_and(|found| found.len() == bytes);
     let either = |staged: PathBuf, placed: PathBuf, bytes| found(staged, bytes) || found(placed, bytes);
@@ -254,7 +255,7 @@ fn is_complete(folder: &Path, stage: &Path, manifest: &Manifest) -> bool {
             && files.all(|(name, entry)| either(stage.join(FILES).join(name), folder.join(name), entry.bytes))
 }
 
-/// Moves a committed folder to its place; what was moved before is passed over.
+/// Moves a committed folder into place. What was moved before is skipped.
 fn roll_forward(folder: &Path, stage: &Path, manifest: &Manifest) -> io::Result<()> {
     let current = folder.join(MANIFEST);
     if current.symlink_metadata().is_ok() {
@@ -286,7 +287,7 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what the replaced folder listed and the new one does not.
+/// Removes what only the replaced folder listed.
 fn tidy(folder: &Path, stage: &Path) -> io::Result<()> {
     if let Some(old) = Manifest::ours_at(&stage.join(REMOVED)) {
         return remove_listed(folder, &old, Manifest::read(folder).ok().as_ref());
@@ -297,7 +298,7 @@ fn tidy(folder: &Path, stage: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what one manifest lists and another one does not.
+/// Removes what the first manifest lists and the second does not.
 fn remove_listed(folder: &Path, old: &Manifest, new: Option<&Manifest>) -> io::Result<()> {
     for name in old.files.keys().filter(|name| !new.is_some_and(|new| new.files.contains_key(*name))) {
         disk::remove_file(&folder.join(name))?;
@@ -307,13 +308,13 @@ fn remove_listed(folder: &Path, old: &Manifest, new: Option<&Manifest>) -> io::R
         disk::remove_file(&objects.join(digest))?;
     }
     if digests.is_empty() {
-        // A user's file may be in there.
+        // It may contain a file of the user.
         let _ = disk::remove_dir(&objects);
     }
     Ok(())
 }
 
-/// Removes a stage: its manifest first, so that it is not taken for a committed one, and its lock last.
+/// Removes a stage: its manifest first, so that it does not look committed, and its lock last.
 fn dismantle(stage: &Path) -> io::Result<()> {
     disk::remove_file(&stage.join(MANIFEST))?;
     for folder in [stage.join(OBJECTS), stage.join(FILES)] {

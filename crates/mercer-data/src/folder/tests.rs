@@ -1,4 +1,4 @@
-//! What folders promise, tried at every operation and every byte.
+//! The guarantees of folders, tested at every operation and every byte.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn write(folder: &Path, which: usize, existing: Existing) -> Result<()> {
     writer.commit(&which)
 }
 
-/// Which of them is there, whole; nothing if there is none.
+/// Which of them is there, complete; `None` if there is none.
 fn read(folder: &Path) -> Option<usize> {
     if !folder.join(MANIFEST).exists() && !stage::has_committed(folder) {
         return None;
@@ -66,7 +66,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// What an undisturbed writer leaves.
+/// What an uninterrupted writer leaves.
 fn expected(which: usize) -> BTreeMap<PathBuf, Vec<u8>> {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("saved");
@@ -84,7 +84,7 @@ fn begin(before: Option<usize>) -> (tempfile::TempDir, PathBuf) {
     (root, folder)
 }
 
-/// A writer is disturbed; then the folder is whole, old or new, or absent; and after the next run nothing is left of it.
+/// A writer is interrupted. The folder is then complete (old or new) or absent, and the next run removes all remains.
 fn disturb(before: Option<usize>, fault: Fault) {
     let (root, folder) = begin(before);
     let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
@@ -92,7 +92,7 @@ fn disturb(before: Option<usize>, fault: Fault) {
     let written = write(&folder, 2, existing);
     drop(faults);
     if matches!(fault, Fault::Full { .. }) && written.is_err() {
-        // Who lives on cleans up.
+        // A surviving process cleans up.
         assert_eq!(folder.exists(), before.is_some(), "{fault:?}");
     }
     let found = read(&folder);
@@ -113,7 +113,7 @@ fn disturb(before: Option<usize>, fault: Fault) {
     assert_eq!(left, expected(2), "{fault:?}");
 }
 
-/// The same where the next to come is a writer, and not a reader.
+/// The same where the next process is a writer instead of a reader.
 fn disturb_twice(before: Option<usize>, fault: Fault) {
     let (root, folder) = begin(before);
     let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
@@ -148,7 +148,7 @@ fn a_writer_may_end_anywhere() {
     }
 }
 
-/// Who finishes what another one began may be killed, too.
+/// A process that finishes another's work may be killed, too.
 #[test]
 fn finishing_may_end_anywhere() {
     let prepare = |at| {
@@ -186,7 +186,7 @@ fn finishing_may_end_anywhere() {
     assert!(tried > 100, "{tried}");
 }
 
-/// What is removed is gone, or there, or goes with the next to come.
+/// A removed folder is gone, or still there, or removed by the next process.
 #[test]
 fn removing_may_end_anywhere() {
     for at in 0.. {
@@ -208,7 +208,7 @@ fn removing_may_end_anywhere() {
     assert!(matches!(error, DataError::Foreign { .. }) && read(&folder) == Some(1));
 }
 
-/// What is released is whole, or unfinished with the files that stay; and it can be completed with them.
+/// A released folder is complete, or unfinished with the files that stay, and can be completed with them.
 #[test]
 fn releasing_may_end_anywhere() {
     let keep = ["psi.npy".to_owned()];
@@ -336,7 +336,7 @@ fn versions_and_names_are_checked() {
     let manifest = std::fs::read(folder.join(MANIFEST)).unwrap();
     let long = format!("\"{}\"", "x".repeat(300));
     for (from, to, why) in [
-        ("\"version\": 1", "\"version\": 7", "its version is 7, but this program reads versions up to 1"),
+        ("\"version\": 1", "\"version\": 7", "its version is 7, but this program supports versions up to 1"),
         ("\"version\": 1", "\"version\": 0", "version is 0"),
         ("mercer folder", "other folder", "this is a other folder"),
         ("\"plot.svg\"", "\"../plot.svg\"", "cannot be the name"),
@@ -345,7 +345,7 @@ fn versions_and_names_are_checked() {
         ("\"plot.svg\"", "\"\"", "cannot be the name"),
         ("\"own\"", "\"a/b\"", "cannot be the name"),
         ("\"own\"", &long, "cannot be the name"),
-        ("\"digest\": \"", "\"digest\": \"../", "is none"),
+        ("\"digest\": \"", "\"digest\": \"../", "is malformed"),
     ] {
         std::fs::write(folder.join(MANIFEST), &manifest).unwrap();
         forge(&folder, from, to);
@@ -454,7 +454,8 @@ fn samples_come_back() {
     }
 }
 
-/// Temporaries of the living stay, those of the dead go, and single files are written as safely as folders.
+/// Temporaries of live processes stay, those of dead ones are removed, and single files are written as safely as
+/// folders.
 #[test]
 fn temporaries_are_swept() {
     let root = tempfile::tempdir().unwrap();

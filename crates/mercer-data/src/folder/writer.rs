@@ -20,7 +20,7 @@ use crate::element::Storable;
 use crate::error::{DataError, Result, io_error};
 use crate::write::{Existing, Output, folder as parent};
 
-/// A folder that is being written. Nothing is at its place before [`commit`](Self::commit).
+/// A folder that is being written. Nothing is in place before [`commit`](Self::commit).
 ///
 /// ```
 /// use mercer_data::{Existing, folder::{Folder, FolderWriter, FolderKind}};
@@ -42,7 +42,7 @@ use crate::write::{Existing, Output, folder as parent};
 pub struct FolderWriter {
     kind: FolderKind,
     ledger: Arc<Mutex<Ledger>>,
-    /// On disk; nothing for a folder in memory.
+    /// On disk; `None` for a folder in memory.
     place: Option<Place>,
 }
 
@@ -50,27 +50,27 @@ struct Place {
     folder: PathBuf,
     existing: Existing,
     stage: Stage,
-    /// After the stage, which is within them.
+    /// Dropped after the stage, which is inside them.
     _made: Made,
 }
 
 /// What was written so far.
 pub(super) struct Ledger {
     pub(super) manifest: Manifest,
-    /// Files that were at their place before.
+    /// Files that were already in place.
     adopted: Vec<String>,
-    /// By their digests, if the folder is in memory.
+    /// Blobs by digest, if the folder is in memory.
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
-    /// The pieces that were begun.
+    /// The pieces in progress.
     begun: usize,
 }
 
 impl FolderWriter {
-    /// Begins a folder, which is made if it is not there. What dead processes left in it is finished or removed.
+    /// Begins a folder and creates it if necessary. What dead processes left in it is finished or removed.
     ///
     /// # Errors
-    /// [`DataError::Exists`] if a folder was saved here and may not be replaced, [`DataError::Foreign`] if it is of another kind or none of
-    /// ours, and [`DataError::Io`] where nothing can be written.
+    /// [`DataError::Exists`] if a folder was saved here and may not be replaced, [`DataError::Foreign`] if it is of another
+    /// kind or not ours, and [`DataError::Io`] if nothing can be written.
     pub fn create(folder: &Path, kind: FolderKind, existing: Existing) -> Result<Self> {
         stage::sweep(folder)?;
         standing(folder, kind, existing)?;
@@ -81,16 +81,17 @@ impl FolderWriter {
         Ok(Self { place: Some(place), ..Self::in_memory(kind) })
     }
 
-    /// Begins a folder in memory, for [`into_bytes`](Self::into_bytes): only for small things.
+    /// Begins a folder in memory, for [`into_bytes`](Self::into_bytes). Only for small things.
     pub fn in_memory(kind: FolderKind) -> Self {
         let ledger = Ledger::new(kind);
         Self { kind, ledger: Arc::new(Mutex::new(ledger)), place: None }
     }
 
-    /// Checks now, before long work, that files of these names may be written.
+    /// Checks, before long work, that files of these names may be written.
     ///
     /// # Errors
-    /// [`DataError::Exists`] and [`DataError::Foreign`], as [`create`](Self::create): a file is ours if the folder that is replaced lists it.
+    /// [`DataError::Exists`] and [`DataError::Foreign`], as [`create`](Self::create): a file is ours if the folder that is
+    /// replaced lists it.
     pub fn claim(&self, names: &[&str]) -> Result<()> {
         names.iter().try_for_each(|name| check_name(name, true))?;
         match &self.place {
@@ -102,12 +103,12 @@ impl FolderWriter {
         }
     }
 
-    /// Writes a file with a name.
+    /// Writes a named file.
     pub fn file(&self, name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         self.named(name)?.write(write)
     }
 
-    /// Writes an array as a file with a name, such as `psi.npy`.
+    /// Writes an array as a named file, such as `psi.npy`.
     pub fn array_file<T: Storable, S: Data<Elem = T>, D: Dimension>(
         &self,
         name: &str,
@@ -118,18 +119,17 @@ impl FolderWriter {
         output.write(|writer| write_whole(writer, &header, array))
     }
 
-    /// Begins an array in a file with a name that is written block of rows by block of rows.
+    /// Begins an array in a named file that is written in blocks of rows.
     pub fn rows_file<T: Storable>(&self, name: &str, sample_shape: &[usize]) -> Result<NpyWriter<T>> {
         NpyWriter::begin(self.named(name)?, sample_shape)
     }
 
-    /// Begins an array in a file with a name that is written rectangle by rectangle.
+    /// Begins an array in a named file that is written in rectangles.
     pub fn grid_file<T: Storable>(&self, name: &str, shape: &[usize], columns: usize) -> Result<NpyGrid<T>> {
         NpyGrid::begin(self.named(name)?, shape, columns)
     }
 
-    /// Lists a file that is at its place already, where a long run has written it: it stays there, and its digest is from now on
-    /// the one that it has now.
+    /// Lists a file that a long run has already written in place. It stays there, and its current digest is recorded.
     ///
     /// # Errors
     /// [`DataError::Io`] if it cannot be read.
@@ -155,15 +155,16 @@ impl FolderWriter {
         objects.chain(manifest.files.iter().map(|(name, entry)| (name.clone(), entry.clone()))).collect()
     }
 
-    /// Where parts of what is saved are written.
+    /// The writer of objects.
     pub fn objects(&self) -> PartWriter<'_> {
         PartWriter { folder: self, prefix: String::new() }
     }
 
-    /// Makes the folder what was written, with this content.
+    /// Commits the folder with this content.
     ///
     /// # Errors
-    /// As [`create`](Self::create) and [`claim`](Self::claim), if the folder has changed since. What was there before stays then.
+    /// As [`create`](Self::create) and [`claim`](Self::claim), if the folder has changed in the meantime. The old
+    /// folder then stays.
     pub fn commit(self, content: &impl Serialize) -> Result<()> {
         let Some(place) = self.place else {
             let reason = "a folder in memory is not committed but turned into bytes".to_owned();
@@ -222,8 +223,8 @@ impl FolderWriter {
     }
 }
 
-/// Part of a folder that is being written: a saved thing, perhaps within another one, with a beginning that the names of all its
-/// objects share.
+/// A part of a folder that is being written: a saved thing, possibly nested in another, with a common prefix for the
+/// names of its objects.
 #[derive(Clone)]
 pub struct PartWriter<'a> {
     folder: &'a FolderWriter,
@@ -252,19 +253,19 @@ impl PartWriter<'_> {
         output.write(|writer| write_whole(writer, &header, array))
     }
 
-    /// Writes a set of samples as its file has it: in its own type, before preprocessing.
+    /// Writes a set of samples as stored in its file: in its own type, before preprocessing.
     pub fn dataset(&self, name: &str, dataset: &Dataset) -> Result<()> {
         let mut output = self.begin(name)?;
         dataset.write_stored(&mut output.writer)?;
         output.commit()
     }
 
-    /// Something small as content of the manifest.
+    /// Converts something small to content of the manifest.
     pub fn content(&self, content: &impl Serialize) -> Result<Value> {
         value(MANIFEST, content)
     }
 
-    /// Begins an array that is written block of rows by block of rows.
+    /// Begins an array that is written in blocks of rows.
     pub fn rows<T: Storable>(&self, name: &str, sample_shape: &[usize]) -> Result<NpyWriter<T>> {
         NpyWriter::begin(self.begin(name)?, sample_shape)
     }
@@ -274,7 +275,7 @@ impl PartWriter<'_> {
     }
 }
 
-/// A piece of a folder on its way to the stage.
+/// A piece of a folder that is being written to the stage.
 pub(crate) struct Staged {
     ledger: Arc<Mutex<Ledger>>,
     name: String,
@@ -283,7 +284,7 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Enters a piece that is complete; its bytes are given if it is in memory.
+    /// Records a complete piece. Its bytes are given if the folder is in memory.
     pub(crate) fn record(self, entry: Entry, memory: Option<Vec<u8>>) -> Result<()> {
         let mut ledger = ledger(&self.ledger);
         ledger.check_fresh(&self.name, self.is_file)?;
@@ -292,7 +293,7 @@ impl Staged {
                 ledger.blobs.insert(entry.digest.clone(), bytes);
             }
             None if self.is_file => {}
-            // An equal one may be there; then this one takes its place.
+            // An equal one may exist; this one then replaces it.
             None => disk::rename(&self.path, &self.path.with_file_name(&entry.digest))
                 .map_err(io_error(self.path.display()))?,
         }
@@ -325,10 +326,10 @@ fn value(place: &str, content: &impl Serialize) -> Result<Value> {
     serde_json::to_value(content).map_err(|error| malformed(place, error))
 }
 
-/// What cannot be read must not be written.
+/// Refuses to write a manifest that could not be read back.
 pub(super) fn check_length(place: &str, text: &str) -> Result<()> {
     if text.len() as u64 > MOST_BYTES {
-        return Err(malformed(place, format!("it would have {} bytes, more than are read", text.len())));
+        return Err(malformed(place, format!("it would have {} bytes, more than can be read back", text.len())));
     }
     Ok(())
 }
@@ -365,11 +366,11 @@ fn claim(folder: &Path, old: Option<&Manifest>, existing: Existing, name: &str) 
     }
 }
 
-/// Folders that were made for a result, and that go again if they are empty at the end.
+/// Folders that were created for a result, and are removed if they are empty at the end.
 struct Made(Vec<PathBuf>);
 
 impl Made {
-    /// Makes a folder with all that it lies in.
+    /// Creates a folder and its ancestors.
     fn folder(path: &Path) -> io::Result<Self> {
         let mut made = Self(Vec::new());
         let missing = |path: &&Path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err();
@@ -387,7 +388,7 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         for path in self.0.iter().rev() {
-            // Somebody else may have put something into it.
+            // Another process may have put something into it.
             let _ = disk::remove_dir(path);
         }
     }

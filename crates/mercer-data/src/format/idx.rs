@@ -35,7 +35,7 @@ pub(crate) fn open_gzipped(path: &Path) -> Result<Stored> {
     inflate(&path.display().to_string(), &mut MultiGzDecoder::new(io::BufReader::new(file)), length)
 }
 
-/// Reads an IDX file from a decompressor that is fed by `compressed` bytes.
+/// Reads an IDX file from a decompressor whose input has `compressed` bytes.
 pub(crate) fn inflate(place: &str, reader: &mut impl Read, compressed: u64) -> Result<Stored> {
     let (layout, _) = read_header(place, reader)?;
     let declared = layout.n_bytes(place)?;

@@ -1,4 +1,4 @@
-//! Which format a file has, and how it is opened. One format per file in this folder.
+//! Detecting the format of a file and opening it. Each format has its own file in this folder.
 
 pub(crate) mod idx;
 pub(crate) mod npy;
@@ -29,9 +29,9 @@ pub enum Format {
     Npz,
     /// The format of MNIST.
     Idx,
-    /// Text with one sample per line: comma, semicolon, tab or blanks between the columns.
+    /// Text with one sample per line, and comma, semicolon, tab or blanks between the columns.
     Csv,
-    /// Not a file: an array made in memory.
+    /// Not a file, but an array in memory.
     Memory,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// An array from a file, with what only some formats know.
+/// An array from a file, with information that only some formats have.
 pub(crate) struct Opened {
     pub(crate) format: Format,
     pub(crate) stored: Stored,
@@ -57,7 +57,7 @@ pub(crate) struct Opened {
     pub(crate) named: bool,
     /// The names behind the codes of a column of text.
     pub(crate) class_names: Option<Vec<String>>,
-    /// Whether all numbers are whole, although they may be stored as floats.
+    /// Whether all numbers are integers, although they may be stored as floats.
     pub(crate) is_integer: bool,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn open(source: &Source) -> Result<Opened> {
     }
 }
 
-/// The format of a file by how it begins (names lie), and whether it is gzipped.
+/// The format of a file by its first bytes (extensions are unreliable), and whether it is gzipped.
 pub(crate) fn detect(path: &Path) -> Result<(Format, bool)> {
     let place = path.display().to_string();
     let (file, _) = bytes::open(path)?;
@@ -129,7 +129,7 @@ fn by_magic(place: String, start: &[u8]) -> Result<Format> {
         _ if start.starts_with(b"\x89PNG") || start.starts_with(b"\xff\xd8\xff") => "this is a single image",
         [0x80, 2..=5, ..] => "this is a pickle, which can run any code when loaded and is refused",
         _ if looks_like_text(start) => return Ok(Format::Csv),
-        _ => "the format is not known",
+        _ => "the format is unknown",
     };
     Err(DataError::UnknownFormat { place, reason })
 }
@@ -137,7 +137,7 @@ fn by_magic(place: String, start: &[u8]) -> Result<Format> {
 fn looks_like_text(start: &[u8]) -> bool {
     let valid = match str::from_utf8(start) {
         Ok(_) => true,
-        // The last letter may have been cut through.
+        // The last character may be cut off.
         Err(error) => error.error_len().is_none(),
     };
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();

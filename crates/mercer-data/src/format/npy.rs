@@ -1,7 +1,7 @@
 //! NumPy's `.npy`: a magic, a version, a Python dictionary as header, then the bytes of the array.
 //!
-//! The format is described in NumPy's NEP 1. The header is small and always of the same form, so it is parsed here
-//! by hand: the file is mapped, and a reader that wants to own the stream would be in the way.
+//! The format is described in NumPy's NEP 1. The header is small and always has the same form, so it is parsed by hand.
+//! The file is mapped, and a reader that owns the stream would be in the way.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::stored::{Layout, Stored};
 
 pub(crate) const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// A plain array's header takes about a hundred bytes; NumPy itself refuses more than 10,000 unless told otherwise.
+/// The header of a plain array takes about a hundred bytes; NumPy itself refuses more than 10,000 by default.
 const LONGEST_HEADER: usize = 64 << 10;
 
 /// Opens and maps a file.
@@ -24,7 +24,7 @@ pub(crate) fn open(path: &Path) -> Result<Stored> {
     map(&place, &file, 0, length)
 }
 
-/// Maps the `.npy` file that lies within `file` at `offset`.
+/// Maps the `.npy` file at `offset` within `file`.
 pub(crate) fn map(place: &str, file: &File, offset: u64, length: u64) -> Result<Stored> {
     let mut reader = OffsetReader { file, offset, left: length };
     let layout = read_header(place, &mut reader)?;
@@ -37,7 +37,7 @@ pub(crate) fn map(place: &str, file: &File, offset: u64, length: u64) -> Result<
     Stored::new(place, layout, Bytes::map(place, file, start, declared)?)
 }
 
-/// Reads an `.npy` file from a decompressor that is fed by `compressed` bytes.
+/// Reads an `.npy` file from a decompressor whose input has `compressed` bytes.
 pub(crate) fn inflate(place: &str, reader: &mut impl Read, compressed: u64) -> Result<Stored> {
     let layout = read_header(place, reader)?;
     let declared = layout.n_bytes(place)?;
@@ -55,7 +55,7 @@ pub(crate) fn read_header(place: &str, reader: &mut impl Read) -> Result<Layout>
     let mut start = [0; 8];
     exact(&mut start)?;
     if !start.starts_with(MAGIC) {
-        return Err(malformed("it does not begin with the magic of NumPy"));
+        return Err(malformed("it does not begin with NumPy's magic bytes"));
     }
     let length = match start[6] {
         1 => {
@@ -68,7 +68,7 @@ pub(crate) fn read_header(place: &str, reader: &mut impl Read) -> Result<Layout>
             exact(&mut length)?;
             u32::from_le_bytes(length) as usize
         }
-        _ => return Err(malformed("its version is none of 1, 2 and 3")),
+        _ => return Err(malformed("its version is not 1, 2 or 3")),
     };
     if length > LONGEST_HEADER {
         return Err(malformed("its header is implausibly long"));
@@ -83,7 +83,8 @@ pub(crate) fn read_header(place: &str, reader: &mut impl Read) -> Result<Layout>
 fn parse_header(place: &str, text: &str) -> Result<Layout> {
     let malformed = |reason: String| DataError::Malformed { place: place.to_owned(), format: "npy", reason };
     let (mut descr, mut fortran, mut shape) = (None, None, None);
-    let mut rest = text.trim().strip_prefix('{').ok_or_else(|| malformed("its header is no dictionary".to_owned()))?;
+    let mut rest =
+        text.trim().strip_prefix('{').ok_or_else(|| malformed("its header is not a dictionary".to_owned()))?;
     loop {
         rest = rest.trim_start().trim_start_matches(',').trim_start();
         if rest.starts_with('}') {
@@ -177,7 +178,7 @@ pub(crate) fn descr(dtype: DType) -> &'static str {
 
 fn element_type(place: &str, descr: &str) -> DataError {
     let hint = match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
-        Some('O') => "object arrays are pickles, which can run any code and are refused: save it as numbers",
+        Some('O') => "object arrays are pickles, which can run any code and are refused; save numbers instead",
         Some('U' | 'S' | 'a') => "save class names as a column of a CSV file, or as integers",
         Some('c') => "save real and imaginary part as two arrays",
         _ => "save it with a real type such as float32",
@@ -190,7 +191,7 @@ fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Reads part of a file without moving its cursor, so that one open file serves many entries.
+/// Reads part of a file without moving its cursor, so that many entries can share one open file.
 pub(super) struct OffsetReader<'a> {
     pub(super) file: &'a File,
     pub(super) offset: u64,

@@ -1,8 +1,8 @@
 //! NumPy's `.npz`: a zip archive of `.npy` files, stored or deflated.
 //!
-//! A zip archive says everything twice, in front of each entry and in the directory at its end, and has a CRC-32 of every
-//! entry. All of it is checked before a number is handed out, so that a damaged archive is refused and never read as
-//! other numbers.
+//! A zip archive stores its metadata twice, before each entry and in the directory at its end, and has a CRC-32 of
+//! every entry. Everything is checked before a number is returned, so a damaged archive is refused instead of giving
+//! wrong numbers.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -21,7 +21,7 @@ use crate::stored::{Layout, Stored};
 pub(crate) struct Archive {
     place: String,
     zip: ZipArchive<BufReader<File>>,
-    /// The same file, for reading at places of our own choice.
+    /// The same file, for reading at any offset.
     file: File,
     length: u64,
 }
@@ -35,13 +35,13 @@ impl Archive {
         Ok(Self { place, zip, file: own, length })
     }
 
-    /// Only entries called `*.npy` are arrays; whatever else is in the archive is left alone.
+    /// Only entries called `*.npy` are arrays. Other entries are ignored.
     fn entries(&self) -> Vec<(usize, String)> {
         let names = self.zip.file_names().enumerate();
         names.filter_map(|(index, name)| Some((index, name.ok()?.strip_suffix(".npy")?.to_owned()))).collect()
     }
 
-    /// What the header of each array says.
+    /// The header of each array.
     pub(crate) fn layouts(&mut self) -> Vec<(String, Result<Layout>)> {
         let entries = self.entries();
         let layout = |(index, key): (usize, String)| {
@@ -55,7 +55,7 @@ impl Archive {
         entries.into_iter().map(layout).collect()
     }
 
-    /// Opens the array of that name, or the only one there is.
+    /// Opens the array of that name, or the only array.
     pub(crate) fn array(mut self, key: Option<&str>) -> Result<Stored> {
         let entries = self.entries();
         let available = || entries.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>();
@@ -87,7 +87,7 @@ impl Archive {
             // The reader compares size and checksum when it reaches the end, and `inflate` reads to the end.
             return npy::inflate(&place, &mut entry, compressed.min(self.length));
         }
-        // What is stored plainly is mapped where it lies.
+        // An uncompressed entry is mapped in place.
         if size != compressed || start.checked_add(size).is_none_or(|end| end > self.length) {
             let found = self.length.saturating_sub(start).min(compressed);
             return Err(DataError::Size { place, declared: size, found, at_most: false });
@@ -97,23 +97,23 @@ impl Archive {
     }
 }
 
-/// Compares the checksum of a stored entry, which nothing else looks at because the entry is mapped and not read.
+/// Checks the checksum of an uncompressed entry. Nothing else would, because the entry is mapped instead of read.
 ///
-/// It is done once, when the entry is opened. That reads the entry: 0.04 s for 1 GiB that is in the page cache (AMD EPYC,
-/// one core), and as long as the disk takes otherwise, after which the pages are there for the work that follows.
+/// This is done once, when the entry is opened. It reads the whole entry: 0.04 s for 1 GiB in the page cache (AMD EPYC,
+/// one core), otherwise as long as the disk takes. The pages are then cached for the work that follows.
 fn check_sum(place: &str, file: &File, start: u64, size: u64, expected: u32) -> Result<()> {
     let too_large = |_| DataError::Size { place: place.to_owned(), declared: size, found: 0, at_most: true };
     let bytes = Bytes::map(place, file, start, usize::try_from(size).map_err(too_large)?)?;
     if crc32fast::hash(bytes.as_slice()) == expected {
         return Ok(());
     }
-    let reason = "its checksum differs: the bytes are not those that were written".to_owned();
+    let reason = "its checksum does not match: the bytes were changed".to_owned();
     Err(DataError::Malformed { place: place.to_owned(), format: "npz", reason })
 }
 
-/// The name in front of the entry must be that of the directory, or the directory leads to another array.
+/// The name before the entry must equal that in the directory. Otherwise the directory points to another array.
 fn check_local_name(place: &str, file: &File, header: u64, expected: &[u8]) -> Result<()> {
-    /// The length of the name stands 26 bytes after the beginning of the header, the name itself 30 bytes after it.
+    /// The length of the name is 26 bytes after the beginning of the header, the name itself 30 bytes after it.
     const LENGTH: u64 = 26;
     const NAME: u64 = 30;
     let malformed =
@@ -132,7 +132,7 @@ fn check_local_name(place: &str, file: &File, header: u64, expected: &[u8]) -> R
     if name == expected {
         return Ok(());
     }
-    Err(malformed("the directory gives the array another name than the header in front of it"))
+    Err(malformed("the directory and the header of an entry give different names"))
 }
 
 fn zip_error(place: &str, error: ZipError) -> DataError {

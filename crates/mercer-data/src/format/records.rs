@@ -1,7 +1,7 @@
-//! The lines of a text table, cut into cells.
+//! The lines of a text table, split into cells.
 //!
-//! Lines are counted here, and the `csv` crate is only asked about lines with quotes: its own count is off after empty
-//! lines, and it has no bound on the length of a record.
+//! Lines are counted here, and the `csv` crate is used only for lines with quotes: its own count is wrong after empty
+//! lines, and it does not limit the length of a record.
 
 use std::io::{BufRead, BufReader, Chain, Cursor, Read};
 
@@ -9,17 +9,17 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 
 use crate::error::{DataError, Result, io_error};
 
-/// How much of the file is looked at to find what separates the columns.
+/// How much of the file is read to find the separator.
 const LOOK_AHEAD: u64 = 64 << 10;
 
-/// No record is longer than this, so that a compressed file cannot fill the memory with one line.
+/// The longest record, so that a compressed file cannot fill the memory with one line.
 const LONGEST: usize = 64 << 20;
 
-/// Reads record after record, whatever separates the cells.
+/// Reads records with any separator.
 pub(crate) struct Records<R> {
     place: String,
     reader: BufReader<Chain<Cursor<Vec<u8>>, R>>,
-    /// Nothing if any run of blanks separates: what `numpy.savetxt` and aligned tables use.
+    /// `None` if runs of blanks separate the columns, as in `numpy.savetxt` and aligned tables.
     delimiter: Option<u8>,
     line: u64,
     buffer: Vec<u8>,
@@ -37,7 +37,7 @@ impl<R: Read> Records<R> {
         Ok(Self { place: place.to_owned(), reader, delimiter, line: 0, buffer: Vec::new() })
     }
 
-    /// Reads the next record and gives the number of its line, or nothing at the end.
+    /// Reads the next record and returns its line number, or `None` at the end.
     pub(crate) fn next(&mut self, record: &mut StringRecord) -> Result<Option<u64>> {
         loop {
             self.buffer.clear();
@@ -54,7 +54,7 @@ impl<R: Read> Records<R> {
         while is_open {
             let before = self.buffer.len();
             if !self.read_line()? {
-                return Err(self.malformed(format!("a quote that is opened in line {line} is never closed")));
+                return Err(self.malformed(format!("a quote opened in line {line} is never closed")));
             }
             is_open ^= has_odd_quotes(&self.buffer[before..]);
         }
@@ -77,7 +77,7 @@ impl<R: Read> Records<R> {
         Ok(Some(line))
     }
 
-    /// Appends a line to the buffer, unless there is none left.
+    /// Appends a line to the buffer, if there is another one.
     fn read_line(&mut self) -> Result<bool> {
         let room = (LONGEST - self.buffer.len().min(LONGEST)) as u64;
         let read = (&mut self.reader).take(room).read_until(b'\n', &mut self.buffer).map_err(io_error(&self.place))?;
@@ -92,7 +92,7 @@ impl<R: Read> Records<R> {
         if found == expected {
             return Ok(());
         }
-        Err(self.malformed(format!("line {line} has {found} columns, the first line has {expected}")))
+        Err(self.malformed(format!("line {line} has {found} columns, but the first line has {expected}")))
     }
 
     pub(crate) fn malformed(&self, reason: String) -> DataError {
@@ -104,9 +104,9 @@ fn has_odd_quotes(text: &[u8]) -> bool {
     text.iter().filter(|&&byte| byte == b'"').count() % 2 == 1
 }
 
-/// The first of tab, semicolon and comma that the first line contains outside of quotes; else blanks.
+/// The first of tab, semicolon and comma that the first line contains outside quotes; otherwise blanks.
 ///
-/// Semicolons go before commas because of `1,5;2,5`.
+/// Semicolons come before commas because of `1,5;2,5`.
 fn delimiter(start: &[u8]) -> Option<u8> {
     let mut lines = start.split(|&byte| byte == b'\n');
     let line = lines.find(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;

@@ -1,10 +1,10 @@
 //! CSV: one sample per line, one feature per column.
 //!
-//! The text is parsed once, when it is opened, into an array of `f64` (in memory, or in an unnamed temporary file
-//! once it is large), so that every fault is found at its line and column and any row can be had at any time.
+//! The text is parsed once, when it is opened, into an array of `f64` (in memory, or in an anonymous temporary file if
+//! it is large). So every error is found with its line and column, and any row can be read at any time.
 //!
 //! `FILE:KEY` chooses columns. `species` is one column, which becomes a 1-D array and may be text; `a,b` are several;
-//! `-species` is all but that one. A column is named by the header or by its number, counted from 0.
+//! `-species` is every column except that one. A column is named by the header or by its number, counted from 0.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Write};
@@ -21,7 +21,7 @@ use crate::error::{DataError, Result, io_error};
 use crate::format::records::Records;
 use crate::stored::{Layout, Stored};
 
-/// A column of text with more different values than this is not a column of class names.
+/// A text column with more distinct values than this does not hold class names.
 const MOST_CLASSES: usize = 65_536;
 
 const NOT_A_NUMBER: &str = "is not a number; if this column holds labels, leave it out of the data with FILE:-COLUMN and use FILE:COLUMN as labels";
@@ -32,7 +32,7 @@ pub(crate) fn open(path: &Path, key: Option<&str>, gzipped: bool) -> Result<Open
     reading(path, gzipped, |reader| read(&place, reader, |names| choose(&place, key, names)))
 }
 
-/// Opens the file and parses columns that were chosen before.
+/// Opens the file and parses the chosen columns.
 pub(crate) fn open_columns(path: &Path, chosen: &Chosen, gzipped: bool) -> Result<Opened> {
     let place = path.display().to_string();
     reading(path, gzipped, |reader| {
@@ -41,19 +41,19 @@ pub(crate) fn open_columns(path: &Path, chosen: &Chosen, gzipped: bool) -> Resul
             false => Err(DataError::Malformed {
                 place: place.clone(),
                 format: "CSV",
-                reason: "its columns have changed while it was read".to_owned(),
+                reason: "its columns changed while it was read".to_owned(),
             }),
         })
     })
 }
 
-/// The names of the columns, and whether they are from a header.
+/// The names of the columns, and whether they come from a header.
 pub(crate) struct Header {
     pub(crate) names: Vec<String>,
     pub(crate) named: bool,
 }
 
-/// Reads no more than the first lines.
+/// Reads only the first lines.
 pub(crate) fn header(path: &Path, gzipped: bool) -> Result<Header> {
     let place = path.display().to_string();
     reading(path, gzipped, |reader| Head::read(&mut Records::new(&place, reader)?).map(|head| head.header))
@@ -121,14 +121,14 @@ impl Head {
     }
 }
 
-/// The first line names the columns if nothing in it is a number, or if it has text above a number.
+/// The first line is a header if no cell in it is a number, or if a text cell is above a number.
 fn is_header(first: &StringRecord, second: Option<&StringRecord>) -> bool {
     let is_number = |cell: &str| cell.is_empty() || cell.parse::<f64>().is_ok();
     let above_number = |row: &StringRecord| first.iter().zip(row).any(|(a, b)| !is_number(a) && is_number(b));
     first.iter().all(|cell| !is_number(cell)) || second.is_some_and(above_number)
 }
 
-/// The columns that a key chooses: all of them without one.
+/// The columns that a key chooses; without a key, all columns.
 pub(crate) fn choose(place: &str, key: Option<&str>, columns: &[String]) -> Result<Chosen> {
     let Some(key) = key else {
         return Ok(Chosen { places: (0..columns.len()).collect(), alone: false, explicit: false });
@@ -144,7 +144,7 @@ pub(crate) fn choose(place: &str, key: Option<&str>, columns: &[String]) -> Resu
         Some(list) => (list, true),
         None => (key, false),
     };
-    // A name may contain a comma itself.
+    // A name may contain a comma.
     let names = if find(list).is_some() { vec![list] } else { list.split(',').map(str::trim).collect() };
     let mut chosen = Vec::with_capacity(names.len());
     for name in names {
@@ -192,16 +192,20 @@ impl Sink<'_> {
 
     fn value(&mut self, cell: &str) -> Result<f64, &'static str> {
         if cell.is_empty() {
-            return Err("is empty; fill the value in or remove the line");
+            return Err("is empty; fill in the value or remove the line");
         }
         if let Some(codes) = &mut self.codes {
             let next = codes.len();
             let code = *codes.entry(cell.to_owned()).or_insert(next);
-            return if code < MOST_CLASSES { Ok(code as f64) } else { Err("is one class name too many") };
+            return if code < MOST_CLASSES {
+                Ok(code as f64)
+            } else {
+                Err("exceeds the number of class names that are supported")
+            };
         }
         let value: f64 = cell.parse().map_err(|_| NOT_A_NUMBER)?;
         if !value.is_finite() {
-            return Err("is not finite; fill the value in or remove the line");
+            return Err("is not finite; fill in the value or remove the line");
         }
         self.is_integer &= cell.parse::<i64>().is_ok();
         Ok(value)

@@ -16,7 +16,7 @@ use crate::random::stream;
 
 /// Two interleaved half circles in the plane, with Gaussian noise of the given standard deviation.
 ///
-/// The classes alternate, so that any beginning of the set is balanced. Streams: `"two moons/noise"`.
+/// The classes alternate, so any prefix of the set is balanced. Streams: `"two moons/noise"`.
 ///
 /// ```
 /// let (points, classes) = mercer_data::synthetic::two_moons(100, 0.1, 0)?;
@@ -38,7 +38,7 @@ pub fn circles(n_samples: usize, inner: f64, noise: f64, seed: u64) -> Result<(A
     if !(inner > 0.0 && inner < 1.0) {
         return Err(DataError::Argument { name: "inner", reason: format!("must lie between 0 and 1, not {inner}") });
     }
-    // The last point of a closed curve must not fall on the first.
+    // The last point of a closed curve must not coincide with the first.
     let per_class = n_samples.div_ceil(2).max(1) as f64;
     two_curves(n_samples, noise, seed, "circles/noise", |class, along| {
         let (sin, cos) = (TAU * along * (per_class - 1.0) / per_class).sin_cos();
@@ -47,7 +47,7 @@ pub fn circles(n_samples: usize, inner: f64, noise: f64, seed: u64) -> Result<(A
     })
 }
 
-/// Points spaced evenly along one curve per class: `along` runs from 0 to 1.
+/// Evenly spaced points along one curve per class; `along` runs from 0 to 1.
 fn two_curves(
     n_samples: usize,
     noise: f64,
@@ -95,7 +95,7 @@ fn check_noise(noise: f64) -> Result<()> {
     Err(DataError::Argument { name: "noise", reason: format!("must be finite and not negative, not {noise}") })
 }
 
-/// Beyond this many numbers a generated set is a mistake rather than a wish.
+/// A request for more numbers than this is assumed to be a mistake.
 fn check_size(n_samples: usize, n_features: usize) -> Result<()> {
     const MOST: usize = 1 << 34;
     match n_samples.checked_mul(n_features) {

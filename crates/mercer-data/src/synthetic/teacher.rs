@@ -8,9 +8,10 @@
 //! ```
 //!
 //! Equations (80) and (81), with Assumption 3.3, are those of Wang, Engel, Sarwate, Dumitriu and Chiang, "Spectral
-//! Evolution and Invariance in Linear-width Neural Networks" (arXiv:2211.06506), in the numbering of the PNNL report that
-//! reprints it. Activations there have E σ(z) = 0 for z ~ N(0, 1), and σ* is called normalised without a formula; we take that
-//! as zero mean and unit variance, E σ*(z)² = 1. The noise may be any centred sub-Gaussian one there; ours is Gaussian.
+//! Evolution and Invariance in Linear-width Neural Networks" (arXiv:2211.06506), in the numbering of the PNNL report
+//! that reprints it. Activations there have E σ(z) = 0 for z ~ N(0, 1), and σ* is called normalised without a formula;
+//! we take that as zero mean and unit variance, E σ*(z)² = 1. The noise there may be any centred sub-Gaussian noise;
+//! ours is Gaussian.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use super::{check_noise, check_size, normal};
 use crate::error::{DataError, Result};
 use crate::random::stream;
 
-/// A nonlinear function σ; teachers use it normalised.
+/// A nonlinear function σ. Teachers use its normalised form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -159,7 +160,7 @@ impl Teacher {
     }
 }
 
-/// Gaussian vectors, orthogonalised twice: once is not enough when many of them nearly span the space.
+/// Gaussian vectors, orthogonalised twice: once is not enough when they nearly span the space.
 fn orthonormal(n_directions: usize, n_features: usize, seed: u64) -> Array2<f64> {
     let mut random = stream(seed, "teacher/directions");
     let mut directions: Array2<f64> = Array2::zeros((n_directions, n_features));

@@ -25,11 +25,11 @@ fn other_formats_are_named() {
         (b"PAR1....", "Parquet"),
         (b"\x89PNG\r\n", "image"),
         (b"\x80\x04\x95", "pickle"),
-        (b"\xff\xfe\x00\x01", "not known"),
+        (b"\xff\xfe\x00\x01", "unknown"),
         (b"", "empty"),
     ] {
         let (_folder, path) = file("other", bytes);
-        fails(open(&path, None), &["other", words, "supported are"]);
+        fails(open(&path, None), &["other", words, "supported formats are"]);
     }
 }
 

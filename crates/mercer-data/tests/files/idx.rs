@@ -59,6 +59,6 @@ fn forged_sizes_cost_nothing() {
 fn longer_than_it_says() {
     for bytes in [[IMAGES, &[0]].concat(), gzip(&[IMAGES, &[0; 1000]].concat())] {
         let (_folder, path) = file("long", &bytes);
-        fails(open(&path, None), &["promises 12 bytes"]);
+        fails(open(&path, None), &["declares 12 bytes"]);
     }
 }

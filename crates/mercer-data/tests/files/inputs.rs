@@ -26,7 +26,7 @@ fn a_label_is_no_input() {
     let inputs = opened(&path, None, &[label(&path, Some("target"))], &[]).unwrap();
     assert_eq!(inputs.sets[0].columns(), ["a", "b", "id"]);
     assert_eq!(inputs.notes.len(), 1);
-    assert!(inputs.notes[0].contains("`target` is used as label, so it is no input"), "{:?}", inputs.notes);
+    assert!(inputs.notes[0].contains("`target` is used as label, so it is not an input"), "{:?}", inputs.notes);
     let id = Used { role: Role::Id, source: Source::new(&path, Some("id")) };
     let inputs = opened(&path, None, &[label(&path, Some("target")), id], &[]).unwrap();
     assert_eq!(numbers(&inputs), [1.0, 2.0, 3.0, 4.0]);
@@ -121,13 +121,13 @@ fn names_are_matched() {
     }
     let note = |text: &str| read(text, None).unwrap().notes;
     assert!(note("b,target,a\n2,9,1\n")[0].contains("`target` was a label, id or group before"));
-    assert!(note("1,2\n")[0].contains("taken in their order"));
+    assert!(note("1,2\n")[0].contains("matched by position"));
     assert!(note("b,a\n2,1\n").is_empty());
-    assert!(note("b,target,a\n2,9,1\n")[0].ends_with("so it is no input"));
-    fails(read("a,c\n1,2\n", None), &["other.csv", "it lacks `b`", "nothing is known of `c`", "`a`, `b`"]);
-    fails(read("a,b,id\n1,2,3\n", None), &["nothing is known of `id`"]);
-    fails(read("a,b,target\n1,2,3\n", Some("a,b,target")), &["nothing is known of `target`"]);
-    fails(read("1,2,3\n", None), &["it has 3 columns, but 2 are needed"]);
+    assert!(note("b,target,a\n2,9,1\n")[0].ends_with("so it is not an input"));
+    fails(read("a,c\n1,2\n", None), &["other.csv", "it lacks `b`", "unknown columns: `c`", "`a`, `b`"]);
+    fails(read("a,b,id\n1,2,3\n", None), &["unknown columns: `id`"]);
+    fails(read("a,b,target\n1,2,3\n", Some("a,b,target")), &["unknown columns: `target`"]);
+    fails(read("1,2,3\n", None), &["it has 3 columns, but needs 2"]);
 }
 
 /// Labels that were never among the inputs are known as labels all the same.

@@ -118,7 +118,7 @@ fn numbers_beyond_the_type_are_refused() {
 #[test]
 fn forged_shapes_cost_nothing() {
     for (shape, expected) in [
-        ("(1000000000000,)", "promises 8000000000000 bytes"),
+        ("(1000000000000,)", "declares 8000000000000 bytes"),
         ("(18446744073709551615, 2)", "too large to address"),
         ("(4611686018427387904, 1)", "too large to address"),
         ("(0, 18446744073709551615, 3)", "too large to address"),

@@ -51,7 +51,7 @@ fn a_bomb_is_not_unpacked() {
     let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (10,)}";
     let (_folder, path) =
         file("bomb.npz", &zip(&[("x.npy", &npy(header, &[0; 1 << 22]))], CompressionMethod::Deflated));
-    fails(open(&path, None), &["bomb.npz:x", "promises 10 bytes"]);
+    fails(open(&path, None), &["bomb.npz:x", "declares 10 bytes"]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn described_with_all_its_arrays() {
     assert_eq!(description.arrays.len(), 2);
     assert!(description.summary.is_none());
     let text = description.to_string();
-    assert!(text.contains("x: f32 [4, 3, 2]") && text.contains("say which one"), "{text}");
+    assert!(text.contains("x: f32 [4, 3, 2]") && text.contains("choose one"), "{text}");
     let labels = describe(&Source::new(fixture("stored.npz"), Some("y"))).unwrap().summary.unwrap();
     assert_eq!(labels.labels, [("0".to_owned(), 1), ("1".to_owned(), 2), ("2".to_owned(), 1)]);
     assert_eq!((labels.min, labels.max, labels.mean), (Some(0.0), Some(2.0), Some(1.0)));
@@ -148,5 +148,5 @@ fn swapped_names_are_refused() {
     let mut swapped = whole.clone();
     swapped.swap(x, y);
     let (_folder, path) = file("swapped.npz", &swapped);
-    fails(open(&path, Some("x")), &["another name"]);
+    fails(open(&path, Some("x")), &["different names"]);
 }

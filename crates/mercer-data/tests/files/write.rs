@@ -89,7 +89,7 @@ fn blocks_of_rows() {
     for block in 0..5 {
         writer.append(Array::from_elem((block, 2, 1), block as f32).view()).unwrap();
     }
-    fails(writer.append(array![[1.0_f32]].view()), &["[2, 1] are expected"]);
+    fails(writer.append(array![[1.0_f32]].view()), &["[2, 1] were expected"]);
     assert_eq!(writer.n_rows(), 10);
     writer.finish().unwrap();
     let dataset = open(&path, None).unwrap();

@@ -4,9 +4,9 @@
 //! s(x) = W·r(x) + b       min Σᵢ vᵢ·(−ln softmax(s(xᵢ))_yᵢ) + ½λ‖W‖²
 //! ```
 //!
-//! Engel et al. 2023, arXiv 2305.14585, equation 1, with `r(x) = κ(x, X)`: the penalty is on the coefficients, not on the norm
-//! of the kernel's space, as in the paper. With features it is the linear probe. Solved by preconditioned L-BFGS; `λ` is scikit-learn's
-//! `1/C`.
+//! Engel et al. 2023, arXiv 2305.14585, equation 1, with `r(x) = κ(x, X)`: as in the paper, the penalty is on the
+//! coefficients, not on the norm in the kernel's space. With features it is a linear probe. Solved by preconditioned
+//! L-BFGS; `λ` is scikit-learn's `1/C`.
 
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
@@ -21,7 +21,7 @@ use mercer_linalg::{Randomised, Strided, gemm, matmul, matmul_into};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
 
-/// Directions in which the curvature is known to the solver.
+/// The number of directions in which the preconditioner is exact.
 const DIRECTIONS: usize = 64;
 
 /// Multinomial logistic regression on kernel rows or features.
@@ -35,7 +35,7 @@ pub struct Glm {
 }
 
 impl Glm {
-    /// With this penalty `λ` above zero: without one, separable samples have no best weights.
+    /// With this positive penalty `λ`. Without a penalty, separable samples have no optimal weights.
     pub fn new(penalty: f64) -> Result<Self> {
         let penalty = check_positive("the penalty", penalty)?;
         Ok(Self { penalty, bias: true, balanced: false, tolerance: 1e-4, max_iterations: 1000 })
@@ -46,25 +46,25 @@ impl Glm {
         Self { bias: false, ..self }
     }
 
-    /// With weights that make every class count the same.
+    /// With weights that balance the classes.
     pub fn balanced(self) -> Self {
         Self { balanced: true, ..self }
     }
 
-    /// Until no component of the gradient, divided by the number of samples, is larger than this (`1e-4`), or so many steps
-    /// were taken (1000).
+    /// Stops when no component of the gradient, divided by the number of samples, exceeds this tolerance (default
+    /// `1e-4`), or after this many steps (default 1000).
     pub fn until(self, tolerance: f64, max_iterations: usize) -> Result<Self> {
         Ok(Self { tolerance: check_positive("the tolerance", tolerance)?, max_iterations, ..self })
     }
 }
 
-/// The Hessian where all classes are equally likely, `(c·XᵀX + λI)/N` with `c = (1 − 1/C)/C`: exact in the leading directions of
-/// the rows, and a multiple of the identity in the others. Kernel rows span many orders of magnitude, and plain L-BFGS
-/// takes hundreds of steps to learn them.
+/// The Hessian where all classes are equally likely, `(c·XᵀX + λI)/N` with `c = (1 − 1/C)/C`: exact in the leading
+/// directions of the rows, a multiple of the identity in the others. Kernel rows span many orders of magnitude, and
+/// plain L-BFGS takes hundreds of steps to learn them.
 struct Curvature {
     /// Leading eigenvectors of `XᵀX`, as columns.
     directions: Array2<f64>,
-    /// What the inverse is along them, beyond what it is everywhere.
+    /// The inverse along them, minus its value everywhere else.
     along: Array1<f64>,
     elsewhere: f64,
     bias: f64,
@@ -106,14 +106,14 @@ impl Fit<Classes> for Glm {
         let rows = rows.as_standard_layout();
         let (n, width) = rows.dim();
         let values = rows.as_slice().unwrap_or(&[]);
-        // A symmetric matrix is its own transpose, and runs along the memory.
+        // A symmetric matrix is its own transpose, so rows can be read in memory order.
         let transposed: Strided<'_, f64> =
             if samples.basis() == SampleKind::Gram { (values, width, 1) } else { (values, 1, width) };
         let mut scores = vec![0.0; n * n_classes];
         let mut shares = vec![0.0; n * n_classes];
         let scale = 1.0 / n as f64;
         let objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
-            // Nothing is lower than what is no number: the search ends where it is.
+            // NaN is never lower, so the search stops where it is.
             if context.cancelled() {
                 return f64::NAN;
             }
@@ -150,7 +150,7 @@ impl Fit<Classes> for Glm {
             }
             (loss + 0.5 * self.penalty * square) * scale
         };
-        // Where it cannot be had (squares overflow), the plain method is as good and slower.
+        // If it cannot be computed (squares overflow), the plain method gives the same result more slowly.
         let curvature = Curvature::new(rows.view(), n_classes, self.penalty).ok();
         let precondition = curvature.as_ref().map(|curvature| |vector: &mut [f64]| curvature.divide(vector));
         let precondition = precondition.as_ref().map(|divide| divide as &dyn Fn(&mut [f64]));
@@ -159,7 +159,7 @@ impl Fit<Classes> for Glm {
         context.check()?;
         let bias = Array1::from_vec(found.place.split_off(width * n_classes));
         let weights = Array2::from_shape_vec((width, n_classes), found.place)
-            .map_err(|_| crate::error::setting("the weights", width, "their number does not fit"))?;
+            .map_err(|_| crate::error::setting("the weights", width, "there are too many"))?;
         let solved =
             Solved { iterations: found.iterations, objective: found.value * n as f64, converged: found.converged };
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };

@@ -1,13 +1,14 @@
-//! Two classes: kernel logistic regression by Newton's method.
+//! Binary kernel logistic regression by Newton's method.
 //!
 //! ```text
 //! min Σᵢ ln(1 + exp(−ỹᵢ f(xᵢ))) + ½λ‖f‖²,    f(x) = κ(x, X)·α
 //! ```
 //!
-//! Qadeer et al. 2023, arXiv 2310.18612, equations 15 and 16, which have no penalty: the samples there are separable in feature
-//! space, so the coefficients diverge. We add the ridge `½λ‖f‖²` in the kernel's own norm, and state it. With the kernel `K/λ`
-//! this is the mode of a Gaussian process classifier, and is found as such: Rasmussen and Williams, Gaussian Processes for
-//! Machine Learning, 2006, algorithm 3.1, with steps halved until the objective improves.
+//! Qadeer et al. 2023, arXiv 2310.18612, equations 15 and 16, which have no penalty: the samples there are separable in
+//! feature space, so the coefficients diverge. We add the ridge penalty `½λ‖f‖²` in the norm of the kernel's space.
+//! With the kernel `K/λ` this is the mode of a Gaussian process classifier, and is computed as such: Rasmussen and
+//! Williams, Gaussian Processes for Machine Learning, 2006, algorithm 3.1, with steps halved until the objective
+//! improves.
 
 use super::sgd::softplus;
 use crate::classes::ClassSet;
@@ -21,9 +22,9 @@ use mercer_linalg::{Cholesky, cholesky, matmul};
 use mercer_run::Context;
 use ndarray::{Array, Array1, Array2, ArrayView2, Axis, Dimension, s};
 
-/// Newton steps; ten are many.
+/// The most Newton steps. Ten are already many.
 const STEPS: usize = 100;
-/// The goal: the objective improves by less than this, relative to one more than itself.
+/// The tolerance: the objective improves by less than this times one plus its value.
 const IMPROVEMENT: f64 = 1e-14;
 
 /// Kernel logistic regression for two classes.
@@ -33,7 +34,7 @@ pub struct BinaryLogistic {
 }
 
 impl BinaryLogistic {
-    /// With this penalty `λ` above zero.
+    /// With this positive penalty `λ`.
     pub fn new(penalty: f64) -> Result<Self> {
         Ok(Self { penalty: check_positive("the penalty", penalty)? })
     }
@@ -113,10 +114,10 @@ pub(crate) fn mode(kernel: ArrayView2<'_, f64>, positive: &[bool], context: &Con
     }
 }
 
-/// A place, the latent functions there and the objective.
+/// A point, the latent functions there, and the objective.
 pub(crate) type Place<D> = (Array<f64, D>, Array<f64, D>, f64);
 
-/// Newton's step, or as much of it as improves the objective; nothing if none does.
+/// Newton's step, or a fraction of it that improves the objective; `None` if no fraction does.
 pub(crate) fn improve<D: Dimension>(
     a: &Array<f64, D>,
     newton: &Array<f64, D>,
@@ -138,7 +139,7 @@ pub(crate) fn improve<D: Dimension>(
     None
 }
 
-/// Whether a step does not matter any more. If no step improves the objective, this is the minimum up to rounding.
+/// Whether a step is negligible. If no step improves the objective, this is the minimum up to rounding.
 pub(crate) fn settled<D: Dimension>(value: f64, next: Option<&Place<D>>) -> bool {
     next.is_none_or(|(_, _, next)| value - next <= IMPROVEMENT * (1.0 + next.abs()))
 }

@@ -1,10 +1,10 @@
-//! Classification on Gram matrices and on features; eigenfunctions are features.
+//! Classification on Gram matrices and on features. Eigenfunctions are features.
 //!
 //! | machine | scores |
 //! |---|---|
 //! | [`Glm`] | multinomial logistic in the rows: the surrogate `W·κ(x, X) + b` on a kernel, a linear probe on features |
 //! | [`SgdGlm`] | the same, one class against the others, by stochastic gradient descent as in the surrogates' paper |
-//! | [`BinaryLogistic`] | two classes, penalised by the norm of the kernel's space, by Newton's method |
+//! | [`BinaryLogistic`] | two classes, penalised by the norm in the kernel's space, by Newton's method |
 //! | [`Svm`] | margins of support vector machines, one class against the others |
 //! | [`NearestNeighbours`], [`NearestCentre`] | votes of neighbours, distances from class means, in the kernel's space |
 
@@ -21,7 +21,7 @@ pub use nearest::{By, Centres, NearestCentre, NearestNeighbours, Neighbours};
 pub use sgd::SgdGlm;
 pub use svm::Svm;
 
-/// `n / (C·n_c)` for every sample: each class weighs the same.
+/// `n / (C·n_c)` for every sample, so that all classes have the same weight.
 pub(crate) fn balanced(compact: &[usize], n_classes: usize) -> Vec<f64> {
     let mut counts = vec![0_usize; n_classes];
     compact.iter().for_each(|&class| counts[class] += 1);

@@ -1,14 +1,14 @@
-//! Neighbours and class centres, in the kernel's space.
+//! Nearest neighbours and class centres in the kernel's space.
 //!
 //! ```text
 //! ‖φ(x) − φ(xᵢ)‖² = κ(x,x) − 2κ(x,xᵢ) + κ(xᵢ,xᵢ)
 //! ‖φ(x) − m_c‖²   = κ(x,x) − 2·mean_i κ(x,xᵢ) + mean_ij κ(xᵢ,xⱼ)
 //! ```
 //!
-//! The same `κ(x,x)` stands in all distances of a sample, so neither machine needs it. Neighbours may instead be those of largest `κ(x,xᵢ)`
-//! ([`By`]): the two orders are the same for kernels with a constant diagonal, as normalised ones, and differ for others, where a sample with
-//! a large `κ(xᵢ,xᵢ)` is similar to many and near to none. Equally near neighbours count in the
-//! order of the training samples; of classes with equal votes the first wins.
+//! `κ(x,x)` is the same in all distances of a sample, so neither machine needs it. Neighbours may instead be those with
+//! the largest `κ(x,xᵢ)` ([`By`]). The two orders agree for kernels with a constant diagonal, such as normalised ones.
+//! They differ for others, where a sample with a large `κ(xᵢ,xᵢ)` is similar to many samples but near none. Ties
+//! between neighbours are broken by the order of the training samples, ties between classes in favour of the first.
 
 use crate::classes::ClassSet;
 use crate::error::{Result, check_size, setting};
@@ -29,7 +29,7 @@ pub enum By {
     /// A small distance in the kernel's space.
     #[default]
     Distance,
-    /// A large kernel, as explanations by example take it (Engel et al. 2023, arXiv 2305.14585, appendix J).
+    /// A large kernel value, as in explanations by example (Engel et al. 2023, arXiv 2305.14585, appendix J).
     Kernel,
 }
 
@@ -50,21 +50,21 @@ pub struct NearestNeighbours {
 }
 
 impl NearestNeighbours {
-    /// With so many neighbours, one at least, by distance.
+    /// With this many neighbours, at least one, by distance.
     pub fn new(neighbours: usize) -> Result<Self> {
         match neighbours {
-            0 => Err(setting("the number of neighbours", 0, "there must be one at least")),
+            0 => Err(setting("the number of neighbours", 0, "there must be at least one")),
             _ => Ok(Self { neighbours, by: By::default() }),
         }
     }
 
-    /// With neighbours chosen by this.
+    /// With neighbours by this criterion.
     pub fn by(self, by: By) -> Self {
         Self { by, ..self }
     }
 }
 
-/// The machine of [`NearestNeighbours`]. Its scores are shares of the votes.
+/// The machine of [`NearestNeighbours`]. Its scores are fractions of the votes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
     pub(crate) basis: SampleKind,
@@ -164,11 +164,11 @@ impl Classify for Neighbours {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NearestCentre;
 
-/// The machine of [`NearestCentre`]. Its scores are `−½·distance²`, without the part that is the same for all classes.
+/// The machine of [`NearestCentre`]. Its scores are `−½·distance²`, up to a term that is the same for all classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Centres {
     pub(crate) basis: SampleKind,
-    /// Shares of training samples in a class, or the means of features: a column per class.
+    /// The weights of training samples in a class mean, or the means of features, with a column per class.
     pub(crate) means: Array2<f64>,
     /// `‖m_c‖²`.
     pub(crate) squares: Array1<f64>,

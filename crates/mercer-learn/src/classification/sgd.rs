@@ -1,19 +1,22 @@
-//! The kernel generalised linear model as the surrogates' paper fitted it: stochastic gradient descent on the log loss, L2 penalty
-//! `α = 10⁻²`, balanced classes.
+//! The kernel generalised linear model as fitted in the paper on surrogates: stochastic gradient descent on the log
+//! loss, L2 penalty `α = 10⁻²`, balanced classes.
 //!
 //! ```text
 //! w ← (1 − ηα)·w − η·v·(σ(s) − χ)·r,    b ← b − η·v·(σ(s) − χ),    η = 1/(α(t₀ + t))
 //! ```
 //!
-//! Engel et al. 2023, arXiv 2305.14585, appendix, who use scikit-learn's `SGDClassifier`; the problems, their weights, the schedule and the
-//! stopping rule are its own (version 1.9), after Bottou. It stops after five passes in which the mean of `loss + ½α‖w‖²`, each at its
-//! step and without weights of classes, has not fallen by `10⁻³`; earlier versions looked at the loss alone.
+//! Engel et al. 2023, arXiv 2305.14585, appendix, who use scikit-learn's `SGDClassifier`. The problems, their weights,
+//! the schedule and the stopping rule are those of scikit-learn (version 1.9), after Bottou. It stops after five passes
+//! in which the mean of `loss + ½α‖w‖²`, evaluated at each step without class weights, has not fallen by `10⁻³`.
+//! Earlier versions used only the loss.
 //!
-//! - more than two classes are a problem each, one against the others. Balanced, the class itself weighs `v = n/(C·n_c)` and the
-//!   others **one**;
-//! - two classes are one problem, the second against the first, and both weigh `v = n/(2·n_c)`. The score of the first is zero.
+//! - with more than two classes there is one problem per class, one against the others. Balanced, the class itself has
+//!   weight `v = n/(C·n_c)` and the others **one**;
+//! - with two classes there is one problem, the second against the first, and both have weight `v = n/(2·n_c)`. The
+//!   score of the first is zero.
 //!
-//! Orders of samples are our own; [`in_order`](SgdGlm::in_order) leaves them as they are, and then both agree to rounding.
+//! The random orders of samples are our own. With [`in_order`](SgdGlm::in_order) samples are not shuffled, and both
+//! implementations agree to rounding.
 
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
@@ -25,10 +28,10 @@ use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2};
 use rand::seq::SliceRandom;
 
-/// Steps between two looks at whether to go on: they cost as much as a row is long.
+/// Steps between two checks for cancellation. The cost of a step is proportional to the length of a row.
 const POLLED: usize = 64;
 
-/// Logistic regression by stochastic gradient descent, one problem for each class, or for two classes.
+/// Logistic regression by stochastic gradient descent, with one problem per class, or one for two classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SgdGlm {
     alpha: f64,
@@ -41,7 +44,7 @@ pub struct SgdGlm {
 }
 
 impl SgdGlm {
-    /// The paper's setting.
+    /// The settings of the paper.
     pub fn new(seed: u64) -> Self {
         let (shuffled, link) = (true, ScoreLink::OneVsRest);
         Self { alpha: 1e-2, balanced: true, max_passes: 1000, tolerance: 1e-3, shuffled, link, seed }
@@ -52,28 +55,28 @@ impl SgdGlm {
         Ok(Self { alpha: check_positive("alpha", alpha)?, ..self })
     }
 
-    /// Without weights for rare classes.
+    /// Without class weights.
     pub fn unbalanced(self) -> Self {
         Self { balanced: false, ..self }
     }
 
-    /// With at most so many passes over the samples.
+    /// With at most this many passes over the samples.
     pub fn max_passes(self, max_passes: usize) -> Self {
         Self { max_passes, ..self }
     }
 
-    /// With the samples in the order in which they are given, in every pass.
+    /// With the samples in the given order in every pass.
     pub fn in_order(self) -> Self {
         Self { shuffled: false, ..self }
     }
 
-    /// Probabilities as the softmax of the scores, by which the paper measures faithfulness, instead of sigmoids that are made to sum
-    /// to one. For two classes they are the same.
+    /// Gives probabilities by the softmax of the scores, with which the paper measures faithfulness, instead of
+    /// normalised sigmoids. For two classes they are the same.
     pub fn softmax(self) -> Self {
         Self { link: ScoreLink::Softmax, ..self }
     }
 
-    /// One class against the others: weights, bias, passes, whether it settled, mean objective.
+    /// One class against the others: weights, bias, passes, whether it converged, mean objective.
     fn descend(
         &self,
         rows: ArrayView2<'_, f64>,
@@ -197,7 +200,7 @@ impl Fit<Classes> for SgdGlm {
             solved.converged &= found.settled;
         }
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
-        // The log-odds of one problem, beside zero: their softmax is its sigmoid.
+        // The log-odds of one problem, next to zero: their softmax is its sigmoid.
         let link = if n_classes == 2 { ScoreLink::Softmax } else { self.link };
         Ok(LinearClassifier { scores, classes, link, solved })
     }

@@ -4,8 +4,9 @@
 //! min ½αᵀQα − Σα,   0 ≤ αᵢ ≤ C,  yᵀα = 0,   Q_ij = yᵢyⱼκ(xᵢ, xⱼ)        f(x) = Σ yᵢαᵢκ(x, xᵢ) + b
 //! ```
 //!
-//! Sequential minimal optimisation with the second-order choice of the pair: Fan, Chen and Lin, Working set selection using
-//! second order information, JMLR 6, 2005, as in LIBSVM. With two classes there is one problem, and the scores are `−f, f`.
+//! Sequential minimal optimisation with second-order working set selection: Fan, Chen and Lin, Working set selection
+//! using second order information, JMLR 6, 2005, as in LIBSVM. With two classes there is one problem, and the scores
+//! are `−f, f`.
 
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_positive};
@@ -16,7 +17,7 @@ use mercer_data::Classes;
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2};
 
-/// Curvature of a pair that is taken instead of one that is not positive.
+/// The curvature that replaces one that is not positive.
 const LEAST_CURVATURE: f64 = 1e-12;
 
 /// Support vector machines.
@@ -28,17 +29,17 @@ pub struct Svm {
 }
 
 impl Svm {
-    /// With this `C` above zero, to a tolerance of `10⁻³` in the conditions of optimality.
+    /// With this positive `C`, to a tolerance of `10⁻³` in the optimality conditions.
     pub fn new(cost: f64) -> Result<Self> {
         Ok(Self { cost: check_positive("the cost", cost)?, tolerance: 1e-3, max_steps: 10_000_000 })
     }
 
-    /// To another tolerance.
+    /// With another tolerance.
     pub fn with_tolerance(self, tolerance: f64) -> Result<Self> {
         Ok(Self { tolerance: check_positive("the tolerance", tolerance)?, ..self })
     }
 
-    /// `yᵢαᵢ`, the bias, the steps and the dual objective of two classes.
+    /// `yᵢαᵢ`, the bias, the steps and the dual objective of a two-class problem.
     fn separate(
         &self,
         kernel: ArrayView2<'_, f64>,
@@ -96,7 +97,7 @@ impl Svm {
         Err(LearnError::NotConverged { solver, measure, reached, goal, iterations: self.max_steps })
     }
 
-    /// The bias from free support vectors, or from the middle of what the others allow.
+    /// The bias from free support vectors, or the middle of the interval that the others allow.
     fn finish(&self, signs: &[f64], alpha: &[f64], gradient: &[f64], steps: usize) -> (Vec<f64>, f64, usize, f64) {
         let (mut sum, mut free) = (0.0, 0_usize);
         let (mut above, mut below) = (f64::INFINITY, f64::NEG_INFINITY);

@@ -1,4 +1,4 @@
-//! One eigendecomposition of the kernel of the training samples, for all times.
+//! One eigendecomposition of the training kernel, for all times.
 
 use crate::error::{LearnError, Result, check_not_negative, check_positive};
 use crate::repair::Repair;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct FlowSettings {
     /// The learning rate `η`.
     pub learning_rate: f64,
-    /// What is added to the diagonal of the training kernel, relative to its mean.
+    /// The amount added to the diagonal of the training kernel, relative to its mean.
     pub regularisation: f64,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Flow {
     pub(super) settings: FlowSettings,
     pub(super) values: Array1<f64>,
     pub(super) vectors: Array2<f64>,
-    /// Samples that the loss is averaged over.
+    /// The number of samples over which the loss is averaged.
     pub(super) n_samples: usize,
 }
 
@@ -41,7 +41,7 @@ impl Flow {
         check_finite("the training kernel", gram)?;
         let eigen = symmetric_eigen(gram)?;
         let shift = settings.regularisation * eigen.values.mean().unwrap_or(0.0);
-        // Row-major, as they are read again: the order of memory decides the last bits of products.
+        // Row-major, as when they are read back: the memory order affects the last bits of products.
         let vectors = eigen.vectors.as_standard_layout().into_owned();
         Ok(Self { settings, values: eigen.values + shift, vectors, n_samples })
     }
@@ -52,8 +52,8 @@ impl Flow {
         self.values.len() as f64 * f64::EPSILON * largest
     }
 
-    /// `(1 − e^{−multiple·ηλt/N})/λ` for every eigenvalue. Directions without an eigenvalue to speak of are learnt at the limit of
-    /// that rate, and not at all if there is no time but the end of time: the pseudo-inverse.
+    /// `(1 − e^{−multiple·ηλt/N})/λ` for every eigenvalue. Directions with negligible eigenvalues are learnt at the
+    /// limit of that rate at finite times, and not at all at infinite time, which gives the pseudo-inverse.
     pub(super) fn filter(&self, time: f64, multiple: f64) -> Result<Array1<f64>> {
         if time.is_nan() || time < 0.0 {
             let reason = "it must be zero or above, or infinite";

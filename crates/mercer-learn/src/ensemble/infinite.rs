@@ -17,13 +17,13 @@ const KIND: FolderKind = FolderKind { name: "infinite ensemble", version: 1 };
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Trained {
-    /// The last one: the tangent kernel is the prior's covariance.
+    /// Only the last one: the tangent kernel is the covariance of the prior.
     LastLayer,
     /// All of them.
     All,
 }
 
-/// The kernels between test samples and others that an ensemble's prediction takes.
+/// The prior kernels that the prediction of an ensemble needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior<'a> {
     /// `K` of test and training samples.
@@ -34,20 +34,22 @@ pub struct Prior<'a> {
 
 /// Infinitely many infinitely wide networks, trained by gradient flow.
 ///
-/// With `q = (1 − e^{−ηλt/N})/λ` on the eigenvalues of the training kernel (regularised, where asked for), and `A = Θ(x, X) q(Θ)`,
+/// With `q = (1 − e^{−ηλt/N})/λ` on the eigenvalues of the training kernel (regularised, if requested), and
+/// `A = Θ(x, X) q(Θ)`,
 ///
 /// ```text
 /// all layers     mean A·Y                  covariance K(x,x) + A K(X,X) Aᵀ − A K(X,x) − K(x,X) Aᵀ
 /// last layer     mean K(x,X) q(K)·Y        covariance K(x,x) − K(x,X) (1 − e^{−2ηKt/N})/K K(X,x)
 /// ```
 ///
-/// The second is the first with `Θ = K`. There the regularised kernel stands for `K(X, X)` as well, in the first the prior's own.
+/// The second is the first with `Θ = K`. The second uses the regularised kernel for `K(X, X)` as well, the first uses
+/// that of the prior.
 #[derive(Clone, Debug)]
 pub struct InfiniteEnsemble {
     flow: Flow,
     trained: Trained,
     targets: Array2<f64>,
-    /// `K` of the training samples, where it is not the training kernel.
+    /// `K` of the training samples, if it is not the training kernel.
     prior: Array2<f64>,
 }
 
@@ -56,7 +58,7 @@ pub struct InfiniteEnsemble {
 pub struct EnsemblePrediction {
     /// A row per test sample.
     pub mean: Array2<f64>,
-    /// Of each output, between test samples.
+    /// The covariance of each output between test samples.
     pub covariance: Array2<f64>,
 }
 
@@ -92,8 +94,8 @@ impl InfiniteEnsemble {
         self.flow.repairs()
     }
 
-    /// Mean and covariance at a time, which may be infinite. `tangent` is `Θ` of test and training samples; an ensemble whose last layer is
-    /// trained has no other than the prior's, and takes none.
+    /// Mean and covariance at a time, which may be infinite. `tangent` is `Θ` of test and training samples. An ensemble
+    /// with only the last layer trained uses the kernel of the prior instead and takes none.
     pub fn predict(
         &self,
         time: f64,
@@ -104,11 +106,11 @@ impl InfiniteEnsemble {
             (Trained::LastLayer, None) => prior.cross,
             (Trained::All, Some(tangent)) => tangent,
             (Trained::LastLayer, Some(_)) => {
-                let reason = "an ensemble whose last layer is trained takes the prior's kernels alone";
+                let reason = "an ensemble with only the last layer trained takes only the kernels of the prior";
                 return Err(crate::error::setting("the tangent kernel", "given", reason));
             }
             (Trained::All, None) => {
-                let reason = "an ensemble whose layers are all trained takes it";
+                let reason = "an ensemble with all layers trained needs it";
                 return Err(crate::error::setting("the tangent kernel", "not given", reason));
             }
         };
@@ -134,12 +136,12 @@ impl InfiniteEnsemble {
                 &prior.test + &spread - &across - across.t()
             }
         };
-        // Products of both orders differ in their last bits.
+        // Products in the two orders differ in the last bits.
         let covariance = 0.5 * (&covariance + &covariance.t());
         Ok(EnsemblePrediction { mean, covariance })
     }
 
-    /// Writes the machine into a folder, which is made if there is none.
+    /// Writes the machine into a folder and creates it if necessary.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
         let writer = FolderWriter::create(folder, KIND, existing)?;
         let objects = writer.objects();
@@ -153,7 +155,7 @@ impl InfiniteEnsemble {
         Ok(writer.commit(&stored)?)
     }
 
-    /// Reads a machine that was saved.
+    /// Reads a saved machine.
     pub fn load(folder: &Path) -> Result<Self> {
         let folder = Folder::open(folder, Some(KIND))?;
         let objects = folder.objects();

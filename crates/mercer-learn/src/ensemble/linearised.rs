@@ -1,4 +1,4 @@
-//! A finite network, linear in its parameters around where they are.
+//! A finite network, linearised around its parameters.
 
 use super::flow::{Flow, FlowSettings};
 use crate::arrays::Arrays;
@@ -13,10 +13,10 @@ use std::path::Path;
 
 const KIND: FolderKind = FolderKind { name: "linearised network", version: 1 };
 
-/// `f_lin` at any time of gradient flow: what training would make of a network if its kernel did not change.
+/// `f_lin` at any time of gradient flow: how training would change a network if its kernel stayed constant.
 ///
-/// The kernel has a row for every output of every sample (the full empirical NTK, equation 5), or a row for every sample (the
-/// pseudo or any scalar kernel, equation 6, the same for every output).
+/// The kernel has a row for every output of every sample (the full empirical NTK, equation 5), or a row for every
+/// sample (the pseudo-NTK or any scalar kernel, equation 6, the same for every output).
 #[derive(Clone, Debug)]
 pub struct Linearised {
     flow: Flow,
@@ -25,7 +25,7 @@ pub struct Linearised {
 }
 
 impl Linearised {
-    /// From the kernel of the training samples, the outputs of the network there, and what they should be (one-hot for classes).
+    /// From the kernel of the training samples, the network's outputs there, and the targets (one-hot for classes).
     pub fn fit(
         gram: ArrayView2<'_, f64>,
         outputs: ArrayView2<'_, f64>,
@@ -64,7 +64,8 @@ impl Linearised {
         self.flow.repairs()
     }
 
-    /// The outputs at a time, which may be infinite, from the kernel of test and training samples and the network's own outputs.
+    /// The outputs at a time, which may be infinite, from the kernel of test and training samples and the network's
+    /// outputs.
     pub fn predict(&self, time: f64, cross: ArrayView2<'_, f64>, outputs: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let (samples, n_outputs) = outputs.dim();
         check_size("the number of outputs", self.residual.ncols(), n_outputs)?;
@@ -80,7 +81,7 @@ impl Linearised {
         Ok(&outputs + &change.to_shape((samples, n_outputs)).expect("as many numbers"))
     }
 
-    /// Writes the machine into a folder, which is made if there is none.
+    /// Writes the machine into a folder and creates it if necessary.
     pub fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
         let writer = FolderWriter::create(folder, KIND, existing)?;
         let objects = writer.objects();
@@ -90,7 +91,7 @@ impl Linearised {
         Ok(writer.commit(&Stored { settings: self.flow.settings })?)
     }
 
-    /// Reads a machine that was saved.
+    /// Reads a saved machine.
     pub fn load(folder: &Path) -> Result<Self> {
         let folder = Folder::open(folder, Some(KIND))?;
         let objects = folder.objects();
@@ -101,7 +102,7 @@ impl Linearised {
         let residual = reader.matrix("residual", None, None)?;
         let (samples, n_outputs) = residual.dim();
         if values.len() != samples && values.len() != samples * n_outputs {
-            return Err(reader.malformed(format!("{} eigenvalues do not belong to {samples} samples", values.len())));
+            return Err(reader.malformed(format!("{} eigenvalues do not match {samples} samples", values.len())));
         }
         Ok(Self { flow: Flow { settings, values, vectors, n_samples: samples }, residual })
     }

@@ -1,18 +1,19 @@
 //! Gradient flow on kernels: ensembles of infinitely wide networks, and linearised finite ones.
 //!
-//! A network whose tangent kernel `Θ` does not change while it is trained by gradient flow on half the squared error, averaged over
-//! the `N` samples, with learning rate `η` is at time `t`
+//! Consider a network whose tangent kernel `Θ` does not change while it is trained by gradient flow, with learning rate
+//! `η`, on half the squared error averaged over `N` samples. At time `t` it is
 //!
 //! ```text
 //! f_t(x) = f_0(x) + Θ(x, X) Θ⁻¹ (I − e^{−ηΘt/N}) (Y − f_0(X))
 //! ```
 //!
-//! [`InfiniteEnsemble`]: over random initial networks `f_0 ~ N(0, K)` this is Gaussian, with mean and covariance in closed form (notes on
-//! kernel learning, "More magic in least square regression"; Lee et al. 2019, arXiv 1902.06720). The notes print the limit `t → ∞`, and
-//! the wrong sign of `d_t` in their (6): the residual decays.
+//! [`InfiniteEnsemble`]: over random initial networks `f_0 ~ N(0, K)` this is Gaussian, with mean and covariance in closed form
+//! (notes on kernel learning, "More magic in least square regression"; Lee et al. 2019, arXiv 1902.06720). The notes
+//! print the limit `t → ∞`, with the wrong sign of `d_t` in their (6): the residual decays.
 //!
-//! [`Linearised`]: from one network's own `f_0`, with its empirical kernel, all outputs together (Mohamadi, Bae and Sutherland
-//! 2022, arXiv 2206.12543, equation 5) or the pseudo kernel for each output alone (equation 6); both printed for `t → ∞`.
+//! [`Linearised`]: from the `f_0` of one network, with its empirical kernel, for all outputs together (Mohamadi, Bae
+//! and Sutherland 2022, arXiv 2206.12543, equation 5) or with the pseudo-NTK for each output separately (equation 6).
+//! The paper prints both for `t → ∞`.
 
 mod flow;
 mod infinite;

@@ -1,14 +1,16 @@
-//! Sums of products that all structures share.
+//! Sums of products used by all structures.
 
 use mercer_kernel::Real;
 use mercer_linalg::{gemm, matmul_into, memory};
 use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 
-/// Rows of a strip: the wasted half of its diagonal block is small, the product still large.
+/// Rows of a strip: small enough that the wasted half of its diagonal block is small, large enough for efficient
+/// products.
 const STRIP: usize = 256;
 
-/// `h += rowsᵀ·rows`, the lower triangle only (see [`mirror_lower`](mercer_linalg::mirror_lower)); strips run in parallel and do not depend on each other.
+/// `h += rowsᵀ·rows`, the lower triangle only (see [`mirror_lower`](mercer_linalg::mirror_lower)); strips are
+/// independent and run in parallel.
 pub(super) fn add_gram(h: &mut Array2<f64>, rows: ArrayView2<'_, f64>) {
     let width = rows.ncols();
     assert_eq!(h.dim(), (width, width), "shape of a sum of squares");

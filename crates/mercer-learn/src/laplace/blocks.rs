@@ -1,20 +1,22 @@
 //! Posteriors that are independent between parameters: diagonal, and Kronecker-factored.
 //!
-//! A dense layer's gradient of output `c` is `δ_c aᵀ`. In bases `Q_B`, `Q_A` of its two sides both structures are a table of
-//! curvatures `h_oi`, one for every pair of directions, and with the prior precision `δ` added to each
+//! The gradient of output `c` by the weight of a dense layer is `δ_c aᵀ`. In bases `Q_B`, `Q_A` of its two sides, both
+//! structures are a table of curvatures `h_oi`, one for every pair of directions. With the prior precision `δ` added to
+//! each,
 //!
 //! ```text
 //! Cov f(x)_cd = Σ_o (Q_Bᵀδ_c)_o (Q_Bᵀδ_d)_o Σ_i (Q_Aᵀa)²_i / (h_oi + δ),
 //! ```
 //!
-//! two small products and no gradient. The **diagonal** has unit bases and `h_oi = Σ_n Σ_cd Λ_cd δ_co δ_do a²_i`. The **Kronecker**
-//! structure (Martens and Grosse 2015; Ritter et al. 2018) has the eigenvectors of `A = Σ aaᵀ/N` and `B = Σ Σ_cd Λ_cd δ_c δ_dᵀ` and the
-//! products `h_oi = β_o α_i` of their eigenvalues: the prior is not damped, that is, not shared out between the factors. Weights and
-//! biases have factors of their own; a bias has `B` alone.
+//! which takes two small products and no gradient. The **diagonal** has unit bases and
+//! `h_oi = Σ_n Σ_cd Λ_cd δ_co δ_do a²_i`. The **Kronecker** structure (Martens and Grosse 2015; Ritter et al. 2018) has
+//! the eigenvectors of `A = Σ aaᵀ/N` and `B = Σ Σ_cd Λ_cd δ_c δ_dᵀ` and the products `h_oi = β_o α_i` of their
+//! eigenvalues: the prior is not damped, that is, not split between the factors. Weights and biases have separate
+//! factors; a bias has only `B`.
 //!
-//! Layers with `P` positions (convolutions, sequences) follow KFAC-expand (Eschenhagen et al. 2023, arXiv 2311.00636): every
-//! position counts as a sample, `A = Σ_n Σ_p aaᵀ/(NP)`. There the gradient is formed and turned into the bases. Parameters that
-//! are neither (scales, embeddings) have a block of their own if they are small, a diagonal if they are not.
+//! Layers with `P` positions (convolutions, sequences) follow KFAC-expand (Eschenhagen et al. 2023, arXiv 2311.00636):
+//! every position counts as a sample, `A = Σ_n Σ_p aaᵀ/(NP)`. There the gradient is formed and rotated into the bases.
+//! Other parameters (scales, embeddings) have their own block if they are small, and a diagonal otherwise.
 
 use super::algebra::{add_gram, weighted};
 use super::source::{Batch, Chosen, Head, Source};
@@ -26,10 +28,10 @@ use mercer_run::Context;
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
 use rayon::prelude::*;
 
-/// The largest parameter without two sides whose curvature is a matrix.
+/// The largest parameter without two sides for which the curvature is a matrix.
 pub(super) const LARGEST_MATRIX: usize = 2048;
 
-/// A table of curvatures for every parameter, in a basis of its own.
+/// A table of curvatures for every parameter, in its own basis.
 #[derive(Debug)]
 pub(super) struct Blocks<T> {
     source: Source<T>,
@@ -42,10 +44,10 @@ pub(super) struct Blocks<T> {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     own: Chosen,
-    /// Eigenvectors of the two sides, as columns; none for the unit basis.
+    /// Eigenvectors of the two sides, as columns; `None` for the unit basis.
     pub(super) left: Option<Array2<f64>>,
     pub(super) right: Option<Array2<f64>>,
-    /// `h`: a row for every direction of the right side, a column for every one of the left.
+    /// `h`, with a row for every direction of the right side and a column for every direction of the left.
     pub(super) curvature: Array2<f64>,
     sums: Option<Sums>,
 }
@@ -63,12 +65,12 @@ impl Block {
         own.shape.map_or((own.numel, 1), |shape| (shape.right, shape.left))
     }
 
-    /// Whether the gradient is wanted as an outer product of two vectors when variances are computed.
+    /// Whether variances need the gradient as an outer product of two vectors.
     fn is_outer(&self) -> bool {
         self.own.shape.is_some_and(|shape| shape.positions == 1)
     }
 
-    /// Whether the left and the right side of this structure have bases of their own, once it is fitted.
+    /// Whether the left and right side of this structure have their own bases once it is fitted.
     pub(super) fn has_bases(&self) -> (bool, bool) {
         self.sums.as_ref().map_or((false, false), |sums| (sums.left.is_some(), true))
     }
@@ -80,7 +82,7 @@ impl Block {
 }
 
 impl<T: Real> Blocks<T> {
-    /// No data yet: diagonal, or Kronecker-factored.
+    /// An empty structure: diagonal, or Kronecker-factored.
     pub(super) fn new(source: Source<T>, kronecker: bool) -> Self {
         let block = |own: Chosen| {
             let (right, left) = Block::sides(&own);
@@ -97,7 +99,8 @@ impl<T: Real> Blocks<T> {
         self.source.n_outputs()
     }
 
-    /// Which gradients are wanted in factors: while fitting a Kronecker structure all that have them, else those of one position.
+    /// Which gradients are requested as factors: while fitting a Kronecker structure all that have them, otherwise
+    /// those with one position.
     fn outer(&self, fitting: bool) -> Vec<bool> {
         let count = self.blocks.iter().map(|block| block.own.at + 1).max().unwrap_or(0);
         let count = if let Source::All(gradients) = &self.source { gradients.chosen().len() } else { count };
@@ -109,12 +112,12 @@ impl<T: Real> Blocks<T> {
         outer
     }
 
-    /// Bytes of a sample's factors while they are worked on.
+    /// Bytes of the factors of a sample while they are processed.
     pub(super) fn sample_bytes(&self) -> usize {
         self.source.sample_numbers(&self.outer(true)) * (2 * size_of::<T>() + 2 * size_of::<f64>())
     }
 
-    /// The last layer, if it is what the gradients are of.
+    /// The last layer, if the gradients are those of the last layer.
     pub(super) fn head(&self) -> Option<&Head<T>> {
         match &self.source {
             Source::Last(head) => Some(head),
@@ -145,7 +148,7 @@ impl<T: Real> Blocks<T> {
             let Some(mut sums) = block.sums.take() else { continue };
             context.check()?;
             mirror_lower(sums.right.view_mut());
-            // A bias has the same factor as its weight: it is taken apart once.
+            // A bias has the same factor as its weight, which is decomposed only once.
             let right = match known.iter().find(|(matrix, _)| *matrix == sums.right) {
                 Some((_, eigen)) => eigen.clone(),
                 None => {
@@ -163,11 +166,11 @@ impl<T: Real> Blocks<T> {
                     Some(symmetric_eigen(left.view())?)
                 }
             };
-            // Sums of squares: what is below zero is rounding.
+            // Sums of squares: negative values are rounding.
             let alpha = left.as_ref().map_or(Array1::ones(1), |eigen| eigen.values.mapv(|x| x.max(0.0)));
             let beta = right.values.mapv(|x| x.max(0.0));
             block.curvature = Array2::from_shape_fn((beta.len(), alpha.len()), |(o, i)| beta[o] * alpha[i]);
-            // Row-major, as they are read again: the order of memory decides the last bits of products.
+            // Row-major, as when they are read back: the memory order affects the last bits of products.
             block.left = left.map(|eigen| eigen.vectors.as_standard_layout().into_owned());
             block.right = Some(right.vectors.as_standard_layout().into_owned());
         }
@@ -212,7 +215,7 @@ impl<T: Real> Blocks<T> {
 }
 
 impl Block {
-    /// Adds what some shards bring, which together have as many samples as there are roots.
+    /// Adds the contribution of some shards, which together have as many samples as there are roots.
     fn add<'a, T: Real>(&mut self, shards: impl Iterator<Item = &'a Factor<T>>, roots: &Array3<f64>) {
         let (mut left, mut right) = (Vec::new(), Vec::new());
         for factor in shards {
@@ -256,7 +259,7 @@ impl Block {
         }
     }
 
-    /// A gradient as a table: right side down, left side across.
+    /// A gradient as a table, with the right side along rows and the left side along columns.
     fn table(&self, gradient: ArrayView2<'_, f64>) -> Array2<f64> {
         let (right, left) = Self::sides(&self.own);
         let flat = gradient.to_owned();

@@ -1,24 +1,25 @@
-//! A posterior over K weights of features: `H = Σ Ψ(xᵢ)ᵀ Λᵢ Ψ(xᵢ)` as a matrix.
+//! A posterior over the weights of K features: `H = Σ Ψ(xᵢ)ᵀ Λᵢ Ψ(xᵢ)` as a matrix.
 //!
 //! ```text
 //! Cov f(x) = Ψ(x) (H + δI)⁻¹ Ψ(x)ᵀ          Ψ(x): outputs × K
 //! ```
 //!
-//! With the Jacobian as `Ψ` this is the full linearised Laplace approximation. With scaled eigenfunctions `√μ_j ψ_j` of the
-//! tangent kernel it is equation 22 of Deng et al. 2022 (arXiv 2205.00165), and with sketched Jacobians `P g^c(x)` the same equation
-//! in K × K, at the price of one pass over the data.
+//! With the Jacobian as `Ψ` this is the full linearised Laplace approximation. With scaled eigenfunctions `√μ_j ψ_j` of
+//! the tangent kernel it is equation 22 of Deng et al. 2022 (arXiv 2205.00165), and with sketched Jacobians `P g^c(x)`
+//! the same equation in K × K, for one pass over the data.
 //!
-//! Both are subsets of regressors: what the features do not span has no variance at all, so that far from the data, where it
-//! should return to the prior's, the variance is too small. The residual correction gives it back,
+//! Both are subset-of-regressors approximations: what the features do not span has no variance. Far from the data,
+//! where the variance should return to that of the prior, it is too small. The residual correction restores it,
 //!
 //! ```text
 //! Cov f(x) + (κ(x, x) − Ψ(x)Ψ(x)ᵀ)₊ / δ
 //! ```
 //!
-//! with the tangent kernel `κ` itself: `1/δ` is the prior variance, and the difference the part of the prior that the features miss.
-//! It is for eigenfunctions, whose difference is positive: without it their variance is a lower bound, with it rather too large, because what the data
-//! say about the missing part is not heard. A sketch misses nothing on average, `E ΨΨᵀ = κ`: there the difference is noise
-//! of both signs, whose negative part is cut off and counted, and the correction makes things worse (`cargo xtask reproduce posteriors`).
+//! with the tangent kernel `κ` itself: `1/δ` is the prior variance, and the difference is the part of the prior that
+//! the features miss. It is meant for eigenfunctions, for which the difference is positive. Without it their variance
+//! is a lower bound; with it the variance is somewhat too large, because the data do not inform the missing part. A
+//! sketch misses nothing on average, `E ΨΨᵀ = κ`: there the difference is noise of both signs, the negative part is
+//! clipped and counted, and the correction makes things worse (`cargo xtask reproduce posteriors`).
 
 use super::algebra::{add_gram, weighted, wide};
 use super::blocks::Blocks;
@@ -40,19 +41,19 @@ pub(super) struct Dense<T> {
     n_outputs: usize,
     /// `H`; while it is being summed, its lower triangle.
     pub(super) curvature: Array2<f64>,
-    /// The tangent kernel, if what the features miss is to be given back.
+    /// The tangent kernel, if the residual correction is applied.
     residual: Option<Blocks<T>>,
     factor: Kept<Cholesky<f64>>,
 }
 
 impl<T: Real> Dense<T> {
-    /// No data yet. The map has the features of one output after those of another.
+    /// An empty structure. The map gives the features of one output after those of another.
     pub(super) fn new(map: Arc<dyn FeatureMap<T>>, pace: Pace, n_outputs: usize, residual: Option<Blocks<T>>) -> Self {
         let width = map.n_features() / n_outputs.max(1);
         Self { map, pace, n_outputs, curvature: Array2::zeros((width, width)), residual, factor: Kept::default() }
     }
 
-    /// Bytes of a sample's features while they are worked on: as they are, and in `f64`.
+    /// Bytes of the features of a sample while they are processed: in their own precision and in `f64`.
     pub(super) fn sample_bytes(&self) -> usize {
         self.map.n_features() * (size_of::<T>() + 2 * size_of::<f64>())
     }
@@ -63,7 +64,7 @@ impl<T: Real> Dense<T> {
         Ok(features)
     }
 
-    /// Adds some samples, also to what finds the part of the parameters that the features stand for.
+    /// Adds some samples, also to the least-squares problem for the part of the parameters that the features represent.
     pub(super) fn accumulate(
         &mut self,
         batch: &Batch<'_, T>,
@@ -103,7 +104,7 @@ impl<T: Real> Dense<T> {
         Ok(width as f64 - precision * inverse.iter().map(|x| x * x).sum::<f64>())
     }
 
-    /// The covariance, and for how many samples the residual had a negative part.
+    /// The covariance, and the number of samples whose residual had a negative part.
     pub(super) fn covariance(&self, batch: &Batch<'_, T>, precision: f64) -> Result<(Array3<f64>, usize)> {
         let (n_outputs, width) = (self.n_outputs, self.curvature.nrows());
         let rows = wide(&self.features(batch)?, width);
@@ -122,7 +123,7 @@ impl<T: Real> Dense<T> {
             batch.context.check()?;
             let features = rows.slice(s![at * n_outputs..(at + 1) * n_outputs, ..]);
             missing -= &matmul(features, features.t());
-            // The difference of two symmetric matrices, which rounding made different on both sides.
+            // The difference of two symmetric matrices, made symmetric again after rounding.
             let symmetric = 0.5 * (&missing + &missing.t());
             let (positive, cut) = positive_part(&symmetric)?;
             own.scaled_add(1.0 / precision, &positive);
@@ -132,7 +133,7 @@ impl<T: Real> Dense<T> {
     }
 }
 
-/// The nearest positive semidefinite matrix, and whether it is another by more than rounding.
+/// The nearest positive semidefinite matrix, and whether it differs by more than rounding.
 fn positive_part(a: &Array2<f64>) -> Result<(Array2<f64>, bool)> {
     let eigen = symmetric_eigen(a.view())?;
     let largest = eigen.values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));

@@ -1,4 +1,4 @@
-//! The Jacobian itself as features: `φ(x) = (g¹(x), …, g^C(x))`, all of it, for networks small enough.
+//! The full Jacobian as features: `φ(x) = (g¹(x), …, g^C(x))`, for small networks.
 
 use mercer_kernel::empirical::Gradients;
 use mercer_kernel::{Effort, FeatureMap, Real, Result};

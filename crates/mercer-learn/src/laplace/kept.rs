@@ -1,11 +1,11 @@
-//! The factor of `H + δI`, which is dear to make and asked for again with the same `δ`.
+//! A cache of the factor of `H + δI`, which is expensive and often needed again with the same `δ`.
 
 use crate::error::Result;
 use mercer_linalg::{Cholesky, cholesky};
 use ndarray::Array2;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was made of the Cholesky factor for the last `δ`.
+/// The result for the last `δ`.
 #[derive(Debug)]
 pub(super) struct Kept<F>(Mutex<Option<(f64, Arc<F>)>>);
 
@@ -16,7 +16,7 @@ impl<F> Default for Kept<F> {
 }
 
 impl<F> Kept<F> {
-    /// What `finish` makes of the factor of `curvature + precision·I`, if that is not there already.
+    /// The result of `finish` on the factor of `curvature + precision·I`, computed if it is not cached.
     pub(super) fn get(
         &self,
         curvature: &Array2<f64>,
@@ -29,7 +29,7 @@ impl<F> Kept<F> {
         {
             return Ok(Arc::clone(factor));
         }
-        // The old factor is let go before the new one is made.
+        // Free the old factor before computing the new one.
         *kept = None;
         let mut shifted = curvature.clone();
         shifted.diag_mut().mapv_inplace(|x| x + precision);

@@ -1,14 +1,14 @@
 //! The last layer with its full curvature, `H_cd = Σ_n Λ_cd φφᵀ` for every pair of outputs, without `φ ⊗ I`.
 //!
 //! `φ` are the features that enter the layer, with a one for the bias. With `C` outputs and `F` features the matrix has
-//! `C²/2` blocks of `F × F`, each one product of `N` rows. With its factor `H + δI = LLᵀ` and `L⁻¹` cut into the columns `M_c` of
-//! output `c`, which are zero above row `cF`,
+//! `C²/2` blocks of `F × F`, each one product of `N` rows. With its factor `H + δI = LLᵀ` and `L⁻¹` split into the
+//! columns `M_c` of output `c`, which are zero above row `cF`,
 //!
 //! ```text
 //! Cov f(x)_cd = (M_c φ)·(M_d φ)
 //! ```
 //!
-//! takes `C²F²/2` multiplications for a sample, and `L⁻¹` is made once, `(CF)³/3`.
+//! takes `C²F²/2` multiplications per sample. `L⁻¹` is computed once, in `(CF)³/3`.
 
 use super::kept::Kept;
 use super::source::{Batch, Head};
@@ -168,7 +168,7 @@ impl<T: Real> LastFull<T> {
     }
 }
 
-/// Sums in eight lanes, whatever the machine.
+/// Sums in eight lanes on every machine.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];

@@ -1,4 +1,4 @@
-//! How targets are distributed around the outputs `f` of a network, and the curvature `Λ = −∂² ln p(y|f)/∂f²` of that.
+//! The distribution of targets given the outputs `f` of a network, and its curvature `Λ = −∂² ln p(y|f)/∂f²`.
 
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::softmax::{log_softmax, softmax};
@@ -22,8 +22,8 @@ pub enum Likelihood {
 }
 
 impl Likelihood {
-    /// The likelihood that suits these labels: classes are categorical, numbers have unit noise. A machine takes classes of a network
-    /// with one output for [`Bernoulli`](Self::Bernoulli)'s two.
+    /// The likelihood that suits these labels: classes are categorical, numbers have unit noise. For a network with one
+    /// output, a machine uses [`Bernoulli`](Self::Bernoulli) for classes.
     pub fn for_labels(labels: &Labels) -> Self {
         match labels {
             Labels::Classes(_) => Self::Categorical,
@@ -43,18 +43,19 @@ impl Likelihood {
         !matches!(self, Self::Gaussian { .. })
     }
 
-    /// The same for a network of so many outputs.
+    /// The same for a network with this many outputs.
     pub(super) fn with_outputs(self, n_outputs: usize) -> Result<Self> {
         match (self, n_outputs) {
             (Self::Categorical, 1) => Ok(Self::Bernoulli),
             (Self::Bernoulli, outputs) if outputs != 1 => {
-                Err(setting("the likelihood", "bernoulli", "the network has more outputs than one"))
+                Err(setting("the likelihood", "bernoulli", "the network has more than one output"))
             }
             _ => Ok(self),
         }
     }
 
-    /// The probabilities of classes, a row per row of outputs; the sigmoid of one logit is the softmax of zero and itself.
+    /// The probabilities of classes, a row per row of outputs; the sigmoid of one logit is the softmax of zero and
+    /// itself.
     pub(super) fn probabilities(&self, outputs: ArrayView2<'_, f64>) -> Array2<f64> {
         match self {
             Self::Bernoulli => softmax(two(outputs).view()),
@@ -64,7 +65,7 @@ impl Likelihood {
 
     /// Roots of the curvature: `S` with `Λ = S·Sᵀ` for every row of outputs, `[samples, outputs, outputs]`.
     ///
-    /// Of the softmax it is `diag(√p) − p√pᵀ`, because `Σp = 1`.
+    /// For the softmax it is `diag(√p) − p√pᵀ`, because `Σp = 1`.
     pub(super) fn roots(&self, outputs: ArrayView2<'_, f64>) -> Array3<f64> {
         let (samples, n_outputs) = outputs.dim();
         let mut roots = Array3::zeros((samples, n_outputs, n_outputs));
@@ -97,7 +98,7 @@ impl Likelihood {
         curvature
     }
 
-    /// `Σ ln p(y|f)` of some samples, the rows of `labels` from `first` on.
+    /// `Σ ln p(y|f)` of some samples, the rows of `labels` starting at `first`.
     pub(super) fn log_likelihood(&self, outputs: ArrayView2<'_, f64>, labels: &Labels, first: usize) -> Result<f64> {
         let (samples, n_outputs) = outputs.dim();
         match (*self, labels) {
@@ -138,7 +139,7 @@ fn gaussian(y: ArrayView1<'_, f64>, f: ArrayView1<'_, f64>, noise: f64) -> f64 {
     y.iter().zip(f).map(|(y, f)| -0.5 * ((y - f) / noise).powi(2) - constant).sum()
 }
 
-/// The sizes of labels and outputs must agree before any work begins.
+/// Checks that the sizes of labels and outputs agree, before any work.
 pub(super) fn check_labels(labels: &Labels, samples: usize) -> Result<()> {
     if samples == 0 {
         return Err(LearnError::Empty { what: "fit" });

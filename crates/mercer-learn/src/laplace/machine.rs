@@ -1,4 +1,4 @@
-//! The machine: a network, its curvature at some data, and a prior.
+//! The machine: a network, its curvature on some data, and a prior.
 
 use super::blocks::Blocks;
 use super::dense::Dense;
@@ -26,10 +26,10 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Features or factors of a block of samples take no more than about this.
+/// The approximate limit on the features or factors of a block of samples.
 pub(super) const BLOCK_BYTES: usize = 128 << 20;
 
-/// A block has no more samples than this: larger products are not faster.
+/// The most samples in a block: larger products are not faster.
 pub(super) const LARGEST_BLOCK: usize = 1024;
 
 /// A linearised Laplace approximation of a network's posterior.
@@ -46,7 +46,7 @@ pub struct Laplace<T> {
     pub(super) squared_norm: f64,
     pub(super) log_likelihood: f64,
     pub(super) n_samples: usize,
-    /// The part of the parameters that features stand for, while it is being found.
+    /// The least-squares problem for the part of the parameters that features represent.
     projection: Option<Projection<T>>,
     notes: Vec<String>,
 }
@@ -60,10 +60,11 @@ pub(super) enum Curvature<T> {
 }
 
 impl<T: Real> Laplace<T> {
-    /// Learns from data (one [`Dataset`] per input of the network) at which the network was trained.
+    /// Fits the posterior on the data on which the network was trained, one [`Dataset`] per input.
     ///
     /// # Errors
-    /// For settings, labels or data that do not fit, and for a network without a linear last layer where one is needed.
+    /// For settings, labels or data that do not match, and for a network without a linear last layer where one is
+    /// needed.
     pub fn fit(
         network: &Network,
         data: &[Dataset],
@@ -72,14 +73,14 @@ impl<T: Real> Laplace<T> {
         context: &Context,
     ) -> Result<Self> {
         if matches!(settings.structure, Structure::Features { .. }) {
-            let reason = "features are given to `fit_features`";
+            let reason = "features must be given to `fit_features`";
             return Err(setting("the structure", settings.structure, reason));
         }
         let samples = sample_shapes(data);
         Self::unfitted(network, &samples, settings, None, context)?.learn(data, labels, context)
     }
 
-    /// As [`fit`](Self::fit), through features of the outputs: the `n_features` of the map are those of the first output, then of
+    /// As [`fit`](Self::fit), through features of the outputs: the map gives the features of the first output, then of
     /// the second, and so on. Scaled eigenfunctions `√μ_j ψ_j` of the tangent kernel give equation 22.
     pub fn fit_features(
         network: &Network,
@@ -90,14 +91,14 @@ impl<T: Real> Laplace<T> {
         context: &Context,
     ) -> Result<Self> {
         if !matches!(settings.structure, Structure::Features { .. }) {
-            let reason = "features are given, so that it must be the one of features";
+            let reason = "features are given, so it must be `features`";
             return Err(setting("the structure", settings.structure, reason));
         }
         let samples = sample_shapes(data);
         Self::unfitted(network, &samples, settings, Some(map), context)?.learn(data, labels, context)
     }
 
-    /// The machine before it has seen data.
+    /// The machine before it has seen any data.
     pub(super) fn unfitted(
         network: &Network,
         samples: &[Vec<usize>],
@@ -109,7 +110,7 @@ impl<T: Real> Laplace<T> {
         PosteriorNeeds::estimate::<T>(network, samples, settings, features)?.check(settings, context)?;
         let graph = network.graph(samples)?;
         if graph.parameters().is_empty() {
-            return Err(setting("the number of parameters", 0, "a posterior is one of the parameters of a network"));
+            return Err(setting("the number of parameters", 0, "a posterior needs parameters"));
         }
         let Target { value: output, logits, .. } = Target::of(&graph, settings)?;
         let n_outputs = graph.value(output).meta.numel();
@@ -181,7 +182,7 @@ impl<T: Real> Laplace<T> {
             weights.parameters.iter().zip(&chosen).filter(|(_, own)| **own).map(|(a, _)| squares(a)).sum();
         let fingerprint = weights.fingerprint(&graph);
         let likelihood = settings.likelihood.with_outputs(n_outputs)?;
-        // What was found is kept by name, so that a saved posterior does not depend on how it is found.
+        // The value is stored by name, so that a saved posterior does not depend on how it was found.
         let output_name = logits.as_ref().map(|logits| logits.name.clone()).or_else(|| settings.output.clone());
         let mut notes = Vec::new();
         notes.extend(logits.map(|Logits { name, node, .. }| {
@@ -269,17 +270,17 @@ impl<T: Real> Laplace<T> {
         }
     }
 
-    /// What a user should know of how it was fitted.
+    /// Notes on how it was fitted.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The number of samples that the posterior speaks of: those that were given, or those that they stand for.
+    /// The number of samples that the posterior represents: those that were given, or those for which they stand.
     pub fn train_size(&self) -> usize {
         self.settings.train_size.unwrap_or(self.n_samples)
     }
 
-    /// What was asked for; the prior is the present one.
+    /// The settings, with the current prior.
     pub fn settings(&self) -> &LaplaceSettings {
         &self.settings
     }
@@ -299,13 +300,13 @@ impl<T: Real> Laplace<T> {
         self.settings.prior_precision
     }
 
-    /// Takes another prior; the data need not be seen again.
+    /// Changes the prior, without another pass over the data.
     pub fn set_prior_precision(&mut self, precision: f64) -> Result<()> {
         self.settings.prior_precision = check_positive("the prior precision", precision)?;
         Ok(())
     }
 
-    /// `‖θ‖²` of the parameters that are not fixed; where features stand for them, `‖w*‖²` of the part that lies in these.
+    /// `‖θ‖²` of the parameters that are not fixed; with features, `‖w*‖²` of the part that they represent.
     pub fn squared_norm(&self) -> f64 {
         self.squared_norm
     }
@@ -315,7 +316,7 @@ impl<T: Real> Laplace<T> {
         self.log_likelihood
     }
 
-    /// What had to be repaired at the present prior: jitter of a curvature that is singular up to rounding.
+    /// Repairs at the current prior: jitter for a curvature that is singular up to rounding.
     pub fn repairs(&self) -> Result<Vec<Repair>> {
         let precision = self.prior_precision();
         Ok(match &self.curvature {
@@ -348,7 +349,7 @@ impl<T: Real> Laplace<T> {
         let total = count(data)?;
         let shapes = sample_shapes(data);
         if shapes != self.samples {
-            let reason = "samples have the shape of those it was fitted on";
+            let reason = "it must be that of the samples it was fitted on";
             return Err(setting("the shape of samples", format!("{shapes:?} instead of {:?}", self.samples), reason));
         }
         let side = self.n_outputs;
@@ -381,7 +382,7 @@ impl<T: Real> Laplace<T> {
         Ok(functional)
     }
 
-    /// The outputs of some samples, and what a posterior of the last layer wants of the same pass.
+    /// The outputs of some samples, and what a last-layer posterior needs from the same pass.
     fn forward<'a>(
         &self,
         inputs: &'a [&'a [T]],
@@ -404,7 +405,7 @@ impl<T: Real> Laplace<T> {
         Ok((Batch { inputs, samples, features, context }, super::algebra::wide(&outputs, self.n_outputs)))
     }
 
-    /// Blocks of samples: of a size that depends on the network and the structure alone.
+    /// Blocks of samples. Their size depends only on the network and the structure.
     fn blocks(&self, total: usize) -> impl Iterator<Item = Range<usize>> + use<T> {
         let bytes = match &self.curvature {
             Curvature::Blocks(blocks) => blocks.sample_bytes(),

@@ -1,14 +1,14 @@
-//! Linearised Laplace approximations: how sure a trained network may be.
+//! Linearised Laplace approximations: the uncertainty of a trained network.
 //!
-//! A network `f(x, θ)` trained to the mode `θ*` of a posterior with prior `N(0, I/δ)` is linear around it to first order, so that
-//! the posterior over its outputs is Gaussian (MacKay 1992; Khan et al. 2019, arXiv 1906.01930; Immer et al. 2021, arXiv
-//! 2008.08400; Deng et al. 2022, arXiv 2205.00165, equation 21):
+//! A network `f(x, θ)` trained to the mode `θ*` of a posterior with prior `N(0, I/δ)` is linear around it to first
+//! order, so the posterior over its outputs is Gaussian (MacKay 1992; Khan et al. 2019, arXiv 1906.01930; Immer et al.
+//! 2021, arXiv 2008.08400; Deng et al. 2022, arXiv 2205.00165, equation 21):
 //!
 //! ```text
 //! f(x) ~ N( f(x, θ*), J(x) (H + δI)⁻¹ J(x)ᵀ ),     H = Σᵢ J(xᵢ)ᵀ Λᵢ J(xᵢ)
 //! ```
 //!
-//! with the curvature `Λ` of the log likelihood at the outputs ([`Likelihood`]). [`Structure`] says in which form `H` is kept:
+//! with the curvature `Λ` of the log likelihood at the outputs ([`Likelihood`]). [`Structure`] defines the form of `H`:
 //!
 //! | structure | memory | takes |
 //! |---|---|---|
@@ -17,26 +17,27 @@
 //! | [`LastLayerFull`](Structure::LastLayerFull) | (C·F)² | a forward pass |
 //! | [`LastLayerKronecker`](Structure::LastLayerKronecker) | F² + C² | a forward pass |
 //! | [`Sketch`](Structure::Sketch) | K² | one pass with C gradients per sample |
-//! | [`Features`](Structure::Features) | K² | whatever the features take, as eigenfunctions |
+//! | [`Features`](Structure::Features) | K² | the cost of the features, such as eigenfunctions |
 //!
-//! The evidence `ln p(y) ≈ ln p(y|θ*) − ½ ln det(H/δ + I) − ½ δ‖θ*‖²` chooses `δ` without further data; its derivative is
-//! `½(γ/δ − ‖θ*‖²)` with the effective number of parameters `γ = tr H(H + δI)⁻¹`, and it has exactly one maximum. The noise of a
-//! regression's observations can be chosen by it as well, alone or together with `δ`.
+//! The evidence `ln p(y) ≈ ln p(y|θ*) − ½ ln det(H/δ + I) − ½ δ‖θ*‖²` chooses `δ` without further data; its derivative
+//! is `½(γ/δ − ‖θ*‖²)` with the effective number of parameters `γ = tr H(H + δI)⁻¹`, and it has exactly one maximum.
+//! The evidence can also choose the observation noise of a regression, alone or together with `δ`.
 //!
-//! Where `K` features `Ψ(x) = J(x)V` stand for the parameters, only the directions `V` are uncertain, so that `γ ≤ K`, and the evidence is that of
-//! their weights `w`, with the part of `θ*` that lies in them: `−½ δ‖w*‖²` in place of `−½ δ‖θ*‖²`. Features are known by their values
-//! alone, so `w*` are the weights whose function is that of `θ*` at the training samples,
+//! Where `K` features `Ψ(x) = J(x)V` replace the parameters, only the directions `V` are uncertain, so `γ ≤ K`. The
+//! evidence is that of their weights `w`, with the part of `θ*` that they span: `−½ δ‖w*‖²` in place of `−½ δ‖θ*‖²`.
+//! Only the values of the features are known, so `w*` are the weights that give the function of `θ*` at the training
+//! samples,
 //!
 //! ```text
 //! w* = argmin_w Σᵢ ‖J(xᵢ) θ* − Ψ(xᵢ) w‖²          (the shortest of them)
 //! ```
 //!
-//! which is `Vᵀθ*` where the columns of `V` are eigenvectors of `Σ JᵀJ`, as those of the tangent kernel's eigenfunctions are, and `θ*` itself
-//! where the features are the Jacobian's columns: the evidence is then that of the full posterior.
+//! which is `Vᵀθ*` where the columns of `V` are eigenvectors of `Σ JᵀJ`, as for eigenfunctions of the tangent kernel,
+//! and `θ*` itself where the features are the columns of the Jacobian: the evidence is then that of the full posterior.
 //!
 //! Reference values: laplace-torch 0.3, whose conventions these are (observation noise 1, no damping of the prior).
 
-#![allow(clippy::result_large_err, reason = "closures that passes call return the error of the crate of kernels")]
+#![allow(clippy::result_large_err, reason = "closures called by passes return the error type of the kernel crate")]
 
 mod algebra;
 mod blocks;

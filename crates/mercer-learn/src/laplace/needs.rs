@@ -1,4 +1,4 @@
-//! What a structure takes, before anything is made.
+//! The memory of a structure, known before anything is allocated.
 
 use super::machine::{BLOCK_BYTES, LARGEST_BLOCK};
 use super::settings::{LaplaceSettings, Structure};
@@ -13,22 +13,23 @@ use mercer_run::{Context, resident_memory};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A matrix, the copy that is shifted, the scaled copy of a decomposition, what it works on, and its result.
+/// A matrix, its shifted copy, the scaled copy of a decomposition, its workspace, and its result.
 const COPIES: usize = 5;
 
-/// What a Laplace approximation takes.
+/// The size and memory of a Laplace approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PosteriorNeeds {
-    /// The parameters that are not fixed, or the features that stand for them.
+    /// The number of parameters that are not fixed, or of features that replace them.
     pub n_parameters: usize,
-    /// The side of the largest matrix that is taken apart.
+    /// The side of the largest matrix that is decomposed.
     pub side: usize,
-    /// Bytes at the highest, all that the process holds included.
+    /// Peak bytes, including everything the process holds.
     pub bytes: usize,
 }
 
 impl PosteriorNeeds {
-    /// What these settings take, for samples of these shapes. `features` is their number, of all outputs, where they are given.
+    /// The needs of these settings for samples of these shapes. `features` is the number of given features over all
+    /// outputs.
     pub fn estimate<T: Real>(
         network: &Network,
         samples: &[Vec<usize>],
@@ -41,23 +42,23 @@ impl PosteriorNeeds {
         let (n_parameters, sides, numbers) = sides::<T>(network, samples, &graph, output, settings, features)?;
         let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
         let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
-        // Of a block: in the network's scalar and in double precision, as they are and weighted.
+        // For a block: in the network's scalar and in double precision, unweighted and weighted.
         let block = [LARGEST_BLOCK, 4 * size_of::<f64>()].into_iter().fold(numbers, usize::saturating_mul);
         let bytes = work.saturating_add(block.min(2 * BLOCK_BYTES)).saturating_add(resident_memory());
         Ok(Self { n_parameters, side: sides.into_iter().max().unwrap_or(0), bytes })
     }
 
-    /// An error if they take more than is allowed, or than there is.
+    /// Returns an error if they exceed the allowed or available memory.
     pub fn check(&self, settings: &LaplaceSettings, context: &Context) -> Result<()> {
         let allowed = context.memory();
         if self.bytes <= allowed {
             return Ok(());
         }
         let instead = match settings.structure {
-            Structure::Full => "take a Kronecker or a diagonal structure, the last layer alone, or a sketch",
-            Structure::LastLayerFull => "take Kronecker factors of the last layer",
-            Structure::Sketch { .. } | Structure::Features { .. } => "take fewer features",
-            _ => "take a diagonal structure, or the last layer alone",
+            Structure::Full => "use a Kronecker or diagonal structure, only the last layer, or a sketch",
+            Structure::LastLayerFull => "use Kronecker factors of the last layer",
+            Structure::Sketch { .. } | Structure::Features { .. } => "use fewer features",
+            _ => "use a diagonal structure, or only the last layer",
         };
         Err(LearnError::Memory {
             what: settings.structure.to_string(),
@@ -69,7 +70,8 @@ impl PosteriorNeeds {
     }
 }
 
-/// The number of parameters, the sides of all matrices that are kept, and the numbers of a sample while it is worked on.
+/// The number of parameters, the sides of all matrices that are kept, and the count of numbers per sample while it is
+/// processed.
 fn sides<T: Real>(
     network: &Network,
     samples: &[Vec<usize>],
@@ -100,7 +102,7 @@ fn sides<T: Real>(
     let numbers = numbers.fold(0, usize::saturating_add);
     let (n_parameters, sides) = match settings.structure {
         Structure::Full => (count, vec![count]),
-        // A second matrix finds the part of the parameters that the features stand for.
+        // A second matrix finds the part of the parameters that the features represent.
         Structure::Sketch { k, .. } => (k, vec![k, k]),
         Structure::Features { .. } => (features, vec![features, features]),
         Structure::Kronecker => {

@@ -1,15 +1,17 @@
-//! The noise of the observations of a regression, by the evidence.
+//! The observation noise of a regression, by the evidence.
 //!
-//! With the precision `β = 1/σ²` of the noise, `r = δ/β`, the curvature `H = βG`, the sum `E` of squared errors and the number `M` of targets,
+//! With the precision `β = 1/σ²` of the noise, `r = δ/β`, the curvature `H = βG`, the sum `E` of squared errors and the
+//! number `M` of targets,
 //!
 //! ```text
 //! ln p(y) = ½ (M ln β/2π − βE − ln det(G/r + I) − rβ‖θ‖²)
 //! ```
 //!
-//! At a given `r` it is highest at `β = M/(E + r‖θ‖²)`. What is left is a function of `r` alone, whose derivative vanishes where
-//! `γ(r) = M r‖θ‖²/(E + r‖θ‖²)`, with the effective number of parameters `γ(r) = tr G(G + rI)⁻¹`: one side falls with `r` and the other
-//! grows, so there is one maximum. At a given `δ` instead it is where `βE = M − γ(δ/β)`, for the same reason once. Both are MacKay's
-//! (1992) fixed points `δ = γ/‖θ‖²` and `σ² = E/(M − γ)`, found without iterating one against the other.
+//! At a given `r` its maximum is at `β = M/(E + r‖θ‖²)`. What remains is a function of `r` alone, whose derivative
+//! vanishes where `γ(r) = M r‖θ‖²/(E + r‖θ‖²)`, with the effective number of parameters `γ(r) = tr G(G + rI)⁻¹`: one
+//! side falls with `r` and the other grows, so there is one maximum. At a given `δ` the maximum is where
+//! `βE = M − γ(δ/β)`, and it is unique for the same reason. Both are MacKay's (1992) fixed points `δ = γ/‖θ‖²` and
+//! `σ² = E/(M − γ)`, found without iterating one against the other.
 
 use super::likelihood::Likelihood;
 use super::machine::Laplace;
@@ -20,14 +22,14 @@ use mercer_run::Context;
 /// Logarithms are found to this accuracy.
 const TOLERANCE: f64 = 1e-9;
 
-/// Values of the function that suffice to enclose a zero and to find it.
+/// The most evaluations for bracketing and finding a zero.
 const STEPS: usize = 200;
 
-/// Below this share of the noise's own variance errors are rounding.
+/// Below this fraction of the noise variance, errors are rounding.
 const EXACT: f64 = 1e-12;
 
 impl<T: Real> Laplace<T> {
-    /// The standard deviation of the observations, of a regression.
+    /// The standard deviation of the observation noise of a regression.
     pub fn noise(&self) -> Option<f64> {
         match self.settings.likelihood {
             Likelihood::Gaussian { noise } => Some(noise),
@@ -35,10 +37,10 @@ impl<T: Real> Laplace<T> {
         }
     }
 
-    /// Takes another standard deviation of the observations; the data need not be seen again.
+    /// Changes the standard deviation of the observation noise, without another pass over the data.
     ///
     /// # Errors
-    /// For a classifier, and for what is not positive.
+    /// For a classifier, and for a value that is not positive.
     pub fn set_noise(&mut self, noise: f64) -> Result<()> {
         check_positive("the observation noise", noise)?;
         let (before, errors) = self.observed()?;
@@ -49,7 +51,7 @@ impl<T: Real> Laplace<T> {
         Ok(())
     }
 
-    /// Sets the noise of the observations to that of highest evidence, with the prior as it is.
+    /// Sets the observation noise to that of highest evidence, keeping the prior.
     ///
     /// # Errors
     /// For a classifier, and for a network that reproduces its targets without error.
@@ -58,7 +60,7 @@ impl<T: Real> Laplace<T> {
         let (targets, precision) = (self.n_targets(), self.prior_precision());
         let excess = |log_beta: f64| -> Result<f64> {
             context.check()?;
-            // The present curvature belongs to the present noise.
+            // The current curvature belongs to the current noise.
             let effective = self.effective_parameters(precision * (-log_beta).exp() / before.powi(2))?;
             Ok((targets - effective).max(f64::MIN_POSITIVE).ln() - log_beta - errors.ln())
         };
@@ -67,7 +69,7 @@ impl<T: Real> Laplace<T> {
         Ok((-0.5 * log_beta).exp())
     }
 
-    /// Sets the precision of the prior and the noise of the observations to those of highest evidence, together.
+    /// Sets the prior precision and the observation noise jointly to those of highest evidence.
     ///
     /// # Errors
     /// As [`maximise_noise`](Self::maximise_noise) and [`maximise_evidence`](Self::maximise_evidence).
@@ -75,7 +77,7 @@ impl<T: Real> Laplace<T> {
         let (before, errors) = self.inexact()?;
         let (targets, norm) = (self.n_targets(), self.squared_norm());
         if norm == 0.0 {
-            let reason = "all parameters are zero, so that no precision is too high";
+            let reason = "all parameters are zero, so no precision is too high";
             return Err(LearnError::Undefined { metric: "the prior precision of highest evidence", reason });
         }
         let excess = |log_ratio: f64| -> Result<f64> {
@@ -83,7 +85,7 @@ impl<T: Real> Laplace<T> {
             let ratio = log_ratio.exp();
             let effective = self.effective_parameters(ratio / before.powi(2))?;
             if effective.is_nan() || effective <= 0.0 {
-                let reason = "the data say nothing about the parameters: the curvature is zero";
+                let reason = "the data do not inform the parameters: the curvature is zero";
                 return Err(LearnError::Undefined { metric: "the prior precision of highest evidence", reason });
             }
             Ok(effective.ln() - (targets * ratio * norm / (errors + ratio * norm)).ln())
@@ -100,7 +102,7 @@ impl<T: Real> Laplace<T> {
         (self.train_size() * self.n_outputs()) as f64
     }
 
-    /// The present noise and the sum of squared errors.
+    /// The current noise and the sum of squared errors.
     fn observed(&self) -> Result<(f64, f64)> {
         let Some(noise) = self.noise() else {
             return Err(setting("the likelihood", "categorical", "classes have no observation noise"));
@@ -112,7 +114,7 @@ impl<T: Real> Laplace<T> {
     fn inexact(&self) -> Result<(f64, f64)> {
         let (noise, errors) = self.observed()?;
         if errors <= EXACT * noise * noise * self.n_targets() {
-            let reason = "the network reproduces its targets: the noise must be given";
+            let reason = "the network reproduces its targets exactly, so the noise must be given";
             return Err(LearnError::Undefined { metric: "the noise of highest evidence", reason });
         }
         Ok((noise, errors))
@@ -124,8 +126,8 @@ fn per_target(noise: f64) -> f64 {
     (noise * (2.0 * std::f64::consts::PI).sqrt()).ln()
 }
 
-/// Where a continuous function that falls vanishes: enclosed by steps that double, then by secants of which the end that stays is
-/// halved (the Illinois rule), so that both ends move.
+/// The zero of a continuous decreasing function: bracketed by doubling steps, then found by the secant method with the
+/// Illinois rule, which halves the value at the end that stays, so that both ends move.
 fn zero_of_falling(start: f64, function: impl Fn(f64) -> Result<f64>) -> Result<f64> {
     let undefined = LearnError::Undefined { metric: "the noise of highest evidence", reason: "it has no bound" };
     let (mut a, mut fa) = (start, function(start)?);

@@ -1,4 +1,4 @@
-//! A block of samples in pieces, so that the work on it can be called off between them.
+//! Splitting a block of samples into pieces, so that the work can be cancelled between them.
 
 use crate::error::Result;
 use mercer_kernel::{FeatureMap, Real};
@@ -7,37 +7,37 @@ use mercer_net::network::Shards;
 use mercer_run::Context;
 use std::ops::Range;
 
-/// A piece is about so much work: a fraction of a second.
+/// The approximate work of a piece: a fraction of a second.
 const FLOPS: f64 = 2e10;
 
-/// How fast samples are worked on. A piece is whole shards, so that it does not change what comes out.
+/// The sizes that determine the pieces. A piece consists of whole shards, so it does not change the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
-    /// Samples that are worked on together.
+    /// Samples per shard.
     shard: usize,
     /// Operations per sample.
     flops: f64,
-    /// Shards that a piece has at least.
+    /// The least number of shards in a piece.
     least: usize,
 }
 
 impl Pace {
-    /// Of work in which no shard depends on another: a piece has enough for all threads.
+    /// For work on independent shards: a piece has enough shards for all threads.
     pub(super) fn of_shards(shard: usize, flops: f64) -> Self {
         Self { shard, flops, least: 2 * rayon::current_num_threads() }
     }
 
-    /// Of work that multiplies a piece as a whole: the pieces are the same on any number of threads.
+    /// For work that multiplies a piece as a whole: the pieces are the same for any number of threads.
     pub(super) fn of_products(shard: usize, flops: f64) -> Self {
         Self { shard, flops, least: 16 }
     }
 
-    /// Of forward passes.
+    /// For forward passes.
     pub(super) fn forward(graph: &Graph) -> Self {
         Self::of_shards(Shards::for_graph(graph).grain, graph.flops() as f64)
     }
 
-    /// The pieces of so many samples; none is less than a shard, if there are as many.
+    /// The pieces of this many samples. None is smaller than a shard, unless there are fewer samples.
     pub(super) fn pieces(self, samples: usize) -> impl Iterator<Item = Range<usize>> {
         let shard = self.shard.max(1);
         let affordable = (FLOPS / self.flops.max(1.0)) as usize / shard;

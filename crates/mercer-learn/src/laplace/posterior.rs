@@ -1,4 +1,4 @@
-//! A posterior as it is saved: it predicts later, without any other file.
+//! A posterior in the form in which it is saved: it can predict later without any other file.
 
 use super::machine::Laplace;
 use crate::error::{LearnError, Result};
@@ -16,16 +16,16 @@ use std::sync::Arc;
 
 use super::predictive::Functional;
 
-/// A Laplace approximation with its network, the features that it was fitted through, and what is known of its data.
+/// A Laplace approximation with its network, its features if it has any, and what is known about its data.
 #[derive(Debug)]
 pub struct Posterior<T: Real> {
     /// The approximation: curvature, likelihood, prior and noise.
     pub laplace: Laplace<T>,
-    /// The network that it is of.
+    /// Its network.
     pub network: SavedNetwork,
-    /// The eigenfunctions that it was fitted through, if it was; they know their kernel.
+    /// The eigenfunctions through which it was fitted, if any, with their kernel.
     pub functions: Option<Eigenfunctions<T>>,
-    /// The classes of its outputs, the columns of its inputs, and what was done to them.
+    /// The classes of its outputs, and the columns and preprocessing of its inputs.
     pub trained_on: TrainedOn,
 }
 
@@ -44,11 +44,11 @@ struct Content {
     preprocess: Option<Vec<Preprocess>>,
 }
 
-/// Folders of posteriors.
+/// The folder kind of posteriors.
 pub const KIND: FolderKind = FolderKind { name: "posterior", version: 1 };
 
 impl<T: Real> Posterior<T> {
-    /// Saves the posterior in a folder, which is made if it is not there.
+    /// Saves the posterior in a folder and creates it if necessary.
     ///
     /// # Errors
     /// As [`FolderWriter::create`] and [`FolderWriter::commit`].
@@ -61,7 +61,7 @@ impl<T: Real> Posterior<T> {
     /// Writes all parts into a folder, on disk or in memory, and returns its content.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn write(&self, writer: &FolderWriter) -> Result<Value> {
         let objects = writer.objects();
         let functions = self.functions.as_ref().map(|functions| functions.write(&objects.part("functions")));
@@ -80,7 +80,7 @@ impl<T: Real> Posterior<T> {
     /// Loads a posterior from a folder.
     ///
     /// # Errors
-    /// For files that are missing or damaged, of another kind or a newer version, or do not fit together.
+    /// For files that are missing or damaged, of another kind or a newer version, or inconsistent.
     pub fn load(folder: &Path) -> Result<Self> {
         Self::read(&Folder::open(folder, Some(KIND))?)
     }
@@ -101,7 +101,7 @@ impl<T: Real> Posterior<T> {
         Ok(Self { laplace, network: saved, functions, trained_on: TrainedOn { classes, columns, preprocess } })
     }
 
-    /// The network, to open samples for.
+    /// The network, for opening samples.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -109,7 +109,7 @@ impl<T: Real> Posterior<T> {
         Ok(self.network.open()?)
     }
 
-    /// The posterior over the outputs at other samples, which are preprocessed already.
+    /// The posterior over the outputs at other samples, which must already be preprocessed.
     ///
     /// # Errors
     /// As [`Laplace::predict`].

@@ -5,8 +5,9 @@
 //! Monte Carlo   mean of softmax(f + s·Σ^½ z),  z ~ N(0, I)                         256 draws
 //! ```
 //!
-//! `s` is one. Deng et al. 2022 (arXiv 2205.00165, appendix B) multiply their noise by 20 because it is "pretty tiny": their covariance lacks
-//! what a few eigenfunctions miss, for which the residual correction is the principled answer.
+//! `s` is one by default. Deng et al. 2022 (arXiv 2205.00165, appendix B) multiply their noise by 20 because it is
+//! "pretty tiny": their covariance lacks the part that a few eigenfunctions miss, for which the residual correction is
+//! the principled solution.
 
 use super::likelihood::Likelihood;
 use crate::error::{Result, check_positive, check_size, setting};
@@ -23,7 +24,7 @@ pub struct Functional {
     pub mean: Array2<f64>,
     /// The covariance of a sample's outputs, `[samples, outputs, outputs]`.
     pub covariance: Array3<f64>,
-    /// Samples whose residual had a negative part, which was cut off.
+    /// The number of samples whose residual had a negative part, which was clipped.
     pub clipped: usize,
     pub(crate) likelihood: Likelihood,
 }
@@ -33,9 +34,9 @@ pub struct Functional {
 pub struct PredictiveDraws {
     /// Draws per sample.
     pub draws: usize,
-    /// Where the random numbers come from.
+    /// The random seed.
     pub seed: u64,
-    /// What the noise is multiplied with: one, or the paper's 20.
+    /// The factor on the noise: one, or the paper's 20.
     pub scale: f64,
 }
 
@@ -51,7 +52,7 @@ impl Functional {
         self.mean.nrows()
     }
 
-    /// The standard deviation of the observations, of a regression.
+    /// The standard deviation of the observation noise of a regression.
     pub fn noise(&self) -> Option<f64> {
         match self.likelihood {
             Likelihood::Gaussian { noise } => Some(noise),
@@ -59,7 +60,7 @@ impl Functional {
         }
     }
 
-    /// The variance of every output, without that of the observations.
+    /// The variance of every output, without the observation noise.
     pub fn variances(&self) -> Array2<f64> {
         let mut variances = Array2::zeros(self.mean.dim());
         for (mut row, covariance) in variances.outer_iter_mut().zip(self.covariance.axis_iter(Axis(0))) {

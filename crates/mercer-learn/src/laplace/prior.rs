@@ -1,8 +1,8 @@
 //! The precision of the prior: given, by the evidence, or by validation.
 //!
-//! The evidence's derivative vanishes where `γ(δ) = δ‖θ‖²` (MacKay 1992). In `u = ln δ` the function `ln γ − u − ln ‖θ‖²` falls with
-//! a slope between −1 and −2, because `γ = Σ λ/(λ + δ)` does not grow with `δ` and falls no faster than `1/δ`. So there is one maximum, and a
-//! single value of the function encloses it.
+//! The evidence's derivative vanishes where `γ(δ) = δ‖θ‖²` (MacKay 1992). In `u = ln δ` the function
+//! `ln γ − u − ln ‖θ‖²` falls with a slope between −1 and −2, because `γ = Σ λ/(λ + δ)` does not grow with `δ` and
+//! falls no faster than `1/δ`. So there is one maximum, and a single value of the function brackets it.
 
 use super::machine::Laplace;
 use super::predictive::Functional;
@@ -14,10 +14,10 @@ use mercer_run::Context;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// The precision is found to this relative accuracy: far more than a prior means.
+/// The relative accuracy of the precision, far better than a prior warrants.
 const TOLERANCE: f64 = 1e-8;
 
-/// Steps that suffice for any curvature: every one at least halves the interval's logarithm.
+/// Enough steps for any curvature: each at least halves the logarithm of the interval.
 const STEPS: usize = 60;
 
 impl<T: Real> Laplace<T> {
@@ -39,13 +39,13 @@ impl<T: Real> Laplace<T> {
         let undefined = |reason| LearnError::Undefined { metric: "the prior precision of highest evidence", reason };
         let norm = self.squared_norm();
         if norm == 0.0 {
-            return Err(undefined("all parameters are zero, so that no precision is too high"));
+            return Err(undefined("all parameters are zero, so no precision is too high"));
         }
         let excess = |u: f64| -> Result<f64> {
             context.check()?;
             let effective = self.effective_parameters(u.exp())?;
             if effective.is_nan() || effective <= 0.0 {
-                return Err(undefined("the data say nothing about the parameters: the curvature is zero"));
+                return Err(undefined("the data do not inform the parameters: the curvature is zero"));
             }
             Ok(effective.ln() - u - norm.ln())
         };
@@ -58,7 +58,7 @@ impl<T: Real> Laplace<T> {
                 break;
             }
             let next = excess(u + step)?;
-            // Within the bounds of the slope a secant encloses the maximum.
+            // Within the bounds of the slope, a secant brackets the maximum.
             slope = ((next - value) / step).clamp(-2.0, -1.0);
             (u, value) = (u + step, next);
         }
@@ -66,9 +66,9 @@ impl<T: Real> Laplace<T> {
         Ok(u.exp())
     }
 
-    /// Sets the precision of the prior to the one on a logarithmic grid that predicts other data best: by the probit probabilities of the
-    /// classes, or the density of the targets. The grid goes from 10⁻⁴ to 10⁴, and on beyond the end that is best, to 10⁻¹² or 10¹²
-    /// at most.
+    /// Sets the prior precision to the one on a logarithmic grid that predicts other data best, by the probit
+    /// probabilities of the classes or the density of the targets. The grid runs from 10⁻⁴ to 10⁴. If an end is best,
+    /// it is extended beyond that end, to 10⁻¹² or 10¹² at most.
     pub fn validate(&mut self, data: &[Dataset], labels: &Labels, context: &Context) -> Result<Validation> {
         let mut search = Search { first: -FIRST, losses: VecDeque::new() };
         while let Some(step) = search.next() {
@@ -104,14 +104,14 @@ impl<T: Real> Laplace<T> {
 pub struct Validation {
     /// The best of those tried.
     pub precision: f64,
-    /// The mean negative log density of the validation data there.
+    /// The mean negative log density of the validation data at the best precision.
     pub loss: f64,
-    /// The least and the highest precision tried.
+    /// The lowest and the highest precision tried.
     pub tried: (f64, f64),
 }
 
 impl Validation {
-    /// What to know where the best precision is the least or the highest of all: the data do not bound it.
+    /// A note if the best precision is the lowest or highest one tried: the data do not bound it.
     pub fn note(&self) -> Option<String> {
         let (least, highest) = self.tried;
         let end = |what: &str, reason: &str| {
@@ -120,25 +120,25 @@ impl Validation {
         };
         match self.precision {
             own if own >= highest => end("the highest", "these data prefer the network without uncertainty"),
-            own if own <= least => end("the least", "these data prefer more uncertainty than any prior gives"),
+            own if own <= least => end("the lowest", "these data prefer more uncertainty than any prior gives"),
             _ => None,
         }
     }
 }
 
-/// Steps of the grid in a decade, times two; the first grid and the last one in steps from precision one.
+/// The steps of the grid per two decades; the ends of the first and of the largest grid, in steps from precision one.
 const PER_TWO_DECADES: i32 = 5;
 const FIRST: i32 = 10;
 const LAST: i32 = 30;
 
-/// Beyond the ends of the first grid, a loss that falls by less than this share is no longer worth a step.
+/// Beyond the first grid, the search stops once a step improves the loss by less than this fraction.
 const WORTH: f64 = 1e-6;
 
 fn precision_of(step: i32) -> f64 {
     10f64.powf(2.0 * f64::from(step) / f64::from(PER_TWO_DECADES))
 }
 
-/// Losses on a grid that grows at the end where the best one is.
+/// Losses on a grid that is extended at the end that is best.
 struct Search {
     first: i32,
     losses: VecDeque<f64>,
@@ -154,7 +154,7 @@ impl Search {
         self.losses.iter().enumerate().fold((0, f64::INFINITY), least)
     }
 
-    /// The next step to try; none if the best one has neighbours, or the grid cannot grow.
+    /// The next step to try; `None` if the best one has neighbours on both sides, or the grid cannot grow.
     fn next(&self) -> Option<i32> {
         if self.last() < FIRST {
             return Some(self.last() + 1);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn an_end_that_stays_the_best_is_told() {
-        // Without a bound, to the last step; towards a limit, until nothing is gained.
+        // Without a bound, up to the last step; towards a limit, until there is no improvement.
         let found = search(|u| -u);
         assert!(
             (found.precision / 1e12 - 1.0).abs() < 1e-9 && found.note().is_some_and(|note| note.contains("highest"))

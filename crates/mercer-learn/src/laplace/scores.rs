@@ -1,4 +1,4 @@
-//! How good predictions with uncertainty are: one set of numbers for the network alone and for the posterior.
+//! Scores of predictions with uncertainty, the same for the network alone and for the posterior.
 
 use crate::error::Result;
 use crate::metrics::{
@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Scores of class probabilities.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassScores {
-    /// The share of predictions that are right.
+    /// The fraction of correct predictions.
     pub accuracy: f64,
     /// The mean negative log likelihood.
     pub nll: f64,
@@ -26,7 +26,7 @@ pub struct ClassScores {
 }
 
 impl ClassScores {
-    /// Of a row of probabilities per sample.
+    /// From one row of probabilities per sample.
     pub fn measure(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<Self> {
         let rows = probabilities.outer_iter().map(|row| largest(&row.to_vec()));
         let reliability = reliability(probabilities, labels, BINS)?;
@@ -50,7 +50,7 @@ pub struct RegressionScores {
 }
 
 impl RegressionScores {
-    /// Of means and variances, that of the observations included; a row per sample.
+    /// From means and variances, which include the observation noise, with one row per sample.
     pub fn measure(
         means: ArrayView2<'_, f64>,
         variances: ArrayView2<'_, f64>,
@@ -66,9 +66,10 @@ impl RegressionScores {
     }
 }
 
-/// What to say where the posterior predicts labelled data worse than the network alone: by the mean negative log likelihood of each.
+/// A note if the posterior predicts labelled data worse than the network alone, by the mean negative log likelihood of
+/// each.
 pub fn worse(network: f64, posterior: f64) -> Option<String> {
-    // Rounding is no reason.
+    // Ignore differences within rounding.
     (posterior > network + 1e-6 * network.abs().max(1.0)).then(|| {
         format!(
             "the posterior predicts these labels worse than the network alone (NLL {posterior:.4} instead of {network:.4}); \
@@ -77,17 +78,18 @@ pub fn worse(network: f64, posterior: f64) -> Option<String> {
     })
 }
 
-/// How well uncertainty tells other data from those of the training distribution.
+/// How well uncertainty distinguishes out-of-distribution data.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Detection {
     /// The area under the ROC curve.
     pub auroc: f64,
-    /// The area under the precision–recall curve, the other data being what is to be found.
+    /// The area under the precision–recall curve, with the out-of-distribution data as positives.
     pub aupr: f64,
 }
 
 impl Detection {
-    /// From a number for every sample that should be larger for other data, such as the entropy of its prediction.
+    /// From a score per sample that should be larger for out-of-distribution data, such as the entropy of its
+    /// prediction.
     pub fn measure(usual: &[f64], other: &[f64]) -> Result<Self> {
         let scores: Vec<f64> = usual.iter().chain(other).copied().collect();
         let positive: Vec<bool> = (0..scores.len()).map(|at| at >= usual.len()).collect();

@@ -1,4 +1,4 @@
-//! What a Laplace approximation is of, and in which form.
+//! Settings of a Laplace approximation.
 
 use super::likelihood::Likelihood;
 use super::target::Target;
@@ -9,7 +9,7 @@ use mercer_net::graph::Graph;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The form in which the curvature of the parameters is kept.
+/// The form of the curvature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Structure {
@@ -19,24 +19,24 @@ pub enum Structure {
     Diagonal,
     /// A Kronecker product for every weight, a matrix for every bias.
     Kronecker,
-    /// The whole matrix of the last layer, the others being fixed.
+    /// The whole matrix of the last layer, with the other layers fixed.
     LastLayerFull,
-    /// Kronecker factors of the last layer, the others being fixed.
+    /// Kronecker factors of the last layer, with the other layers fixed.
     LastLayerKronecker,
-    /// Jacobians projected to a few numbers, the same projection for every output.
+    /// Jacobians projected to a few numbers, with the same projection for every output.
     Sketch {
         /// How they are projected.
         method: sketch::Method,
         /// To how many numbers.
         k: usize,
-        /// Where the random numbers come from.
+        /// The random seed.
         seed: u64,
-        /// Whether the variance that the projection misses is given back.
+        /// Whether the residual correction restores the variance that the projection misses.
         residual: bool,
     },
-    /// Features that are given, such as scaled eigenfunctions of the tangent kernel.
+    /// Given features, such as scaled eigenfunctions of the tangent kernel.
     Features {
-        /// Whether the variance that the features miss is given back.
+        /// Whether the residual correction restores the variance that the features miss.
         residual: bool,
     },
 }
@@ -55,7 +55,7 @@ impl fmt::Display for Structure {
     }
 }
 
-/// All that a Laplace approximation is, beside its network and data.
+/// The complete settings of a Laplace approximation, apart from its network and data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaplaceSettings {
     /// The form of the curvature.
@@ -64,15 +64,15 @@ pub struct LaplaceSettings {
     pub likelihood: Likelihood,
     /// The precision `δ` of the prior; with weight decay `λ` in a mean loss of `N` samples it is `Nλ`.
     pub prior_precision: f64,
-    /// The output, or any other value of the network. If it is not named it is the first output; for classes, where that ends in a
-    /// softmax or sigmoid, the logits before it.
+    /// The output, or any other value of the network. The default is the first output or, for classes, the logits
+    /// before its final softmax or sigmoid.
     #[serde(default)]
     pub output: Option<String>,
-    /// Only the parameters whose name or layer matches one of these (`*` and `?` are wild); all if there are none.
+    /// Only the parameters whose name or layer matches one of these (`*` and `?` are wildcards); all if empty.
     #[serde(default)]
     pub parameters: Vec<String>,
-    /// The number of samples that the network was trained on, where fewer are given: they stand for all, so that the sums over samples
-    /// in curvature and likelihood are multiplied by its ratio to theirs.
+    /// The size of the training set, if fewer samples are given. They then stand for the whole set: the sums over
+    /// samples in curvature and likelihood are multiplied by the ratio of the sizes.
     #[serde(default)]
     pub train_size: Option<usize>,
 }
@@ -93,33 +93,34 @@ impl LaplaceSettings {
         self.likelihood.check()?;
         check_positive("the prior precision", self.prior_precision)?;
         if !self.parameters.is_empty() && self.is_last_layer() {
-            let reason = "a last-layer posterior has the parameters of the last layer and no others";
+            let reason = "a last-layer posterior has only the parameters of the last layer";
             return Err(setting("the choice of parameters", self.parameters.join(" "), reason));
         }
         Ok(())
     }
 
-    /// Refuses a training set that is said to be smaller than the samples that are given.
+    /// Refuses a training set size below the number of given samples.
     ///
     /// # Errors
     /// [`LearnError::Setting`](crate::LearnError::Setting).
     pub fn check_samples(&self, n_samples: usize) -> Result<()> {
         match self.train_size.filter(|&size| size < n_samples) {
-            Some(size) => Err(setting("the size of the training set", size, "more samples than that are given")),
+            Some(size) => Err(setting("the size of the training set", size, "there are more samples than that")),
             None => Ok(()),
         }
     }
 
-    /// What the posterior is of: the output by name, so that nothing is left to a default.
+    /// The selection of the posterior, with the output by name, so that nothing depends on a default.
     ///
     /// # Errors
-    /// For an output that does not exist, and for probabilities of classes whose logits cannot be found: the node is named.
+    /// For an output that does not exist, and for probabilities of classes whose logits cannot be found: the node is
+    /// named.
     pub fn selection(&self, graph: &Graph) -> Result<Selection> {
         let output = Some(Target::of(graph, self)?.name);
         Ok(Selection { output, parameters: self.parameters.clone(), ..Selection::default() })
     }
 
-    /// The number of outputs that the posterior is of.
+    /// The number of outputs of the posterior.
     ///
     /// # Errors
     /// As [`selection`](Self::selection).

@@ -1,5 +1,5 @@
-//! Where the gradients of a posterior come from: all chosen parameters through reverse passes, or the last layer's from a
-//! forward pass alone.
+//! Where the gradients of a posterior come from: all chosen parameters through reverse passes, or the last layer's from
+//! a forward pass alone.
 
 use super::pace::{Pace, rows};
 use crate::error::Result;
@@ -15,15 +15,15 @@ use mercer_run::Context;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Some samples, and what a forward pass made of them.
+/// Some samples, and the results of a forward pass.
 #[derive(Debug)]
 pub(super) struct Batch<'a, T> {
     /// Each input, `[samples, …]`.
     pub(super) inputs: &'a [&'a [T]],
     pub(super) samples: usize,
-    /// What enters the last layer, for posteriors of that layer.
+    /// The input of the last layer, for last-layer posteriors.
     pub(super) features: Vec<T>,
-    /// Whom to ask whether to go on.
+    /// For cancellation.
     pub(super) context: &'a Context,
 }
 
@@ -36,10 +36,10 @@ pub(super) enum Source<T> {
     Last(Head<T>),
 }
 
-/// A parameter whose gradient counts.
+/// A parameter of the posterior.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
-    /// Its place among the factors.
+    /// Its index among the factors.
     pub(super) at: usize,
     pub(super) name: String,
     pub(super) numel: usize,
@@ -74,7 +74,7 @@ impl<T: Real> Source<T> {
         }
     }
 
-    /// Numbers in a sample's factors of these forms.
+    /// The size of a sample's factors of these forms, in numbers.
     pub(super) fn sample_numbers(&self, outer: &[bool]) -> usize {
         let seeds = self.n_outputs();
         let numbers = |own: &Chosen| match own.shape.filter(|_| outer[own.at]) {
@@ -84,7 +84,7 @@ impl<T: Real> Source<T> {
         self.parameters().iter().map(numbers).sum()
     }
 
-    /// Samples that are worked on at once.
+    /// Samples that are processed at once.
     pub(super) fn grain(&self) -> usize {
         match self {
             Self::All(gradients) => gradients.grain(),
@@ -137,19 +137,19 @@ pub(super) struct Head<T> {
     pub(super) n_outputs: usize,
 }
 
-/// A last layer that is linear in parameters of its own.
+/// A last layer that is linear in its own parameters.
 #[derive(Debug)]
 pub(super) struct Layer {
     /// The parameter that is the weight.
     weight: usize,
-    /// What the product is multiplied with.
+    /// The factor on the product.
     pub(super) scale: f64,
-    /// The parameters that are added, and what each is multiplied with.
+    /// The parameters that are added, each with its factor.
     pub(super) biases: Vec<(usize, f64)>,
 }
 
 impl<T: Real> Head<T> {
-    /// The last layer before an output; an error names the node that makes it something else than a linear layer.
+    /// The last layer before an output. The error names the node that keeps it from being a linear layer.
     pub(super) fn new(network: &Network, graph: &Arc<Graph>, output: ValueId) -> Result<Self> {
         let layer = LastLayer::of(graph, output)?;
         let refused = |node: String, reason: &str| NetError::Unsupported { node, reason: reason.to_owned() };
@@ -172,7 +172,11 @@ impl<T: Real> Head<T> {
         }
         let (width, n_outputs) = (graph.value(layer.features).meta.numel(), graph.value(output).meta.numel());
         if numel(weight) != width * n_outputs || biases.iter().any(|&(bias, _)| numel(bias) != n_outputs) {
-            return Err(refused(label, "has another number of elements than its last layer's weight and bias").into());
+            return Err(refused(
+                label,
+                "has a different number of elements than the weight and bias of its last layer",
+            )
+            .into());
         }
         let activations = Activations::of_values(network, Arc::clone(graph), vec![layer.features, output])?;
         let names = biases.iter().map(|&(bias, _)| name(bias)).collect();
@@ -181,7 +185,7 @@ impl<T: Real> Head<T> {
         Ok(Self { activations, pace, weight: name(weight), biases: names, layer, width, n_outputs })
     }
 
-    /// The parameters of the layer, by their place in the graph.
+    /// The parameters of the layer, by their index in the graph.
     pub(super) fn chosen(&self) -> Vec<usize> {
         std::iter::once(self.layer.weight).chain(self.layer.biases.iter().map(|&(bias, _)| bias)).collect()
     }
@@ -210,7 +214,7 @@ impl<T: Real> Head<T> {
         Ok((features, outputs))
     }
 
-    /// What the reverse passes would give.
+    /// The same as reverse passes would give.
     fn factors(&self, features: &[T]) -> Factors<T> {
         let samples = features.len() / self.width.max(1);
         let weight = Factor::Outer {

@@ -1,4 +1,5 @@
-//! Laplace approximations as part of a [folder](mercer_data::folder). The network is another part; its fingerprint is compared.
+//! Laplace approximations as part of a [folder](mercer_data::folder). The network is another part; its fingerprint is
+//! checked.
 
 use super::machine::{Curvature, Laplace};
 use super::settings::{LaplaceSettings, Structure};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a manifest says of it.
+/// The manifest entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     settings: LaplaceSettings,
@@ -22,15 +23,15 @@ struct Stored {
     n_samples: usize,
     log_likelihood: f64,
     squared_norm: f64,
-    /// The parameters of a structure that keeps them apart.
+    /// The parameters of a structure with one block per parameter.
     parameters: Vec<String>,
 }
 
 impl<T: Real> Laplace<T> {
-    /// Writes the machine as part of a folder, and returns what its manifest is to say of it.
+    /// Writes the machine as part of a folder, and returns its entry for the manifest.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If something cannot be written.
     pub fn write(&self, writer: &PartWriter<'_>) -> Result<Value> {
         let mut parameters = Vec::new();
         match &self.curvature {
@@ -61,7 +62,7 @@ impl<T: Real> Laplace<T> {
         Ok(writer.content(&stored)?)
     }
 
-    /// Reads a machine that is part of a folder, for the same network; with the features that it was fitted through, if it was.
+    /// Reads a machine that is part of a folder, for the same network, with its features if it has any.
     ///
     /// # Errors
     /// For files that are missing or damaged, and for another network.
@@ -75,7 +76,7 @@ impl<T: Real> Laplace<T> {
         let stored: Stored = part.content(content)?;
         let precision = T::NAME;
         if stored.precision != precision {
-            return Err(wrong(format!("was fitted in {}, but is read in {precision}", stored.precision)));
+            return Err(wrong(format!("was fitted in {}, but is opened in {precision}", stored.precision)));
         }
         if map.is_none() && matches!(stored.settings.structure, Structure::Features { .. }) {
             return Err(setting("the structure", stored.settings.structure, "its features are not given"));
@@ -83,13 +84,13 @@ impl<T: Real> Laplace<T> {
         if stored.settings.output.is_none() {
             let graph = network.graph(&stored.samples)?;
             if Target::of(&graph, &stored.settings)?.logits.is_some() {
-                let text = "is of the network's probabilities, as those of an earlier version were; fit it again";
+                let text = "is a posterior of the network's probabilities, written by an earlier version; fit it again";
                 return Err(wrong(text.to_owned()));
             }
         }
         let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map, &mercer_run::Context::new())?;
         if machine.fingerprint != stored.network {
-            return Err(wrong("belongs to another network, or to the same with other parameters".to_owned()));
+            return Err(wrong("belongs to another network, or to the same network with other parameters".to_owned()));
         }
         let arrays = Arrays(part);
         let matrix = |name: &str, (rows, columns): (usize, usize)| arrays.matrix(name, Some(rows), Some(columns));

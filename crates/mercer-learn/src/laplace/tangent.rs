@@ -1,4 +1,4 @@
-//! The derivative of the outputs along the parameters themselves, `J(x) θ*`, and the weights of features that have it.
+//! The derivative of the outputs along the parameters themselves, `J(x) θ*`, and the feature weights that reproduce it.
 
 use super::algebra::add_gram;
 use super::source::Batch;
@@ -11,7 +11,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// `J(x) θ*` of some samples, output by output: the chosen parameters move, the others do not.
+/// `J(x) θ*` of some samples, output by output: along the chosen parameters only.
 pub(super) fn along_parameters<T: Real>(gradients: &Gradients<T>, batch: &Batch<'_, T>) -> Result<Vec<f64>> {
     let Batch { inputs, samples, context, .. } = *batch;
     let (graph, weights) = (gradients.graph(), gradients.weights());
@@ -62,7 +62,7 @@ impl<T: Real> Projection<T> {
         Ok(())
     }
 
-    /// `‖w*‖²` of the shortest solution. Directions whose share is rounding of the features are left out.
+    /// `‖w*‖²` of the minimum-norm solution. Directions within the rounding of the features are left out.
     pub(super) fn squared_norm(&self) -> Result<f64> {
         let mut square = self.square.clone();
         mirror_lower(square.view_mut());

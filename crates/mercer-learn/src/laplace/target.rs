@@ -1,4 +1,4 @@
-//! The value that a posterior is of.
+//! The network value that a posterior describes.
 
 use super::settings::LaplaceSettings;
 use crate::error::Result;
@@ -6,17 +6,17 @@ use mercer_net::NetError;
 use mercer_net::graph::{Graph, ValueId};
 use mercer_net::network::{Ending, Logits, find};
 
-/// The value that is uncertain, and how it was chosen.
+/// The value, and how it was chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) value: ValueId,
     pub(super) name: String,
-    /// The logits that were taken in place of the network's output.
+    /// The logits that replace the network's output.
     pub(super) logits: Option<Logits>,
 }
 
 impl Target {
-    /// The value that settings name; else the first output, and for classes its logits.
+    /// The value named in the settings; otherwise the first output or, for classes, its logits.
     pub(super) fn of(graph: &Graph, settings: &LaplaceSettings) -> Result<Self> {
         if let Some(name) = &settings.output {
             return Ok(Self { value: find(graph, name)?, name: name.clone(), logits: None });
@@ -33,7 +33,7 @@ impl Target {
             Ending::Open => Ok(own),
             Ending::Probabilities(logits) if logits.squash.is_single() && graph.value(*value).meta.numel() > 1 => {
                 let reason = format!(
-                    "gives every output a probability of its own, and labels are one class per sample; name its \
+                    "gives every output an independent probability, but labels are one class per sample; name its \
                      operand {:?} as the logits to take the softmax of that",
                     logits.name
                 );

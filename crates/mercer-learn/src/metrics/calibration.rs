@@ -4,28 +4,29 @@
 //! ECE = Σ_b n_b/N · |accuracy_b − confidence_b|
 //! ```
 //!
-//! over bins of equal width of the largest probability, `((b−1)/B, b/B]`: Guo et al. 2017, arXiv 1706.04599, equation 3.
+//! over bins of equal width of the largest probability, `((b−1)/B, b/B]`: Guo et al. 2017, arXiv 1706.04599, equation
+//! 3.
 
 use super::classification::{check_probabilities, top};
 use crate::error::{Result, setting};
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-/// The bins of the expected calibration error, where nobody asks for others.
+/// The default number of bins of the expected calibration error.
 pub const BINS: usize = 15;
 
-/// The samples whose confidence is in one interval.
+/// The samples with confidences in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReliabilityBin {
-    /// Confidences above this, and for the first bin at it.
+    /// The lower limit, exclusive except for the first bin.
     pub from: f64,
-    /// Confidences up to this.
+    /// The upper limit, inclusive.
     pub to: f64,
-    /// How many samples.
+    /// The number of samples.
     pub count: usize,
     /// Their mean confidence; zero without samples.
     pub confidence: f64,
-    /// The share of them that are right; zero without samples.
+    /// Their accuracy; zero without samples.
     pub accuracy: f64,
 }
 
@@ -40,7 +41,7 @@ pub struct Reliability {
     pub largest_error: f64,
 }
 
-/// Confidence against accuracy in [`BINS`] or so many bins.
+/// Confidence against accuracy, in [`BINS`] or this many bins.
 ///
 /// ```
 /// use ndarray::array;
@@ -51,7 +52,7 @@ pub struct Reliability {
 /// ```
 pub fn reliability(probabilities: ArrayView2<'_, f64>, labels: &[usize], n_bins: usize) -> Result<Reliability> {
     if n_bins == 0 {
-        return Err(setting("the number of bins", n_bins, "there must be one at least"));
+        return Err(setting("the number of bins", n_bins, "there must be at least one"));
     }
     check_probabilities("expected calibration error", probabilities, labels)?;
     let edge = |bin: usize| bin as f64 / n_bins as f64;

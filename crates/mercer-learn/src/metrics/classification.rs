@@ -14,11 +14,11 @@ use ndarray::ArrayView2;
 use serde::Serialize;
 use std::fmt;
 
-/// Probabilities below this count as this, so that one sure mistake does not make a sum infinite: the rounding of `f64`,
-/// as scikit-learn has it.
+/// Probabilities are clipped to at least this, so that one confident mistake does not make a sum infinite: the rounding
+/// of `f64`, as in scikit-learn.
 const LEAST_PROBABILITY: f64 = f64::EPSILON;
 
-/// The share of predictions that are right.
+/// The fraction of correct predictions.
 pub fn accuracy(predicted: &[usize], labels: &[usize]) -> Result<f64> {
     check_size("the number of predictions", labels.len(), predicted.len())?;
     let right = predicted.iter().zip(labels).filter(|(a, b)| a == b).count();
@@ -30,7 +30,7 @@ pub fn test_accuracy_differential(surrogate: &[usize], network: &[usize], labels
     Ok(accuracy(surrogate, labels)? - accuracy(network, labels)?)
 }
 
-/// The mean of `−ln p` of the true classes; probabilities below `2.2e-16` count as that.
+/// The mean of `−ln p` of the true classes; probabilities below `2.2e-16` are clipped to it.
 pub fn negative_log_likelihood(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<f64> {
     check_probabilities("negative log-likelihood", probabilities, labels)?;
     let sum: f64 =
@@ -54,12 +54,12 @@ pub fn brier(probabilities: ArrayView2<'_, f64>, labels: &[usize]) -> Result<f64
     Ok(labels.iter().enumerate().map(of_row).sum::<f64>() / labels.len() as f64)
 }
 
-/// How well a yes-or-no prediction finds what it should. A share of nothing is not defined: `–` in text, `null` in JSON.
+/// Precision and recall of a binary prediction. A ratio to zero is undefined: `–` in text, `null` in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrecisionRecall {
-    /// The share of those found that are right; none if nothing was found.
+    /// The fraction of flagged samples that are correct; `None` if nothing was flagged.
     pub precision: Option<f64>,
-    /// The share of the right ones that were found; none if there is nothing to be found.
+    /// The fraction of true samples that were flagged; `None` if there are none.
     pub recall: Option<f64>,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for PrecisionRecall {
     }
 }
 
-/// Precision and recall of the samples flagged.
+/// Precision and recall of the flagged samples.
 pub fn precision_recall(flagged: &[bool], truth: &[bool]) -> Result<PrecisionRecall> {
     check_size("the number of flags", truth.len(), flagged.len())?;
     let both = flagged.iter().zip(truth).filter(|(a, b)| **a && **b).count();
@@ -102,7 +102,7 @@ pub(super) fn check_probabilities(
     }
     check_finite(metric, probabilities)?;
     if probabilities.iter().any(|p| !(-1e-9..=1.0 + 1e-9).contains(p)) {
-        return Err(LearnError::Undefined { metric, reason: "a probability is outside of 0 to 1" });
+        return Err(LearnError::Undefined { metric, reason: "a probability is outside the range from 0 to 1" });
     }
     let n_classes = probabilities.ncols();
     match labels.iter().position(|&class| class >= n_classes) {
@@ -145,7 +145,7 @@ mod tests {
         assert!(matches!(brier(p.view(), &[2]), Err(LearnError::Class { row: 0, class: 2, .. })));
         assert!(brier(array![[f64::NAN, 0.5]].view(), &[0]).is_err());
         assert!(brier(array![[1.5, -0.5]].view(), &[0]).is_err());
-        // A sure mistake is finite.
+        // A confident mistake gives a finite value.
         assert!(negative_log_likelihood(array![[1.0, 0.0]].view(), &[1]).unwrap() > 36.0);
     }
 }

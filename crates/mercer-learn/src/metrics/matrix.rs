@@ -5,9 +5,9 @@
 //! KTA = ⟨K, YYᵀ⟩ / (‖K‖_F ‖YYᵀ‖_F)             cos θᵢ = σᵢ(Q₁ᵀQ₂)
 //! ```
 //!
-//! KTA: Wang et al. 2022, arXiv 2211.06506, equation 15 (87 in the report that collects it), after Cristianini et al. 2001;
-//! for one column of targets `‖YYᵀ‖_F = ‖y‖²`. Small angles come from sines: Björck and Golub, Numerical methods for computing
-//! angles between linear subspaces, Math. Comp. 27, 1973.
+//! KTA: Wang et al. 2022, arXiv 2211.06506, equation 15 (87 in the report that collects it), after Cristianini et al.
+//! 2001; for one column of targets `‖YYᵀ‖_F = ‖y‖²`. Small angles come from sines: Björck and Golub, Numerical methods
+//! for computing angles between linear subspaces, Math. Comp. 27, 1973.
 
 use crate::error::{LearnError, Result, check_size};
 use crate::normal::Normal;
@@ -15,7 +15,7 @@ use mercer_linalg::verify::frobenius;
 use mercer_linalg::{Lanczos, check_finite, matmul, matmul_into, symmetric_eigen, syrk, thin_qr, thin_svd};
 use ndarray::{Array1, Array2, ArrayView2};
 
-/// Below this side the singular values are all computed: cheaper than to iterate.
+/// Below this side all singular values are computed, which is cheaper than iterating.
 const DENSE: usize = 256;
 
 /// `‖a − reference‖_F / ‖reference‖_F`.
@@ -46,14 +46,14 @@ pub fn spectral_norm(a: ArrayView2<'_, f64>) -> Result<f64> {
     Ok(scale * square.max(0.0).sqrt())
 }
 
-/// The ends of a spectrum.
+/// The extremes of a spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct SpectrumSummary {
     /// The largest eigenvalue.
     pub largest: f64,
     /// The smallest eigenvalue; rounding may have made it negative.
     pub smallest: f64,
-    /// `largest / smallest`, if the smallest stands clear of rounding (`n ε λmax`).
+    /// `largest / smallest`, if the smallest is clear of rounding (`n ε λmax`).
     pub condition: Option<f64>,
 }
 
@@ -87,8 +87,8 @@ pub fn kernel_target_alignment(gram: ArrayView2<'_, f64>, targets: ArrayView2<'_
     relative("the kernel target alignment", inner, frobenius(gram) * frobenius(syrk(targets.t()).view()))
 }
 
-/// The angles between the spans of the columns of two matrices, ascending, in radians. A matrix whose columns are dependent
-/// spans less than it shows; it is not looked for.
+/// The angles between the spans of the columns of two matrices, ascending, in radians. The columns are assumed to be
+/// linearly independent; this is not checked.
 pub fn principal_angles(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
     check_size("the rows of the second basis", a.nrows(), b.nrows())?;
     let (a, b) = if a.ncols() >= b.ncols() { (a, b) } else { (b, a) };
@@ -98,7 +98,7 @@ pub fn principal_angles(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Resul
     let cosines = thin_svd(inner.view())?.values;
     let mut rest = q;
     matmul_into(-1.0, p.view(), inner.view(), true, rest.view_mut());
-    // Descending sines belong to descending angles.
+    // Descending sines correspond to descending angles.
     let sines = thin_svd(rest.view())?.values;
     let angle = |(at, &cosine): (usize, &f64)| {
         let sine = sines[sines.len() - 1 - at];
@@ -119,7 +119,7 @@ fn relative(metric: &'static str, part: f64, whole: f64) -> Result<f64> {
     if whole > 0.0 {
         return Ok(part / whole);
     }
-    Err(LearnError::Undefined { metric, reason: "what it is relative to is zero" })
+    Err(LearnError::Undefined { metric, reason: "the reference is zero" })
 }
 
 #[cfg(test)]

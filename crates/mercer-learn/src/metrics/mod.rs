@@ -1,7 +1,7 @@
-//! How good predictions, uncertainties and kernels are.
+//! Measures of predictions, uncertainties and kernels.
 //!
-//! Labels are indices of classes; probabilities have a row per sample and a column per class. A measure that has no value
-//! for what it is given is a typed error, never a NaN.
+//! Labels are indices of classes; probabilities have a row per sample and a column per class. An undefined measure is a
+//! typed error, never a NaN.
 
 mod calibration;
 mod classification;

@@ -4,13 +4,14 @@
 //! τ_b = (concordant − discordant) / √((n₀ − n₁)(n₀ − n₂)),   n₀ = n(n−1)/2,  n₁, n₂ pairs tied in a, b
 //! ```
 //!
-//! in O(n log n): sorted by `a`, the discordant pairs are the exchanges of a merge sort by `b` (Knight, A computer method for
-//! calculating Kendall's tau with ungrouped data, J. Am. Stat. Assoc. 61, 1966). Without ties this is Kendall's own τ.
+//! in O(n log n): sorted by `a`, the discordant pairs are the exchanges of a merge sort by `b` (Knight, A computer
+//! method for calculating Kendall's tau with ungrouped data, J. Am. Stat. Assoc. 61, 1966). Without ties this is
+//! Kendall's own τ.
 
 use crate::error::{LearnError, Result, check_size};
 use std::cmp::Ordering;
 
-/// Kendall's τ-b. Not defined if all of `a` or all of `b` are tied.
+/// Kendall's τ-b. Undefined if all of `a` or all of `b` are tied.
 ///
 /// ```
 /// use mercer_learn::metrics::kendall_tau;
@@ -36,17 +37,18 @@ pub fn kendall_tau(a: &[f64], b: &[f64]) -> Result<f64> {
         return Err(LearnError::Undefined { metric: METRIC, reason: "all values of one side are equal" });
     }
     let difference = (all + tied_both) as i128 - (tied_a + tied_b) as i128 - 2 * discordant as i128;
-    // The root of each factor: their product may pass what f64 holds exactly.
+    // The root of each factor, because their product may exceed what f64 represents exactly.
     let tau = difference as f64 / ((all - tied_a) as f64).sqrt() / ((all - tied_b) as f64).sqrt();
     Ok(tau.clamp(-1.0, 1.0))
 }
 
-/// The area under the ROC curve: the probability that a positive has a higher score than a negative, ties counting half.
+/// The area under the ROC curve: the probability that a positive has a higher score than a negative, ties counting
+/// half.
 pub fn area_under_roc(scores: &[f64], positive: &[bool]) -> Result<f64> {
     const METRIC: &str = "the area under the ROC curve";
     let ranked = ranked(METRIC, scores, positive)?;
     let (mut below, mut wins) = (0_u128, 0_u128);
-    // From the lowest score; twice the count, so that ties stay whole.
+    // From the lowest score, counted twice so that ties stay integers.
     for group in ranked.chunk_by(|a, b| a.0 == b.0).rev() {
         let positives = group.iter().filter(|sample| sample.1).count() as u128;
         let negatives = group.len() as u128 - positives;
@@ -55,7 +57,7 @@ pub fn area_under_roc(scores: &[f64], positive: &[bool]) -> Result<f64> {
     }
     let positives = ranked.len() as u128 - below;
     if positives == 0 || below == 0 {
-        return Err(LearnError::Undefined { metric: METRIC, reason: "it takes both positives and negatives" });
+        return Err(LearnError::Undefined { metric: METRIC, reason: "it needs both positives and negatives" });
     }
     Ok(wins as f64 / (2 * positives * below) as f64)
 }
@@ -86,7 +88,7 @@ fn ranked(metric: &'static str, scores: &[f64], positive: &[bool]) -> Result<Vec
     Ok(ranked)
 }
 
-/// Infinite scores have a place in an order; NaN has none.
+/// Infinite scores can be ordered; NaN cannot.
 fn check_numbers(metric: &'static str, values: &[f64]) -> Result<()> {
     if values.iter().any(|value| value.is_nan()) {
         return Err(LearnError::Undefined { metric, reason: "a value is not a number" });
@@ -94,7 +96,7 @@ fn check_numbers(metric: &'static str, values: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// The order of numbers: −0 and 0 are equal.
+/// The order of numbers, in which −0 and 0 are equal.
 fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }

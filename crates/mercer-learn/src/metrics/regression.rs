@@ -10,18 +10,18 @@ pub fn root_mean_square_error(predicted: ArrayView1<'_, f64>, targets: ArrayView
     Ok((squares(predicted, targets, scale) / targets.len() as f64).sqrt() / scale)
 }
 
-/// `1 − Σ(ŷ − y)² / Σ(y − ȳ)²`; not defined for targets that do not vary.
+/// `1 − Σ(ŷ − y)² / Σ(y − ȳ)²`; undefined for constant targets.
 pub fn r_squared(predicted: ArrayView1<'_, f64>, targets: ArrayView1<'_, f64>) -> Result<f64> {
     check("R²", predicted, targets)?;
     let scale = scale(targets, targets);
     let mean = targets.mapv(|y| y * scale).sum() / targets.len() as f64;
     let around: f64 = targets.iter().map(|y| (y * scale - mean).powi(2)).sum();
     if around == 0.0 {
-        return Err(LearnError::Undefined { metric: "R²", reason: "the targets do not vary" });
+        return Err(LearnError::Undefined { metric: "R²", reason: "the targets are constant" });
     }
     let found = 1.0 - squares(predicted, targets, scale) / around;
     if !found.is_finite() {
-        return Err(LearnError::Undefined { metric: "R²", reason: "the predictions are far beyond the targets" });
+        return Err(LearnError::Undefined { metric: "R²", reason: "the predictions are too far from the targets" });
     }
     Ok(found)
 }
@@ -35,7 +35,7 @@ pub fn gaussian_log_likelihood(
     check("log-likelihood", means, targets)?;
     check_size("the number of variances", targets.len(), variances.len())?;
     if !variances.iter().all(|variance| *variance > 0.0) {
-        return Err(LearnError::Undefined { metric: "log-likelihood", reason: "a variance is not above zero" });
+        return Err(LearnError::Undefined { metric: "log-likelihood", reason: "a variance is not positive" });
     }
     let one = |((mean, variance), y): ((&f64, &f64), &f64)| {
         -0.5 * ((std::f64::consts::TAU * variance).ln() + (y - mean).powi(2) / variance)
@@ -43,7 +43,7 @@ pub fn gaussian_log_likelihood(
     Ok(means.iter().zip(variances).zip(targets).map(one).sum::<f64>() / targets.len() as f64)
 }
 
-/// What numbers are multiplied with so that their squares neither overflow nor vanish: one, for nearly all.
+/// A factor on numbers that keeps their squares from overflowing or vanishing; usually one.
 fn scale(a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>) -> f64 {
     let largest = a.iter().chain(b).fold(0.0f64, |largest, x| largest.max(x.abs()));
     if largest == 0.0 || (1e-140..1e140).contains(&largest) { 1.0 } else { 1.0 / largest.max(1e-300) }
@@ -78,7 +78,7 @@ mod tests {
         let unit = gaussian_log_likelihood(p.view(), Array1::ones(3).view(), y.view()).unwrap();
         assert!((unit - (-0.5 * std::f64::consts::TAU.ln() - 1.0 / 3.0)).abs() < 1e-15);
         assert!(r_squared(p.view(), array![2.0, 2.0, 2.0].view()).is_err());
-        // Numbers whose squares are not numbers.
+        // Numbers whose squares overflow.
         for size in [1e300, 1e-300] {
             let (p, y) = (&p * size, &y * size);
             assert!((r_squared(p.view(), y.view()).unwrap() - 0.75).abs() < 1e-12);

@@ -1,9 +1,9 @@
 //! Gaussian process classification by Laplace's method.
 //!
-//! The posterior of latent functions is replaced by the Gaussian at its mode (Rasmussen and Williams 2006). Two classes have one
-//! function and the logistic likelihood (algorithms 3.1 and 3.2); the class probability is the mean of the sigmoid under the latent
-//! Gaussian, by Gauss–Hermite quadrature. Several classes have one function each and the softmax (algorithms 3.3 and 3.4); their
-//! probabilities are means over draws.
+//! The posterior of latent functions is replaced by the Gaussian at its mode (Rasmussen and Williams 2006). Two classes
+//! have one function and the logistic likelihood (algorithms 3.1 and 3.2); the class probability is the mean of the
+//! sigmoid under the latent Gaussian, by Gauss–Hermite quadrature. Several classes have one function each and the
+//! softmax (algorithms 3.3 and 3.4); their probabilities are means over draws.
 
 use super::multinomial::Multinomial;
 use crate::classes::ClassSet;
@@ -18,13 +18,13 @@ use mercer_linalg::{Cholesky, matmul, symmetric_eigen};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewD, Axis, CowArray, Ix2, aview0};
 
-/// Nodes of the quadrature: sigmoids of latent deviations up to ten are exact to six digits.
+/// Nodes of the quadrature, which is accurate to six digits for latent deviations up to ten.
 const NODES: usize = 64;
 
 /// Draws of the latent functions of several classes: the standard error of a probability is at most 0.016.
 const DRAWS: PredictiveDraws = PredictiveDraws { draws: 1000, seed: 0, scale: 1.0 };
 
-/// Gaussian process classification: no settings, the kernel has them all.
+/// Gaussian process classification. It has no settings beyond those of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessClassification;
 

@@ -1,12 +1,12 @@
-//! Gaussian processes: regression with its marginal likelihood, the fit of hyper-parameters, classification.
+//! Gaussian processes: regression with its marginal likelihood, hyperparameter optimisation, classification.
 //!
 //! ```text
 //! mean(x) = κ(x, X)·a,   a = (K + σ²I)⁻¹·y        cov(x, x') = κ(x, x') − κ(x, X)·(K + σ²I)⁻¹·κ(X, x')
 //! ln p(y) = −½yᵀa − ½ln det(K + σ²I) − ½N ln 2π,   ∂/∂θ = ½tr((aaᵀ − (K + σ²I)⁻¹)·∂K/∂θ)
 //! ```
 //!
-//! Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1 and equations 2.23 to 2.30, 5.9. Several
-//! targets share kernel and noise; their log likelihoods add up.
+//! Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1 and equations 2.23 to 2.30,
+//! 5.9. Several targets share kernel and noise; their log likelihoods add up.
 
 mod classifier;
 mod multinomial;
@@ -35,7 +35,7 @@ pub struct ProcessRegression {
 }
 
 impl ProcessRegression {
-    /// With this variance of the noise, zero or above.
+    /// With this noise variance, zero or positive.
     pub fn new(noise: f64) -> Result<Self> {
         Ok(Self { noise: check_not_negative("the noise", noise)?, centred: false })
     }
@@ -61,7 +61,7 @@ pub struct Process {
     pub(crate) repairs: Vec<Repair>,
 }
 
-/// What a Gaussian process knows of new samples.
+/// The predictions of a Gaussian process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessPosterior {
     /// A row per sample, a column per target.
@@ -122,13 +122,13 @@ impl Process {
         let kernel = self.kernel(samples)?;
         let explained = self.factor.solve_lower(kernel.t())?;
         let explained = explained.mapv_into(|v| v * v).sum_axis(Axis(0));
-        // Rounding may explain a little more than there is.
+        // Rounding may make the explained variance slightly too large.
         let variances = prior.iter().zip(&explained).map(|(prior, explained)| (prior - explained).max(0.0)).collect();
         let means = matmul(kernel.view(), self.coefficients.view()) + &self.means;
         Ok(ProcessPosterior { means, variances })
     }
 
-    /// Functions drawn from the posterior of one target, at samples with this prior covariance: a column per draw.
+    /// Functions drawn from the posterior of one target, at samples with this prior covariance, with a column per draw.
     pub fn draw(
         &self,
         samples: &Samples<'_>,

@@ -1,6 +1,8 @@
-//! The latent functions of several classes: one each, independent a priori with the same kernel, the softmax between them and the labels.
+//! The latent functions of several classes: one per class, independent a priori with the same kernel, and a softmax
+//! likelihood.
 //!
-//! Rasmussen and Williams 2006, algorithms 3.3 and 3.4. With the probabilities `π_c` of a class at the training samples,
+//! Rasmussen and Williams 2006, algorithms 3.3 and 3.4. With the probabilities `π_c` of a class at the training
+//! samples,
 //!
 //! ```text
 //! E_c = (K + diag(π_c)⁻¹)⁻¹        M Mᵀ = Σ_c E_c        a_c = K⁻¹f_c = y_c − π_c at the mode
@@ -9,7 +11,7 @@
 //! ln p(y)     ≈ ln p(y|f) − ½ Σ_c a_cᵀf_c − ½ Σ_c ln det(I + √π_c K √π_c) − Σ_i ln M_ii
 //! ```
 //!
-//! The last term, without which the determinant is that of `diag(π)` alone, is missing in the printed algorithm.
+//! The printed algorithm lacks the last term, without which the determinant is that of `diag(π)` alone.
 
 use crate::classification::{improve, settled};
 use crate::error::Result;
@@ -20,7 +22,7 @@ use mercer_linalg::{Cholesky, Triangle, cholesky, matmul, solve_triangular, syrk
 use mercer_run::Context;
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
-/// Steps of Newton's method; some ten are usual.
+/// The most steps of Newton's method; about ten are usual.
 const STEPS: usize = 100;
 
 /// The mode of the latent functions, and the curvature there.
@@ -35,7 +37,7 @@ pub(crate) struct Multinomial {
     pub(crate) log_likelihood: f64,
 }
 
-/// What depends on the probabilities.
+/// The quantities that depend on the probabilities.
 struct Curvature {
     information: Vec<Array2<f64>>,
     sum: Cholesky<f64>,
@@ -67,7 +69,7 @@ impl Curvature {
         Ok(Self { information, sum, half_log_det, repairs })
     }
 
-    /// Every column multiplied with the `E` of its class.
+    /// Multiplies every column with the `E` of its class.
     fn times(&self, columns: &Array2<f64>) -> Array2<f64> {
         let mut product = Array2::zeros(columns.dim());
         for (at, own) in self.information.iter().enumerate() {
@@ -77,7 +79,7 @@ impl Curvature {
         product
     }
 
-    /// The coefficients that Newton's method would have next.
+    /// The next coefficients of Newton's method.
     fn newton(
         &self,
         kernel: ArrayView2<'_, f64>,
@@ -95,7 +97,7 @@ impl Curvature {
 }
 
 impl Multinomial {
-    /// Newton's method for the mode; `labels` count the classes from zero.
+    /// Newton's method for the mode; `labels` are class indices from zero.
     pub(crate) fn fit(
         kernel: ArrayView2<'_, f64>,
         labels: &[usize],
@@ -158,7 +160,7 @@ mod tests {
     const N: usize = 7;
     const CLASSES: usize = 3;
 
-    /// A kernel without small eigenvalues, so that its inverse can be had.
+    /// A kernel without small eigenvalues, so that it can be inverted.
     fn problem() -> (Array2<f64>, Vec<usize>) {
         let near = |i: usize, j: usize| 3.0 * (-((i as f64 - j as f64) / 1.5).powi(2)).exp();
         let kernel = Array2::from_shape_fn((N, N), |(i, j)| near(i, j) + if i == j { 1.0 } else { 0.0 });

@@ -1,4 +1,4 @@
-//! Hyper-parameters of kernel and noise by maximal marginal likelihood.
+//! Hyperparameters of kernel and noise by maximum marginal likelihood.
 
 use super::{ProcessRegression, log_likelihood};
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
@@ -11,7 +11,7 @@ use mercer_run::Context;
 use ndarray::{Array2, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
-/// A kernel with parameters that are moved through their logarithms.
+/// A kernel with parameters that are optimised on a logarithmic scale.
 pub trait Covariance: Sized {
     /// The logarithms of the parameters.
     fn logs(&self) -> Vec<f64>;
@@ -44,7 +44,7 @@ impl Covariance for Expression {
     }
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Tuned<C> {
     /// The kernel.
@@ -55,31 +55,31 @@ pub struct Tuned<C> {
     pub noise: f64,
     /// The logarithm of the marginal likelihood.
     pub log_likelihood: f64,
-    /// Evaluations of it, over all starts.
+    /// The number of its evaluations, over all starts.
     pub evaluations: usize,
-    /// Whether the gradient vanishes at the best place.
+    /// Whether the gradient vanishes at the best point.
     pub converged: bool,
 }
 
-/// Logarithms stay within this of where they started: far out the likelihood is flat, and nothing brings them back.
+/// The largest change of a logarithm. Far out the likelihood is flat, and the search would not return.
 const REACH: f64 = 14.0;
 
-/// Where the search for parameters begins, and how far it goes.
+/// The start and the extent of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tune {
-    /// The variance of the noise that it begins with.
+    /// The initial noise variance.
     pub noise: f64,
-    /// Targets are taken around their mean.
+    /// Whether targets are centred.
     pub centred: bool,
-    /// Other places to begin at, around the first.
+    /// The number of further starting points around the first.
     pub restarts: usize,
-    /// Of these places.
+    /// The seed of these points.
     pub seed: u64,
 }
 
 impl Tune {
-    /// Maximises the marginal likelihood of kernel and noise from where they are, and from other places around it; the best end
-    /// wins.
+    /// Maximises the marginal likelihood of kernel and noise from the given values and from further starting points
+    /// around them; the best result wins.
     pub fn run<C: Covariance>(
         &self,
         kernel: &C,
@@ -103,7 +103,7 @@ impl Tune {
         let scale = 1.0 / targets.len().max(1) as f64;
         let mut objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
             evaluations += 1;
-            // Nothing is lower than what is infinite: the search ends where it is.
+            // An infinite value is never lower, so the search stops where it is.
             if context.cancelled() {
                 return f64::INFINITY;
             }
@@ -140,7 +140,7 @@ impl Tune {
         context.check()?;
         if !best.value.is_finite() {
             let missing =
-                || setting("the kernel", "infinite", "its likelihood is not a number where the search starts");
+                || setting("the kernel", "infinite", "its likelihood is not finite at the start of the search");
             return Err(failure.unwrap_or_else(missing));
         }
         let (logs, last) = best.place.split_at(best.place.len() - 1);

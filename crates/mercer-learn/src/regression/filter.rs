@@ -1,13 +1,13 @@
-//! Regression as a filter of a spectrum: one eigendecomposition, any regularisation.
+//! Regression as a spectral filter: one eigendecomposition, any regularisation.
 //!
 //! ```text
 //! K = U·diag(λ)·Uᵀ     ŷ = U·diag(g(λ))·Uᵀ·y
 //! ridge: g = λ/(λ+α)    truncation: g = [λ among the k largest]    gradient flow: g = 1 − exp(−ηλt/N)
 //! ```
 //!
-//! The flow is gradient descent with vanishing steps on half the mean squared loss, from zero: stopping it early is a
-//! regularisation. (Notes on kernel learning, "A functional view" and "More magic in least square regression", where the ridge
-//! objective has a wrong sign and lacks a square.)
+//! The flow is gradient descent with vanishing steps on half the mean squared loss, from zero: early stopping is a form
+//! of regularisation. (Notes on kernel learning, "A functional view" and "More magic in least square regression", where
+//! the ridge objective has a wrong sign and lacks a square.)
 //!
 //! Cross-validation in closed form, for `G = (K + αI)⁻¹` and a linear smoother `S` (Golub, Heath and Wahba 1979):
 //!
@@ -23,15 +23,15 @@ use crate::traits::finite;
 use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
-/// What is kept of each eigendirection.
+/// How much of each eigendirection is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Filter {
     /// `λ/(λ+α)`.
     Ridge {
-        /// `α`, zero or above.
+        /// `α`, zero or positive.
         alpha: f64,
     },
-    /// All of the largest, nothing of the others.
+    /// The largest directions in full, nothing of the others.
     Truncate {
         /// How many are kept.
         components: usize,
@@ -73,7 +73,7 @@ impl Filter {
 #[derive(Clone, Debug)]
 pub struct Decomposition {
     basis: SampleKind,
-    /// `λ`, descending; those that rounding made negative are zero.
+    /// `λ`, descending; values that rounding made negative are set to zero.
     values: Array1<f64>,
     /// `U`.
     left: Array2<f64>,
@@ -83,7 +83,7 @@ pub struct Decomposition {
 }
 
 impl Decomposition {
-    /// Of training samples.
+    /// From training samples.
     pub fn new(samples: &Samples<'_>) -> Result<Self> {
         samples.check_for_fit()?;
         Self::of_rows(samples.basis(), samples.rows())
@@ -103,7 +103,7 @@ impl Decomposition {
         Ok(Self { basis, values: eigen.values, left: eigen.vectors, right: None, repairs })
     }
 
-    /// The eigenvalues of the Gram matrix, descending; of features as many as the smaller side.
+    /// The eigenvalues of the Gram matrix, descending; for features, as many as the smaller side.
     pub fn values(&self) -> &Array1<f64> {
         &self.values
     }
@@ -161,16 +161,16 @@ impl Decomposition {
         Ok((&targets - &matmul(self.left.view(), coordinates.view()), trace))
     }
 
-    /// The mean squared error of ridge regression for each sample when it is left out, over all targets.
+    /// The leave-one-out mean squared error of ridge regression, over all targets.
     pub fn leave_one_out(&self, alpha: f64, targets: ArrayView2<'_, f64>) -> Result<f64> {
         let filter = Filter::Ridge { alpha: check_positive("alpha", alpha)? };
         let (residual, _) = self.residual(&filter, targets)?;
-        // αG = I − S, so both α cancel: the residual over one minus the leverage.
+        // αG = I − S, so α cancels: the residual over one minus the leverage.
         let kept = |at: usize| self.values[at] / (self.values[at] + alpha);
         let mut sum = 0.0;
         for (u, r) in self.left.outer_iter().zip(residual.outer_iter()) {
             let leverage: f64 = u.iter().enumerate().map(|(at, u)| u * u * kept(at)).sum();
-            // Rounding may take a leverage to one where α is far below the smallest eigenvalue.
+            // Rounding may make a leverage one where α is far below the smallest eigenvalue.
             let left = (1.0 - leverage).max(f64::EPSILON);
             sum += r.iter().map(|r| (r / left).powi(2)).sum::<f64>();
         }
@@ -183,19 +183,20 @@ impl Decomposition {
         let n = self.n_samples() as f64;
         let left = n - trace;
         if left <= n * f64::EPSILON * 8.0 {
-            let reason = "the filter keeps everything: nothing is left to judge by";
+            let reason = "the filter keeps everything, so there is no residual";
             return Err(LearnError::Undefined { metric: "generalised cross-validation", reason });
         }
         Ok(n * residual.mapv(|r| r * r).sum() / targets.ncols().max(1) as f64 / (left * left))
     }
 
-    /// The candidate with the least leave-one-out error, and that error.
+    /// The candidate with the smallest leave-one-out error, and that error.
     pub fn best_alpha(&self, candidates: &[f64], targets: ArrayView2<'_, f64>) -> Result<(f64, f64)> {
         let errors = candidates.iter().map(|&alpha| Ok((alpha, self.leave_one_out(alpha, targets)?)));
         least(errors.collect::<Result<Vec<_>>>()?, "alpha")
     }
 
-    /// When to stop the flow: of these times the one with the least mean squared error on other samples, and that error.
+    /// The stopping time of the flow: the candidate with the smallest mean squared error on other samples, and that
+    /// error.
     pub fn early_stopping(
         &self,
         times: &[f64],
@@ -216,5 +217,5 @@ impl Decomposition {
 
 fn least(errors: Vec<(f64, f64)>, name: &'static str) -> Result<(f64, f64)> {
     let best = errors.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-    best.ok_or_else(|| setting(name, "empty", "there must be a candidate"))
+    best.ok_or_else(|| setting(name, "empty", "there must be at least one candidate"))
 }

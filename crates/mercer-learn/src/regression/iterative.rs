@@ -1,8 +1,9 @@
-//! Kernel ridge regression by preconditioned conjugate gradients, where `(K + αI)` is too large to factorise or never there.
+//! Kernel ridge regression by preconditioned conjugate gradients, for `(K + αI)` too large to factorise or never
+//! formed.
 //!
-//! The preconditioner is the inverse of a low-rank approximation plus `αI`: randomly pivoted Cholesky where columns can be
-//! had (Díaz et al. 2023, arXiv 2304.12465), Nyström's from products with random vectors where they cannot (Frangella, Tropp
-//! and Udell 2021, arXiv 2110.02820, algorithm 2.1).
+//! The preconditioner is the inverse of a low-rank approximation plus `αI`: randomly pivoted Cholesky where columns are
+//! available (Díaz et al. 2023, arXiv 2304.12465), Nyström's from products with random vectors where they are not
+//! (Frangella, Tropp and Udell 2021, arXiv 2110.02820, algorithm 2.1).
 
 use super::ridge::centre;
 use crate::error::{Result, check_positive, check_size, setting};
@@ -22,7 +23,7 @@ use ndarray::{Array1, Array2, ArrayView2, ArrayViewD};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-/// A Gram matrix whose columns can be had one by one.
+/// A Gram matrix whose columns are available one by one.
 pub trait GramColumns<T>: LinearOperator<T> {
     /// Its diagonal.
     fn diagonal(&self) -> Array1<T>;
@@ -62,27 +63,27 @@ pub struct IterativeRidge {
     centred: bool,
 }
 
-/// A machine found by iteration, and what that took.
+/// A machine found by iteration, and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iterated {
     /// The machine.
     pub machine: Linear,
     /// Products with the Gram matrix.
     pub iterations: usize,
-    /// The largest residual of a target, relative to it.
+    /// The largest relative residual of a target.
     pub residual: f64,
     /// The rank of the preconditioner.
     pub rank: usize,
 }
 
 impl IterativeRidge {
-    /// With this `α` above zero, until the relative residual is below the tolerance.
+    /// With this positive `α`, until the relative residual is below the tolerance.
     pub fn new(alpha: f64, tolerance: f64) -> Result<Self> {
         let (alpha, tolerance) = (check_positive("alpha", alpha)?, check_positive("the tolerance", tolerance)?);
         Ok(Self { alpha, tolerance, max_iterations: 1000, rank: 0, seed: 0, centred: false })
     }
 
-    /// With at most so many products.
+    /// With at most this many products.
     pub fn max_iterations(self, max_iterations: usize) -> Self {
         Self { max_iterations, ..self }
     }
@@ -92,12 +93,12 @@ impl IterativeRidge {
         Self { rank, seed, ..self }
     }
 
-    /// Fits what the targets differ from their mean by, and adds the mean again.
+    /// Centres the targets, and adds their mean to predictions.
     pub fn centred(self) -> Self {
         Self { centred: true, ..self }
     }
 
-    /// Fits on a matrix whose columns can be had, with a pivoted Cholesky preconditioner.
+    /// Fits on a matrix whose columns are available, with a pivoted Cholesky preconditioner.
     pub fn fit_columns<T: Real>(
         &self,
         gram: &dyn GramColumns<T>,
@@ -118,7 +119,7 @@ impl IterativeRidge {
         self.solve(&Upcast(gram), low, targets, context)
     }
 
-    /// Fits on a matrix known by its products alone, with a Nyström preconditioner.
+    /// Fits on a matrix known only by its products, with a Nyström preconditioner.
     pub fn fit_operator<T: Real>(
         &self,
         gram: &dyn LinearOperator<T>,
@@ -147,7 +148,7 @@ impl IterativeRidge {
         let inverse = low.map(|factor| LowRankInverse::new(factor, shift)).transpose()?;
         let method = ConjugateGradient { shift, tolerance: self.tolerance, max_iterations: self.max_iterations };
         let rhs = targets.mapv(T::of);
-        // A product that fails is not finite; the iteration then says so.
+        // A failed product is not finite, and the iteration then returns an error.
         let apply = |x: ArrayView2<'_, T>| match &inverse {
             Some(inverse) => inverse.apply(x).unwrap_or_else(|_| Array2::from_elem(x.dim(), T::nan())),
             None => x.to_owned(),
@@ -162,7 +163,7 @@ impl IterativeRidge {
     }
 }
 
-/// A matrix with columns as one without: `dyn GramColumns` is not `dyn LinearOperator`.
+/// Wraps a matrix with columns as an operator, because `dyn GramColumns` is not `dyn LinearOperator`.
 struct Upcast<'a, T>(&'a dyn GramColumns<T>);
 
 impl<T> LinearOperator<T> for Upcast<'_, T> {
@@ -179,7 +180,7 @@ impl<T> LinearOperator<T> for Upcast<'_, T> {
     }
 }
 
-/// A matrix whose products are not finite once the work is called off: the iteration then ends.
+/// A matrix whose products are not finite once the work is cancelled, which ends the iteration.
 struct Watched<'a, T> {
     gram: &'a dyn LinearOperator<T>,
     context: &'a Context,

@@ -5,9 +5,10 @@
 //! features:  f(z) = γᵀφ(z),   γ = (W^½ Φ)⁺·W^½·y
 //! ```
 //!
-//! Qadeer, Engel, Howard, Tsou, Vargas, Stinis and Chiang 2023, arXiv 2310.18612, equations 13 to 18 and appendix B. Both are the same projection in exact
-//! arithmetic. The kernel form squares the singular values, so a cut-off at rounding drops directions below `√ε` of the
-//! largest; the features (CKJ in the paper, when they are those of the conjugate kernel) keep twice the digits.
+//! Qadeer, Engel, Howard, Tsou, Vargas, Stinis and Chiang 2023, arXiv 2310.18612, equations 13 to 18 and appendix B.
+//! Both are the same projection in exact arithmetic. The kernel form squares the singular values, so a cut-off at
+//! rounding drops directions below `√ε` of the largest; the features (CKJ in the paper, when they are those of the
+//! conjugate kernel) keep twice the digits.
 
 use super::filter::Decomposition;
 use crate::error::{LearnError, Result, check_size, setting};
@@ -27,24 +28,24 @@ pub struct LeastSquares {
 }
 
 impl LeastSquares {
-    /// With equal weights, and a cut-off at rounding: the number of samples times `ε`, relative to the largest eigenvalue of
-    /// the Gram matrix or the largest singular value of the features.
+    /// With equal weights, and a cut-off at rounding: the number of samples times `ε`, relative to the largest
+    /// eigenvalue of the Gram matrix or the largest singular value of the features.
     pub fn new() -> Self {
         Self { cutoff: None, weights: None }
     }
 
-    /// Leaves out directions whose eigenvalue (Gram) or singular value (features) is not above this share of the largest.
+    /// Drops directions whose eigenvalue (Gram) or singular value (features) is not above this fraction of the largest.
     pub fn with_cutoff(self, cutoff: f64) -> Result<Self> {
         if !(0.0..1.0).contains(&cutoff) {
-            return Err(setting("the cut-off", cutoff, "it must be from 0 to below 1"));
+            return Err(setting("the cut-off", cutoff, "it must be at least 0 and below 1"));
         }
         Ok(Self { cutoff: Some(cutoff), ..self })
     }
 
-    /// Weighs the squared error of each sample.
+    /// Sets the weight of each sample's squared error.
     pub fn with_weights(self, weights: Array1<f64>) -> Result<Self> {
         if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight > 0.0)) {
-            return Err(setting("a weight", weight, "weights must be finite numbers above zero"));
+            return Err(setting("a weight", weight, "weights must be finite positive numbers"));
         }
         Ok(Self { weights: Some(weights), ..self })
     }
@@ -78,7 +79,7 @@ impl Fit<Array2<f64>> for LeastSquares {
         let least = if samples.basis() == SampleKind::Gram { cutoff } else { cutoff * cutoff } * largest;
         let kept = values.iter().take_while(|value| **value > least).count();
         if kept == 0 {
-            let reason = "all samples are zero: nothing can be expressed";
+            let reason = "all samples are zero, so nothing can be fitted";
             return Err(LearnError::Undefined { metric: "least squares", reason });
         }
         let of = values.len();

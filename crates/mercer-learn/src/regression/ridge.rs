@@ -4,7 +4,7 @@
 //! min_f Σᵢ (f(xᵢ) − yᵢ)² + α‖f‖²        f(x) = κ(x, X)·(K + αI)⁻¹·y
 //! ```
 //!
-//! With features the smaller of `Φ·Φᵀ + αI` and `Φᵀ·Φ + αI` is factorised. What jitter a singular matrix needed is reported.
+//! With features, the smaller of `Φ·Φᵀ + αI` and `Φᵀ·Φ + αI` is factorised. Jitter for a singular matrix is reported.
 
 use crate::error::{Result, check_not_negative};
 use crate::linear::Linear;
@@ -32,18 +32,18 @@ pub struct Ridge {
 }
 
 impl Ridge {
-    /// With this `α`, zero or above: zero interpolates, as far as the matrix allows.
+    /// With this `α`, zero or positive. Zero interpolates, as far as the matrix allows.
     pub fn new(alpha: f64) -> Result<Self> {
         Ok(Self { alpha: check_not_negative("alpha", alpha)?, centred: false })
     }
 
-    /// Fits what the targets differ from their mean by, and adds the mean again.
+    /// Centres the targets, and adds their mean to predictions.
     pub fn centred(self) -> Self {
         Self { centred: true, ..self }
     }
 }
 
-/// The means of the columns, what is left of them, and a note where nothing is.
+/// The means of the columns, the centred columns, and a note for constant ones.
 pub(crate) fn centre(targets: ArrayView2<'_, f64>, centred: bool) -> (Array1<f64>, Array2<f64>, Vec<Repair>) {
     if !centred {
         return (Array1::zeros(targets.ncols()), targets.to_owned(), Vec::new());
@@ -55,7 +55,7 @@ pub(crate) fn centre(targets: ArrayView2<'_, f64>, centred: bool) -> (Array1<f64
     (means, rest, notes)
 }
 
-/// An error about what was factorised, in terms of what was given.
+/// Converts an error about the factorised matrix to one about the given matrix.
 fn of_the_gram_matrix(error: LinalgError) -> LinalgError {
     let name = "the Gram matrix";
     match error {
@@ -85,7 +85,7 @@ impl Fit<Array2<f64>> for Ridge {
                 samples.check_for_fit()?;
                 cholesky_shifted(syrk(if primal { features.t() } else { *features }).view(), self.alpha)?
             }
-            // The factorisation checks all that a fit does, while it copies the matrix.
+            // The factorisation makes all checks of a fit while it copies the matrix.
             Samples::Gram(gram) => cholesky_shifted(*gram, self.alpha).map_err(of_the_gram_matrix)?,
         };
         repairs.extend(repair::jitter(&factor));

@@ -1,13 +1,13 @@
-//! Cholesky factorisation with jitter, and the solves that rest on it.
+//! Cholesky factorisation with jitter, and the solves that use it.
 //!
 //! ```text
 //! A + σI = L·Lᵀ        σ = ρ · mean(diag A)
 //! ```
 //!
-//! Kernel matrices are positive semidefinite in theory and slightly indefinite in floating point. `ρ` climbs a ladder that
-//! starts at zero until every pivot stands clear of rounding, and what was needed is part of the result. A pivot counts
-//! when `L_ii² > √n ε A_ii`: below that its digits are the rounding errors of the `i` subtractions that made it, and a solve
-//! would divide by noise. The rule does not change when rows and columns are scaled.
+//! Kernel matrices are positive semidefinite in theory and slightly indefinite in floating point. `ρ` climbs a ladder
+//! that starts at zero until every pivot is clear of rounding. The result reports the jitter that was needed. A pivot
+//! is accepted when `L_ii² > √n ε A_ii`. Below that, its digits are the rounding errors of the `i` subtractions that
+//! produced it, and a solve would divide by noise. The rule is invariant under scaling of rows and columns.
 
 mod solve;
 mod triangular;
@@ -32,7 +32,7 @@ pub const LADDER_F32: [f64; 6] = [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
 pub struct Cholesky<T> {
     /// The factor; zero above the diagonal.
     pub lower: Array2<T>,
-    /// What was added to the diagonal.
+    /// The amount added to the diagonal.
     pub jitter: T,
     /// The same relative to the mean of the diagonal: the rung of the ladder.
     pub relative_jitter: f64,
@@ -56,7 +56,8 @@ pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
     climb(a, T::zero(), ladder_of::<T>())
 }
 
-/// As [`cholesky`], of `A + shift·I`: without the copy that adding the shift would take. The jitter is what was added beyond it.
+/// As [`cholesky`], for `A + shift·I`, without the copy that adding the shift would take. The jitter is added on top of
+/// the shift.
 ///
 /// ```
 /// use ndarray::array;
@@ -72,7 +73,7 @@ pub fn cholesky_shifted<T: Scalar>(a: ArrayView2<'_, T>, shift: T) -> Result<Cho
     climb(a, shift, ladder_of::<T>())
 }
 
-/// As [`cholesky`], with a ladder of one's own; `&[0.0]` allows no jitter at all.
+/// As [`cholesky`], with a custom ladder; `&[0.0]` allows no jitter.
 ///
 /// # Errors
 /// As [`cholesky`]; an empty ladder fails at pivot 0.
@@ -94,12 +95,12 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
     matrix.diag_mut().mapv_inplace(|v| v + shift * scale);
     let diagonal = matrix.diag().to_owned();
     let mean = diagonal.iter().map(|v| v.wide()).sum::<f64>() / n as f64;
-    // Taken now: the matrix becomes its factor.
+    // Taken now, because the factor overwrites the matrix.
     let original = verify::Image::of(matrix.view(), Depth::of_this_build());
     let mut failure = LinalgError::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
     for (rung, &relative_jitter) in ladder.iter().enumerate() {
         if rung > 0 {
-            // What the last attempt left is let go before the matrix is copied again.
+            // Free what the last attempt left before copying the matrix again.
             drop(std::mem::take(&mut matrix));
             matrix = input::symmetric_copy(ROUTINE, a)?.matrix;
         }
@@ -122,7 +123,8 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
     Err(failure)
 }
 
-/// Replaces a symmetric matrix by its factor. If a pivot is not clear of rounding, that is the error, and the matrix is spoilt.
+/// Replaces a symmetric matrix by its factor. If a pivot is not clear of rounding, the pivot is the error, and the
+/// matrix is left in an undefined state.
 fn factorise<T: Scalar>(a: &mut Array2<T>, diagonal: ArrayView1<'_, T>) -> std::result::Result<(), usize> {
     T::cholesky_seq(lend_mut(&mut a.view_mut()))?;
     let noise = T::of((a.nrows() as f64).sqrt()) * T::epsilon();

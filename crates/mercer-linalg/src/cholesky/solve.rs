@@ -1,4 +1,4 @@
-//! What a Cholesky factor is for: solves and the determinant.
+//! Uses of a Cholesky factor: solves and the determinant.
 
 use super::Cholesky;
 use super::triangular::{Triangle, column_major, solve_in_place};
@@ -23,7 +23,7 @@ impl<T: Scalar> Cholesky<T> {
     /// ```
     ///
     /// # Errors
-    /// For a number of rows that does not fit, and values that are not finite, also in the result.
+    /// For a mismatched number of rows, and for values that are not finite, including in the result.
     pub fn solve(&self, b: ArrayView2<'_, T>) -> Result<Array2<T>> {
         self.substitute(b, true, true)
     }

@@ -26,7 +26,7 @@ pub enum Triangle {
 /// ```
 ///
 /// # Errors
-/// For shapes that do not fit, values that are not finite (also in the result, when it overflows), and
+/// For mismatched shapes, values that are not finite (including in the result, when it overflows), and
 /// [`LinalgError::Singular`] for a zero on the diagonal.
 pub fn solve_triangular<T: Scalar>(
     triangle: Triangle,

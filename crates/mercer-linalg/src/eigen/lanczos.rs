@@ -1,19 +1,20 @@
 //! The largest eigenvalues of a symmetric operator: Lanczos with thick restart and full reorthogonalisation.
 //!
-//! An orthonormal basis `V` of `m` vectors grows by `A` times its last vector, made orthogonal to all before it, so that
+//! An orthonormal basis `V` of `m` vectors grows by `A` times its last vector, orthogonalised against all vectors
+//! before it, so that
 //!
 //! ```text
 //! A·V = V·H + β v eᵀ_m        H = VᵀAV
 //! ```
 //!
-//! The eigenpairs `(θ, s)` of the small `H` give Ritz pairs `(θ, V·s)` with residual `‖A·V·s - θ·V·s‖ = β |s_m|`. When the
-//! basis is full it is restarted with its best Ritz vectors and the residual `v` (Wu and Simon, Thick-restart Lanczos method
-//! for large symmetric eigenvalue problems, SIAM J. Matrix Anal. Appl. 22, 2000). We take `H` from the coefficients of the
-//! reorthogonalisation, which costs nothing extra and needs no bookkeeping of its arrow shape.
+//! The eigenpairs `(θ, s)` of the small `H` give Ritz pairs `(θ, V·s)` with residual `‖A·V·s - θ·V·s‖ = β |s_m|`. When
+//! the basis is full it is restarted with its best Ritz vectors and the residual `v` (Wu and Simon, Thick-restart
+//! Lanczos method for large symmetric eigenvalue problems, SIAM J. Matrix Anal. Appl. 22, 2000). We take `H` from the
+//! coefficients of the reorthogonalisation, which costs nothing extra and avoids special treatment of its arrow shape.
 //!
-//! A Krylov space holds only one vector of a multiple eigenvalue, so convergence alone proves little. We deviate: once the
-//! wanted pairs have converged, one more cycle starts from a fresh random vector orthogonal to them, and only values that
-//! survive it are returned.
+//! A Krylov space holds only one vector of a multiple eigenvalue, so convergence alone proves little. We deviate: once
+//! the wanted pairs have converged, one more cycle starts from a fresh random vector orthogonal to them, and only
+//! values that survive it are returned.
 
 use super::{Eigen, LinearOperator, symmetric_eigen};
 use crate::random::Signs;
@@ -29,10 +30,11 @@ pub struct TopEigen<T> {
     pub values: Array1<T>,
     /// The orthonormal eigenvectors, as columns in the same order.
     pub vectors: Array2<T>,
-    /// `‖A·u - λ·u‖` of each pair, from products made for the purpose.
+    /// `‖A·u - λ·u‖` of each pair, computed with extra products.
     pub residuals: Array1<T>,
-    /// The other Ritz values of the space in which the pairs were found, descending. The `j`-th from the end is never below
-    /// the `j`-th smallest eigenvalue, so that negative ones prove as many negative eigenvalues, which reach at least as far down.
+    /// The other Ritz values of the space in which the pairs were found, descending. The `j`-th from the end is never
+    /// below the `j`-th smallest eigenvalue. Each negative Ritz value therefore proves a negative eigenvalue that is at
+    /// least as low.
     pub others: Array1<T>,
     /// How often the operator was applied.
     pub n_applications: usize,
@@ -75,17 +77,19 @@ impl Lanczos {
         Self { n_basis: n_basis.max(self.n_components + 2), ..self }
     }
 
-    /// Residuals relative to the largest eigenvalue in magnitude; `ε^⅔` unless told (4·10⁻¹¹ in `f64`), never below `8ε`.
+    /// The tolerance on residuals, relative to the eigenvalue largest in magnitude; `ε^⅔` by default (4·10⁻¹¹ in
+    /// `f64`), never below `8ε`.
     pub fn tolerance(self, tolerance: f64) -> Self {
         Self { tolerance, ..self }
     }
 
-    /// How often to start again before giving up.
+    /// The number of restarts before giving up.
     pub fn max_restarts(self, max_restarts: usize) -> Self {
         Self { max_restarts, ..self }
     }
 
-    /// How often an operator of so many rows is applied, at least: the basis is filled twice, and every pair is checked.
+    /// The least number of times an operator with this many rows is applied: the basis is filled twice, and every pair
+    /// is checked.
     pub fn least_applications(&self, rows: usize) -> usize {
         let (wanted, size) = (self.n_components.min(rows), self.n_basis.min(rows));
         let again = if size == rows { 0 } else { size - kept(size, wanted) };
@@ -95,9 +99,9 @@ impl Lanczos {
     /// The eigenpairs. The start vector is fixed, so the same operator gives the same bits.
     ///
     /// # Errors
-    /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator gives such a value, [`LinalgError::NotConverged`] when the
-    /// restarts end first, and [`LinalgError::CheckFailed`] when the residuals of the result are not what the iteration found,
-    /// as with an operator that is not symmetric.
+    /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator returns such a value, [`LinalgError::NotConverged`]
+    /// when the restarts run out, and [`LinalgError::CheckFailed`] when the residuals of the result disagree with the
+    /// iteration, as with an operator that is not symmetric.
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<TopEigen<T>> {
         let (n, wanted) = (operator.dim(), self.n_components);
         if wanted > n {
@@ -139,15 +143,15 @@ struct Krylov<'a, T, A> {
     operator: &'a A,
     /// `m × n`: basis vectors as rows, because they are made and used one by one.
     basis: Array2<T>,
-    /// `H`, of which the first `filled` rows and columns are known.
+    /// `H`. The first `filled` rows and columns are known.
     projected: Array2<T>,
     filled: usize,
-    /// What the last product left outside of the basis; nothing means a random direction.
+    /// The part of the last product that lies outside the basis; `None` means a random direction.
     next: Option<Array1<T>>,
     /// The norm of `next` before it was normalised: β.
     coupling: T,
     ritz: Array1<T>,
-    /// The unwanted Ritz values of the cycle that reached furthest down.
+    /// The unwanted Ritz values of the cycle that found the lowest one.
     others: Array1<T>,
     random: Signs,
     n_applications: usize,
@@ -186,7 +190,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
             let mut image = self.image(direction.view())?;
             let magnitude = norm(image.view());
             let mut coefficients = remove(self.basis.slice(s![..=j, ..]), &mut image);
-            // Once more: after the first pass the rounding errors may be as large as what is left.
+            // A second pass: after the first, the rounding errors may be as large as what is left.
             coefficients += &remove(self.basis.slice(s![..=j, ..]), &mut image);
             self.projected.slice_mut(s![..=j, j]).assign(&coefficients);
             self.projected.slice_mut(s![j, ..=j]).assign(&coefficients);
@@ -208,10 +212,11 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
         Ok(y)
     }
 
-    /// A unit vector orthogonal to the first `filled` of the basis.
+    /// A unit vector orthogonal to the first `filled` basis vectors.
     fn fresh_direction(&mut self, filled: usize) -> Array1<T> {
         let mut direction = self.random.vector(self.basis.ncols());
-        // Three passes with a division between, because in a nearly full basis little is left after the first.
+        // Three passes with a normalisation between them, because in a nearly full basis little is left after the
+        // first.
         for _ in 0..3 {
             remove(self.basis.slice(s![..filled, ..]), &mut direction);
             let length = norm(direction.view());
@@ -226,7 +231,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
         if self.is_everything() { 0.0 } else { (self.coupling * ritz.vectors[(m - 1, pair)]).wide().abs() }
     }
 
-    /// Restarts let go of the lower end of the spectrum, of which a later cycle may see less.
+    /// Restarts discard the lower end of the spectrum, so a later cycle may see less of it.
     fn remember(&mut self, unwanted: ArrayView1<'_, T>) {
         if self.others.last() >= unwanted.last() || self.others.is_empty() {
             self.others = unwanted.to_owned();
@@ -245,7 +250,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
         self.filled = kept;
     }
 
-    /// Checks the first pairs with products of their own, and returns them.
+    /// Checks the first pairs with extra products, and returns them.
     fn finish(mut self, wanted: usize, allowed: f64) -> Result<TopEigen<T>> {
         let rows = self.basis.slice(s![..wanted, ..]).to_owned();
         let values = self.ritz.slice(s![..wanted.min(self.ritz.len())]).to_owned();

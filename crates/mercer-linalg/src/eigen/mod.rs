@@ -1,4 +1,4 @@
-//! Eigendecompositions of symmetric matrices: all of it, or the largest part through products alone.
+//! Eigendecompositions of symmetric matrices: complete, or the largest eigenpairs from products alone.
 //!
 //! ```text
 //! A = U·diag(λ)·Uᵀ,  λ₁ ≥ λ₂ ≥ …

@@ -4,9 +4,9 @@ use crate::{Scalar, matmul_into};
 use mercer_run::Context;
 use ndarray::{ArrayBase, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, Data, Ix2};
 
-/// A symmetric linear map of vectors, which may be a matrix, or tiles on disk, or a product of Jacobians.
+/// A symmetric linear map: a matrix, tiles on disk, or a product of Jacobians.
 ///
-/// A map that can fail should remember why, and fill `y` with NaN: whoever applies it then stops with
+/// A map that can fail should remember why, and fill `y` with NaN. The caller then stops with
 /// [`LinalgError::NotFinite`](crate::LinalgError::NotFinite).
 ///
 /// ```
@@ -36,7 +36,7 @@ pub trait LinearOperator<T> {
     /// `y = A·x`.
     fn apply(&self, x: ArrayView1<'_, T>, y: ArrayViewMut1<'_, T>);
 
-    /// `Y = A·X` for several columns at once, where that is cheaper than one after the other.
+    /// `Y = A·X` for several columns at once, where that is cheaper than one at a time.
     fn apply_block(&self, x: ArrayView2<'_, T>, mut y: ArrayViewMut2<'_, T>) {
         for (x, y) in x.axis_iter(Axis(1)).zip(y.axis_iter_mut(Axis(1))) {
             self.apply(x, y);
@@ -44,7 +44,7 @@ pub trait LinearOperator<T> {
     }
 }
 
-/// An operator that stops giving numbers once a run is called off, so that whoever multiplies with it stops, too.
+/// An operator that returns NaN once the run is cancelled, so that the algorithm that uses it stops.
 #[derive(Debug)]
 pub struct Watched<'a, O> {
     operator: &'a O,
@@ -52,7 +52,7 @@ pub struct Watched<'a, O> {
 }
 
 impl<'a, O> Watched<'a, O> {
-    /// The same operator, which asks the context before every product.
+    /// Wraps an operator; the context is checked before every product.
     pub fn new(operator: &'a O, context: &'a Context) -> Self {
         Self { operator, context }
     }

@@ -4,9 +4,10 @@
 //! Q ← orth(Ω),   Q ← orth(A·Q)  (q times),   QᵀAQ = S·diag(θ)·Sᵀ,   u = Q·s
 //! ```
 //!
-//! Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review 53, 2011 (arXiv 0909.4061), algorithms 4.4 and
-//! 5.3. Every step is a product with a block of vectors, so a matrix is read `q + 1` times in all. How good the result is
-//! depends on how fast the eigenvalues fall; it is not iterated to convergence, and the residuals say what was reached.
+//! Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review 53, 2011 (arXiv 0909.4061), algorithms
+//! 4.4 and 5.3. Every step is a product with a block of vectors, so a matrix is read `q + 1` times in all. The accuracy
+//! depends on how fast the eigenvalues decay. The method does not iterate to convergence; the residuals report what was
+//! reached.
 
 use super::{LinearOperator, TopEigen, symmetric_eigen};
 use crate::random::Signs;
@@ -30,28 +31,28 @@ impl Randomised {
         Self { n_components, oversampling: 10, n_products: 4, seed: 0 }
     }
 
-    /// How many more vectors than components: 10 unless told.
+    /// The number of extra vectors beyond the components (oversampling); 10 by default.
     pub fn oversampling(self, oversampling: usize) -> Self {
         Self { oversampling, ..self }
     }
 
-    /// How often the block is multiplied by the operator before the last time: 4 unless told.
+    /// The number of products with the block before the last one (power iterations); 4 by default.
     pub fn products(self, n_products: usize) -> Self {
         Self { n_products, ..self }
     }
 
-    /// Another random start.
+    /// The seed of the random start.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// How often an operator of so many rows is applied to a vector.
+    /// How often an operator with this many rows is applied to a vector.
     pub fn n_applications(&self, rows: usize) -> usize {
         (self.n_components + self.oversampling).min(rows) * (self.n_products + 1)
     }
 
-    /// The approximate eigenpairs, with their residuals. Values that are large and negative take places of the block but
-    /// come last.
+    /// The approximate eigenpairs, with their residuals. Large negative values take up places in the block but come
+    /// last.
     ///
     /// ```
     /// let a = ndarray::Array2::from_diag(&ndarray::Array1::from_shape_fn(100, |i| 0.5f64.powi(i as i32)));
@@ -61,8 +62,8 @@ impl Randomised {
     /// ```
     ///
     /// # Errors
-    /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator gives such a value, and what [`symmetric_eigen`] and
-    /// [`thin_qr`] return.
+    /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator returns such a value, and the errors of
+    /// [`symmetric_eigen`] and [`thin_qr`].
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<TopEigen<T>> {
         let (n, wanted) = (operator.dim(), self.n_components);
         if wanted > n {
@@ -98,8 +99,8 @@ impl Randomised {
     }
 }
 
-/// An orthonormal basis that contains the columns' span; columns of zeros, as a matrix of low rank gives them, are replaced by
-/// whatever the factorisation completes the basis with.
+/// An orthonormal basis that contains the span of the columns. Zero columns, as from a matrix of low rank, are replaced
+/// by vectors with which the factorisation completes the basis.
 fn orthonormal<T: Scalar>(columns: &Array2<T>) -> Result<Array2<T>> {
     Ok(thin_qr(columns.view())?.q)
 }

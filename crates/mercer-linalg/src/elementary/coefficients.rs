@@ -1,6 +1,6 @@
 //! Polynomial coefficients, highest power first; made by `scripts/elementary_coefficients.py`.
 
-// Interpolants come close to famous constants without being them.
+// Interpolation coefficients come close to well-known constants without being equal to them.
 #![allow(clippy::approx_constant)]
 
 /// For `f32`.

@@ -1,6 +1,7 @@
 //! The functions at one point, branch-free, so that a loop over them vectorises.
 //!
-//! A comparison with NaN is false, and every clamp below keeps its argument then: NaN passes through all of them.
+//! A comparison with NaN is false, and every clamp below then keeps its argument. NaN therefore passes through all
+//! functions.
 
 use super::real::{Real, horner};
 use super::sweep::Kernel;
@@ -94,7 +95,7 @@ impl Kernel for Sin {
     fn at<R: Real, const FMA: bool>(x: R) -> R {
         let (odd, r) = x.reduce::<FMA>(R::zero());
         let value = sin_near_zero::<R, FMA>(r).turned(odd);
-        // Zero has a sign, which the reduction loses.
+        // The reduction loses the sign of zero.
         if x == R::zero() { x } else { value }
     }
 

@@ -4,14 +4,15 @@
 //!
 //! - `exp x = 2^n · e^r`, with `x = n ln 2 + r`, `|r| ≤ ln 2 / 2`; `tanh` and `sigmoid` follow from it,
 //! - `ln x = k ln 2 + 2 atanh(f / (2 + f))`, with `x = 2^k (1 + f)`, `√½ ≤ 1 + f < √2`,
-//! - `sin x = ± sin r` with `x = n π + r`, and `cos x = ∓ sin r` with `x = (n + ½) π + r`, `|r| ≤ π/2` (Cody and Waite's reduction in several parts),
+//! - `sin x = ± sin r` with `x = n π + r`, and `cos x = ∓ sin r` with `x = (n + ½) π + r`, `|r| ≤ π/2` (Cody and
+//!   Waite's reduction in several parts),
 //! - `acos x` through `asin` on `[0, ½]`,
 //! - `erf x = x P(x²)` for `|x| ≤ 1`, `1 - e^{-x²} Q(t)` with `t = (x - 3) / (x + 3)` beyond.
 //!
-//! Errors stay below 4 units in the last place (measured: at most 3, against references within 1), except `sin` and `cos` beyond `|x| = 10⁵`, which go to
-//! the standard library element by element. NaN gives NaN, and infinities, signed zeros and subnormal numbers give what
-//! the standard library gives. Results are the same for any position and length, but differ in the last bits between
-//! machines with and without fused multiply-add.
+//! Errors stay below 4 units in the last place (measured: at most 3, against references within 1), except `sin` and
+//! `cos` beyond `|x| = 10⁵`, which go to the standard library element by element. NaN gives NaN, and infinities, signed
+//! zeros and subnormal numbers give what the standard library gives. Results are the same for any position and length,
+//! but differ in the last bits between machines with and without fused multiply-add.
 
 mod coefficients;
 mod kernels;
@@ -24,7 +25,7 @@ use crate::Scalar;
 use kernels::{Acos, Cos, Erf, Exp, Ln, Sigmoid, Sin, Tanh};
 use sweep::sweep;
 
-/// An elementary function, where the choice is data.
+/// An elementary function as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementaryFunction {
@@ -60,7 +61,7 @@ pub fn apply<T: Scalar>(function: ElementaryFunction, x: &mut [T]) {
 
 macro_rules! per_scalar {
     ($name:ident, $t:ident) => {
-        /// [`apply`] for this scalar; not generic, so that it is compiled in this crate.
+        /// [`apply`] for this scalar. Not generic, so that it is compiled in this crate.
         pub(crate) fn $name(function: ElementaryFunction, x: &mut [$t]) {
             match function {
                 ElementaryFunction::Exp => sweep::<Exp, $t>(x),

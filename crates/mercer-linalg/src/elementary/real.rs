@@ -1,4 +1,4 @@
-//! What the kernels need of a scalar: its tables, and a few operations on its bits.
+//! What the kernels need from a scalar: its tables, and a few operations on its bits.
 
 use super::coefficients::{double, single};
 use crate::Scalar;
@@ -36,11 +36,11 @@ pub(super) trait Real: Scalar {
     /// `(k, m)` with `self = 2^k · m` and `√½ ≤ m < √2`, for a positive finite argument.
     fn split(self) -> (Self, Self);
 
-    /// `(±0, r)` with `self = (n + shift)·π + r` and `|r| ≤ π/2`, for arguments up to 10⁵ and a shift of 0 or ½; the zero is
-    /// negative where the integer `n` is odd.
+    /// `(±0, r)` with `self = (n + shift)·π + r` and `|r| ≤ π/2`, for arguments up to 10⁵ and a shift of 0 or ½; the
+    /// zero is negative where the integer `n` is odd.
     fn reduce<const FMA: bool>(self, shift: Self) -> (Self, Self);
 
-    /// `self`, with its sign turned where the sign of the other is negative.
+    /// `self`, with its sign flipped where the other argument is negative.
     fn turned(self, by: Self) -> Self;
 }
 
@@ -122,8 +122,8 @@ impl Real for f32 {
         const PUSH: f32 = 1.5 * (1u32 << 23) as f32;
         let pushed = self.mul_add(std::f32::consts::FRAC_1_PI, -shift) + PUSH;
         let q = (pushed - PUSH) + shift;
-        // Where q is not zero, x is a multiple of 2⁻²³, and so is q times the first part: their difference is exact, and the
-        // other two steps round once each, relative to what is left.
+        // Where q is not zero, x is a multiple of 2⁻²³, and so is q times the first part: their difference is exact,
+        // and the other two steps round once each, relative to what is left.
         let r = (-q).mul_add(Self::PI[1], (-q).mul_add(Self::PI[0], self));
         (f32::from_bits(pushed.to_bits() << 31), (-q).mul_add(single::PI_LAST, r))
     }

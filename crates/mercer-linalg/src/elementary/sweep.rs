@@ -48,8 +48,8 @@ fn run<K: Kernel, R: Real, const FMA: bool>(x: &mut [R]) {
     if K::LIMIT == f64::INFINITY {
         return x.iter_mut().for_each(|v| *v = K::at::<R, FMA>(*v));
     }
-    // Chunks, so that one large argument slows down its neighbours only; what comes out for an element never depends on
-    // them.
+    // Chunks, so that one large argument slows down only its neighbours. The result for an element never depends on the
+    // chunks.
     let limit = R::of(K::LIMIT);
     for chunk in x.chunks_mut(256) {
         if chunk.iter().fold(false, |far, v| far | (v.abs() > limit)) {

@@ -40,7 +40,8 @@ fn worst<K: Kernel, R: Real>(interval: [f64; 2], reference: impl Fn(f64) -> f64)
     x.iter().zip(y).map(error).chain(x.iter().zip(unfused).map(error)).fold(0.0, f64::max)
 }
 
-/// The bound promised in the module header. References are within one unit themselves in `f64`, hence 4 for the 3 we keep.
+/// The bound promised in the module header. References are within one unit themselves in `f64`, hence 4 for the 3 we
+/// keep.
 fn check<K: Kernel>(name: &str, single: [f64; 2], double: [f64; 2], reference: fn(f64) -> f64) {
     let errors = [worst::<K, f32>(single, reference), worst::<K, f64>(double, reference)];
     println!("{name}: {:.2} units in f32, {:.2} in f64", errors[0], errors[1]);

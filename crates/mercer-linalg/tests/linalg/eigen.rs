@@ -4,8 +4,8 @@ use ndarray::{Array2, array};
 use proptest::prelude::*;
 use std::f64::consts::PI;
 
-/// Residual, orthogonality and order by naive loops. A backward stable solver leaves a small multiple of n ε ‖A‖; entries
-/// are below two, so ‖A‖ ≤ 2n.
+/// Residual, orthogonality and order by naive loops. A backward stable solver leaves a small multiple of n ε ‖A‖;
+/// entries are below two, so ‖A‖ ≤ 2n.
 fn assert_eigen<T: Scalar>(a: &Array2<T>) -> Vec<f64> {
     let eigen = symmetric_eigen(a.view()).unwrap();
     let n = a.nrows() as f64;

@@ -159,8 +159,8 @@ fn an_operator_that_breaks_names_the_row_and_the_application() {
     assert!(matches!(error, LinalgError::NotFinite { row: 17, column: 4, .. }), "{error}");
 }
 
-/// Randomised subspace iteration against the dense decomposition: eigenvalues fall by half, so that after five products the
-/// eleventh and later ones are 2⁻⁵⁵ of what they were beside the first.
+/// Randomised subspace iteration against the dense decomposition: eigenvalues fall by half, so that after five products
+/// the eleventh and later ones are 2⁻⁵⁵ of what they were beside the first.
 #[test]
 fn randomised_iteration_finds_the_top_of_a_falling_spectrum() {
     let n = 80;

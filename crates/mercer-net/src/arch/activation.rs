@@ -1,4 +1,4 @@
-//! Activations, as a user names them.
+//! Activations and their names.
 
 use crate::error::{NetError, Result};
 use crate::graph::{GraphBuilder, ValueId};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// What comes after a layer. Constants are PyTorch's defaults.
+/// The activation after a layer. Constants are PyTorch's defaults.
 ///
 /// ```
 /// use mercer_net::arch::Activation;
@@ -40,15 +40,15 @@ pub enum Activation {
     Erf,
     Sin,
     Cos,
-    /// The first half of the units `sin`, the second half `cos`.
+    /// `sin` for the first half of the units, `cos` for the second.
     SinCos,
     Square,
     Abs,
-    /// None at all.
+    /// No activation.
     Identity,
 }
 
-/// The names that are accepted, with the first one of each shown; case, `-` and `_` do not matter.
+/// The accepted names. The first name of each activation is displayed; case, `-` and `_` are ignored.
 const NAMES: [(&str, Activation); 26] = [
     ("relu", Activation::Relu),
     ("leaky-relu", Activation::LeakyRelu),
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Activation {
 }
 
 impl Activation {
-    /// The function of one number, if it is one and the same for all units.
+    /// The scalar function, if it is the same for all units.
     fn function(self) -> Option<Function> {
         Some(match self {
             Self::Relu => Function::Relu,
@@ -157,7 +157,9 @@ impl Activation {
         let shape = builder.shape(x).to_vec();
         let units = shape[1];
         if units < 2 {
-            return Err(NetError::Setting(format!("{name}: sin-cos needs at least 2 units, there is {units}")));
+            return Err(NetError::Setting(format!(
+                "{name}: sin-cos needs at least 2 units, but the layer has {units}"
+            )));
         }
         let half = units.div_ceil(2);
         let mut part = |which: &str, start: usize, size: usize, function: Function| {

@@ -1,4 +1,4 @@
-//! The pieces that architectures are put together from.
+//! The building blocks of architectures.
 
 use super::Activation;
 use super::initialise::{Draw, Scheme};
@@ -9,13 +9,13 @@ use crate::network::{Network, Values};
 use crate::op::{Binary, Combine, Conv, Function, MatMul, Reshape, Unary, Window};
 use crate::shape::numel;
 
-/// The most numbers of a parameter.
+/// The largest number of elements of a parameter.
 const MOST_ELEMENTS: usize = 1 << 30;
 
-/// The largest size of a layer along one axis; products of three are still numbers.
+/// The largest size of a layer along one axis. A product of three such sizes does not overflow.
 const LARGEST: usize = 1 << 20;
 
-/// A network in the making. Samples have a leading axis of size one, as in files.
+/// A network under construction. Samples have a leading axis of size one, as in files.
 pub(super) struct Assembly {
     pub(super) builder: GraphBuilder,
     pub(super) scheme: Scheme,
@@ -68,7 +68,7 @@ impl Assembly {
         self.builder.node(name, Unary(Function::Affine { scale, shift: 0.0 }), &[x])
     }
 
-    /// Everything but the batch in one axis.
+    /// Flattens everything but the batch into one axis.
     pub(super) fn flatten(&mut self, x: ValueId) -> Result<ValueId> {
         let shape = self.builder.shape(x);
         if shape.len() == 2 {
@@ -101,7 +101,7 @@ impl Assembly {
         self.conv_drawn(name, x, sizes, self.scheme.kind.weight(fan_in))
     }
 
-    /// A convolution whose weights are drawn in another way.
+    /// A convolution with weights from another distribution.
     pub(super) fn conv_drawn(&mut self, name: &str, x: ValueId, sizes: Sizes, draw: Draw) -> Result<ValueId> {
         let Sizes { channels, kernel, stride, padding } = sizes;
         [("channels", channels), ("kernel", kernel), ("stride", stride)]
@@ -153,7 +153,7 @@ impl Assembly {
     }
 }
 
-/// Refuses a size of zero or beyond reason, by the name of its key.
+/// Refuses a size that is zero or too large. The error names its key.
 pub(super) fn positive(place: &str, key: &str, value: usize) -> Result<()> {
     if !(1..=LARGEST).contains(&value) {
         return Err(NetError::Setting(format!(

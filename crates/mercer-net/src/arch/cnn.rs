@@ -10,7 +10,8 @@ use crate::network::Network;
 use crate::op::{Pool, Pooling, Reduce, Reduction, Window};
 use serde::{Deserialize, Serialize};
 
-/// A convolutional network: a list of layers, then a linear one for the outputs. What a dense layer gets is flattened.
+/// A convolutional network: a list of layers, then a linear layer for the outputs. The input of a dense layer is
+/// flattened.
 ///
 /// ```
 /// use mercer_net::arch::{Cnn, CnnLayer};
@@ -52,14 +53,14 @@ pub struct Cnn {
 pub enum CnnLayer {
     /// A convolution with a square kernel, and the activation.
     Conv {
-        /// Channels that come out.
+        /// The number of output channels.
         channels: usize,
         /// The kernel's size.
         kernel: usize,
-        /// The step of the window.
+        /// The stride of the window.
         #[serde(default = "one")]
         stride: usize,
-        /// Zeros around the image; by default as many as keep its size at stride one: `(kernel − 1) / 2`.
+        /// Zeros around the image; by default `(kernel − 1) / 2`, which keeps the size at stride one.
         #[serde(default)]
         padding: Option<usize>,
     },
@@ -67,7 +68,7 @@ pub enum CnnLayer {
     MaxPool {
         /// The window's size.
         size: usize,
-        /// The step of the window, its size by default.
+        /// The stride of the window; its size by default.
         #[serde(default)]
         stride: Option<usize>,
     },
@@ -75,7 +76,7 @@ pub enum CnnLayer {
     AveragePool {
         /// The window's size.
         size: usize,
-        /// The step of the window, its size by default.
+        /// The stride of the window; its size by default.
         #[serde(default)]
         stride: Option<usize>,
     },
@@ -98,12 +99,12 @@ impl CnnLayer {
         Self::Conv { channels, kernel, stride: 1, padding: None }
     }
 
-    /// A max pool with windows that touch.
+    /// A max pool with adjacent windows.
     pub fn max_pool(size: usize) -> Self {
         Self::MaxPool { size, stride: None }
     }
 
-    /// An average pool with windows that touch.
+    /// An average pool with adjacent windows.
     pub fn average_pool(size: usize) -> Self {
         Self::AveragePool { size, stride: None }
     }

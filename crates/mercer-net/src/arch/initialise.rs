@@ -9,7 +9,8 @@
 //! | `lecun` | normal, variance `1/n` | 0 | `Wx + b` |
 //! | `ntk` | standard normal | standard normal | `σ_w/√n · Wx + σ_b b` (Jacot et al., arXiv 1806.07572) |
 //!
-//! Every parameter draws from a random stream of its own, `"init/NAME"`, so that a layer more or less changes no other.
+//! Every parameter draws from its own random stream, `"init/NAME"`, so adding or removing a layer does not change the
+//! others.
 
 use crate::error::{NetError, Result};
 use crate::network::Values;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Initialisation {
-    /// Uniform in `±1/√fan-in`, biases too: PyTorch's default.
+    /// Uniform in `±1/√fan-in`, including biases: PyTorch's default.
     #[default]
     Standard,
     /// Normal with variance `2/fan-in`, for ReLU.
@@ -50,7 +51,8 @@ pub(super) enum Draw {
 }
 
 impl Draw {
-    /// The numbers of a parameter; single precision, so that runs in either begin at the same point.
+    /// The initial values of a parameter, in single precision, so that runs in either precision start at the same
+    /// point.
     pub(super) fn values(self, seed: u64, name: &str, count: usize) -> Values {
         let mut random = stream(seed, &format!("init/{name}"));
         let numbers: Vec<f32> = (0..count)
@@ -84,7 +86,7 @@ impl Initialisation {
     }
 }
 
-/// An initialisation with the deviations that `ntk` has.
+/// An initialisation with the standard deviations of `ntk`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scheme {
     pub(super) kind: Initialisation,
@@ -106,7 +108,7 @@ impl Scheme {
         Ok(Self { kind, weight_std: weight_std.unwrap_or(1.0), bias_std: bias_std.unwrap_or(1.0) })
     }
 
-    /// What the product with the weights is multiplied by.
+    /// The factor on the product with the weights.
     pub(super) fn weight_scale(&self, fan_in: usize) -> f64 {
         match self.kind {
             Initialisation::Ntk => self.weight_std / (fan_in.max(1) as f64).sqrt(),
@@ -114,7 +116,7 @@ impl Scheme {
         }
     }
 
-    /// What the bias is multiplied by.
+    /// The factor on the bias.
     pub(super) fn bias_scale(&self) -> f64 {
         if self.kind == Initialisation::Ntk { self.bias_std } else { 1.0 }
     }

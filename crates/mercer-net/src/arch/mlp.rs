@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
 
-/// A fully connected network: layers of these widths, an activation after each, and a linear one for the outputs.
+/// A fully connected network: layers of these widths, an activation after each, and a linear layer for the outputs.
 ///
 /// ```
 /// use mercer_net::arch::{Activation, Initialisation, Mlp};

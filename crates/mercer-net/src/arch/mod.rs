@@ -1,7 +1,7 @@
 //! Networks from a description: in code, or in TOML.
 //!
-//! A description says what a network is; [`Architecture::build`] with a seed makes it, with the same weights for the same
-//! seed on any machine. In TOML, one table names the kind:
+//! A description says what a network is. [`Architecture::build`] makes it from a seed: the same seed gives the same
+//! weights on any machine. In TOML, one table names the kind:
 //!
 //! ```toml
 //! [cnn]
@@ -83,13 +83,13 @@ impl Architecture {
         }
     }
 
-    /// The network with its initial weights. A description may come from anywhere, so what is made of it may take
-    /// [`crate::IMPORT_FLOOR`] bytes at most; see [`build_within`](Self::build_within).
+    /// The network with its initial weights. A description may come from an untrusted source, so the network may take
+    /// at most [`crate::IMPORT_FLOOR`] bytes; see [`build_within`](Self::build_within).
     pub fn build(&self, seed: u64) -> Result<Network> {
         self.build_within(seed, None)
     }
 
-    /// The network with its initial weights, all of it in at most so many bytes.
+    /// The network with its initial weights, within this many bytes in all.
     pub fn build_within(&self, seed: u64, limit: Option<usize>) -> Result<Network> {
         let budget = Budget::new(limit, 0);
         match self {

@@ -1,15 +1,15 @@
 //! Residual networks for small images (He et al., arXiv 1512.03385, section 4.2).
 //!
-//! `n = 6k + 2` layers: a 3×3 convolution, then three stages of `k` blocks with 16, 32 and 64 channels, each block two 3×3
-//! convolutions, then the mean of each channel and a dense layer. The first block of stages two and three halves the image
-//! by a stride of two; shortcuts are the paper's option A, without parameters: every second pixel, and zeros for the new
-//! channels, half of them before the old ones and half behind.
+//! `n = 6k + 2` layers: a 3×3 convolution, then three stages of `k` blocks with 16, 32 and 64 channels, each block two
+//! 3×3 convolutions, then the mean of each channel and a dense layer. The first block of stages two and three halves
+//! the image by a stride of two; shortcuts are the paper's option A, without parameters: every second pixel, and zeros
+//! for the new channels, half of them before the old ones and half after.
 //!
-//! Where we deviate: samples must not mix, so there is no batch normalisation. Instead, by choice,
+//! We deviate from the paper: samples must not mix, so there is no batch normalisation. Instead there is a choice of
 //!
-//! - `affine`: a scale and a shift per channel after each convolution, which is what a batch normalisation is when it is
-//!   used for inference. The scale of the second one of each block begins at `1/√(number of blocks)`, so that the signal
-//!   does not grow with depth (De and Smith, arXiv 2002.10444, section 4), all others at 1, shifts at 0;
+//! - `affine`: a scale and a shift per channel after each convolution, which is what batch normalisation is at
+//!   inference. The second scale of each block begins at `1/√(number of blocks)`, so that the signal does not grow with
+//!   depth (De and Smith, arXiv 2002.10444, section 4), all others at 1, shifts at 0;
 //! - `none`: biases only, and the weights of the second convolution are drawn smaller by the same factor.
 
 use super::assemble::{Assembly, Sizes};
@@ -43,7 +43,7 @@ pub struct Resnet {
     /// The number of channels of the first stage.
     #[serde(default = "sixteen")]
     pub width: usize,
-    /// What stands in for batch normalisation.
+    /// The replacement for batch normalisation.
     #[serde(default)]
     pub normalisation: Normalisation,
     /// The activation.
@@ -54,7 +54,7 @@ pub struct Resnet {
     pub initialisation: Initialisation,
 }
 
-/// What stands in for batch normalisation in a [`Resnet`].
+/// The replacement for batch normalisation in a [`Resnet`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalisation {
@@ -114,7 +114,8 @@ impl Resnet {
         let per_stage = (self.depth - 2) / 6;
         let bias = self.normalisation == Normalisation::None;
         let mut net = Assembly::new(Scheme::new(self.initialisation, None, None)?, bias, seed, budget);
-        // A residual branch begins with this factor: the variances of all of them add up to that of the signal.
+        // Every residual branch begins with this factor, so that the variances of all branches add up to that of the
+        // signal.
         let damping = (3.0 * per_stage as f64).sqrt().recip();
         let x = net.input(&self.inputs)?;
         let x = self.conv(&mut net, "stem", x, self.width, 1, 1.0)?;
@@ -139,7 +140,7 @@ impl Resnet {
         net.finish(y)
     }
 
-    /// A 3×3 convolution with what stands in for its normalisation; `factor` makes it weaker.
+    /// A 3×3 convolution with its replacement for normalisation; `factor` scales it down.
     fn conv(
         &self,
         net: &mut Assembly,

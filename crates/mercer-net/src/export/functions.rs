@@ -89,7 +89,7 @@ fn affine(writer: &mut Writer<'_>, node: &Node, x: String, scale: f64, shift: f6
     finish(writer, node, "Add", &[scaled, shift], &[])
 }
 
-/// Functions that are an operator without attributes.
+/// Functions that correspond to one operator without attributes.
 fn simple(function: Function) -> Option<&'static str> {
     Some(match function {
         Function::Relu => "Relu",

@@ -1,4 +1,4 @@
-//! Networks and weights to files that other tools read: ONNX and safetensors.
+//! Export of networks and weights to formats that other tools read: ONNX and safetensors.
 
 mod functions;
 mod onnx;

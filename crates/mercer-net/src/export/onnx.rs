@@ -1,7 +1,7 @@
 //! ONNX export: opset 17, IR 8, single precision, a free batch axis named `batch`.
 //!
-//! Every node of the graph becomes one ONNX node, or a few where opset 17 has no operator for it (GELU, SiLU, Mish, scale and
-//! shift). Parameters keep their names, so that the file read back has the same ones.
+//! Every node of the graph becomes one ONNX node, or a few where opset 17 has no operator for it (GELU, SiLU, Mish,
+//! scale and shift). Parameters keep their names, so reading the file back gives the same parameters.
 
 use super::proto::{self, Attribute, Message};
 use crate::element::Element;
@@ -46,7 +46,7 @@ fn with_metadata<T: Element>(graph: &Graph, weights: &Weights<T>, metadata: &[(&
     for (name, id) in graph.outputs() {
         let mut name = name.clone();
         if writer.name(*id) != name {
-            // A second name for a value, or an input that is an output.
+            // A second name for a value, or an input that is also an output.
             name = writer.unique(&name);
             let source = writer.name(*id).to_owned();
             writer.emit("Identity", &name, &[source], &name, &[]);
@@ -57,14 +57,14 @@ fn with_metadata<T: Element>(graph: &Graph, weights: &Weights<T>, metadata: &[(&
 }
 
 impl Network {
-    /// The network as the bytes of an ONNX file; see [`export::onnx`](crate::export::onnx). What it was trained on is in
-    /// its metadata.
+    /// The network as the bytes of an ONNX file; see [`export::onnx`](crate::export::onnx). The metadata record what it
+    /// was trained on.
     pub fn to_onnx_bytes(&self) -> Result<Vec<u8>> {
         let graph = self.declared_graph()?;
         with_metadata(&graph, &self.weights::<f32>(&graph), &self.trained_on().entries()?)
     }
 
-    /// Writes the network as an ONNX file, atomically; one that is there is replaced.
+    /// Writes the network as an ONNX file, atomically. An existing file is replaced.
     pub fn save_onnx(&self, path: impl AsRef<Path>) -> Result<()> {
         let bytes = self.to_onnx_bytes()?;
         Ok(write_atomic(path.as_ref(), Existing::Replace, |writer| writer.write_all(&bytes))?)
@@ -86,7 +86,8 @@ impl<'a> Writer<'a> {
         let mut writer =
             Self { graph, names: Vec::new(), used: HashSet::new(), nodes: Vec::new(), tensors: Vec::new() };
         writer.names = vec![String::new(); graph.values().len()];
-        // What a reader sees keeps its name: inputs, parameters, and results that are outputs. The others get what is left.
+        // Names that a reader sees are kept: inputs, parameters and outputs. The other values get names that are still
+        // free.
         let visible = |at: &usize| matches!(graph.values()[*at].origin, Origin::Parameter(_) | Origin::Input(_));
         let (fixed, free): (Vec<usize>, Vec<usize>) = (0..graph.values().len()).partition(visible);
         for at in fixed {
@@ -107,7 +108,7 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// A name that nothing has yet, near the one wanted.
+    /// An unused name that resembles the wanted one.
     pub(super) fn unique(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut count = 1;
@@ -151,7 +152,7 @@ impl<'a> Writer<'a> {
         self.nodes.push(proto::node(op, name, inputs, output, attributes));
     }
 
-    /// A node inside of the ones that stand for `node`; returns the name of its result.
+    /// Adds one of the ONNX nodes that implement `node`; returns the name of its result.
     pub(super) fn inner(&mut self, op: &str, node: &Node, inputs: &[String]) -> String {
         let output = self.unique(&format!("{}/{}", self.name(node.output), op.to_lowercase()));
         self.emit(op, &output, inputs, &output, &[]);
@@ -176,7 +177,7 @@ impl<'a> Writer<'a> {
         let meta = self.meta(id);
         let batch = batch_axis(meta);
         if batch.is_none() {
-            let reason = "is not a batch of samples along an axis of its own, and cannot be exported".into();
+            let reason = "has no batch axis of its own and cannot be exported".into();
             return Err(NetError::Unsupported { node: name.to_owned(), reason });
         }
         let sizes: Vec<Option<usize>> =
@@ -185,7 +186,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The axis that is the batch and nothing else.
+/// The axis that is exactly the batch.
 pub(super) fn batch_axis(meta: &Meta) -> Option<usize> {
     let Some(Batch::At(places)) = &meta.batch else { return None };
     places.iter().map(|place| place.axis).find(|&axis| meta.shape[axis] == 1)

@@ -9,7 +9,7 @@ use crate::op::{
     Unary, Window,
 };
 
-/// Writes one node; a primitive that has no form here is an error that names it.
+/// Writes one node. A primitive that cannot be exported is an error that names it.
 pub(super) fn write(writer: &mut Writer<'_>, node: &Node) -> Result<()> {
     let op = node.op.as_any();
     if let Some(unary) = op.downcast_ref::<Unary>() {
@@ -123,7 +123,7 @@ fn pool(writer: &mut Writer<'_>, node: &Node, pool: &Pool) -> Option<()> {
     }
 }
 
-/// Before opset 18 the axes are an attribute, but for sums an operand.
+/// Before opset 18 the axes are an attribute, except for sums, where they are an operand.
 fn reduce(writer: &mut Writer<'_>, node: &Node, reduce: &Reduce) -> Option<()> {
     let keep = ("keepdims", Attribute::Int(reduce.keep.into()));
     let op = match reduce.kind {
@@ -141,7 +141,7 @@ fn reduce(writer: &mut Writer<'_>, node: &Node, reduce: &Reduce) -> Option<()> {
     plain(writer, node, op, &[("axes", ints(&reduce.axes)), keep])
 }
 
-/// The batch axis becomes −1: whatever is left.
+/// The batch axis becomes −1, the inferred size.
 fn reshape(writer: &mut Writer<'_>, node: &Node, reshape: &Reshape) -> Option<()> {
     let meta = writer.meta(node.output);
     let mut sizes: Vec<i64> = reshape.shape.iter().map(|&size| size as i64).collect();

@@ -1,7 +1,7 @@
-//! The protobuf wire format, as far as an ONNX model needs it, and the messages of a model.
+//! Writing the part of the protobuf wire format that an ONNX model needs, and the messages of a model.
 //!
-//! A message is a sequence of fields; a field is a key, `number · 8 + wire type` as a varint, and a payload: a varint (wire
-//! type 0) or bytes after their length (2). Messages inside of messages are bytes. Field numbers are those of `onnx.proto`.
+//! A message is a sequence of fields; a field is a key, `number · 8 + wire type` as a varint, and a payload: a varint
+//! (wire type 0) or bytes after their length (2). Nested messages are bytes. Field numbers are those of `onnx.proto`.
 
 /// A message being written.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// An integer; negative ones take ten bytes, as the format wants it.
+    /// An integer. Negative integers take ten bytes, as the format requires.
     pub(super) fn int(mut self, field: u64, value: i64) -> Self {
         self.varint(field << 3);
         self.varint(value as u64);

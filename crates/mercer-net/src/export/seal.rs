@@ -1,8 +1,9 @@
-//! What the header of a safetensors file of ours says: what it is, and that nothing in it was changed.
+//! The header entry of our safetensors files: the kind of the file, and a digest that detects changes.
 //!
-//! There is one entry in the header, because entries have no order and files must have the same bits every time. It holds the SHA-256
-//! digest of the names, types, shapes and bytes of all tensors and, of a state, a header of its own, which the digest covers, too; of
-//! other files it covers the kind. What was damaged anywhere is refused: weights are not used, and a run never goes on as another one.
+//! The header has a single entry, because entries are unordered and files must be reproducible to the bit. The entry
+//! holds the SHA-256 digest of the names, types, shapes and bytes of all tensors. For a state it also holds a header
+//! that the digest covers; for other files the digest covers the kind. Damage anywhere is refused: damaged weights are
+//! never used, and a run never continues as another one.
 
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
@@ -18,27 +19,27 @@ pub(super) const ENTRY: &str = "mercer";
 /// The kind of files that hold the weights of a network.
 pub const WEIGHTS: &str = "weights";
 
-/// What states of earlier versions, which were not sealed, have in their headers instead.
+/// The header entry of states written by earlier versions, which were not sealed.
 const EARLIER: [(&str, &str); 2] = [("mercer-training", TRAINING), ("mercer-eigenfunctions", EIGENFUNCTIONS)];
 
-/// The kind of files that a run of training goes on from.
+/// The kind of files from which a training run resumes.
 pub const TRAINING: &str = "the state of a training run";
 
-/// The kind of files that a run which learns eigenfunctions goes on from.
+/// The kind of files from which a run that learns eigenfunctions resumes.
 pub const EIGENFUNCTIONS: &str = "the state of a run that learns eigenfunctions";
 
-/// The longest header that [`kind`] looks at.
+/// The longest header that [`kind`] reads.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What the entry says, as JSON.
+/// The entry as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Note {
     pub(super) kind: String,
-    /// Only files of earlier versions have none.
+    /// Missing only in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<String>,
-    /// What else there is to know, as text: the digest is that of its letters.
+    /// Further information as text. The digest covers the text byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) header: Option<String>,
 }
@@ -51,15 +52,15 @@ struct Header {
 }
 
 impl Note {
-    /// Of the first bytes of a file; nothing if it is none of ours.
+    /// Reads the first bytes of a file; `None` if the file is not ours.
     pub(super) fn read(bytes: &[u8]) -> Result<Option<Self>, String> {
         let length = bytes.first_chunk().map(|length| u64::from_le_bytes(*length));
         let header = length.and_then(|length| bytes[8..].get(..usize::try_from(length).ok()?));
         let header: Header =
-            serde_json::from_slice(header.ok_or("it breaks off")?).map_err(|error| error.to_string())?;
+            serde_json::from_slice(header.ok_or("it is truncated")?).map_err(|error| error.to_string())?;
         let entries = header.entries;
         let Some(text) = entries.get(ENTRY) else {
-            // A name that is not ours with a note that is.
+            // Our entry under a different name.
             if entries.values().any(|text| serde_json::from_str::<Self>(text).is_ok_and(|note| note.digest.is_some())) {
                 return Err(format!("its note is not called {ENTRY:?}"));
             }
@@ -70,7 +71,7 @@ impl Note {
     }
 }
 
-/// What kind of file of ours this is; nothing if it is none, or cannot be read. Only its header is looked at.
+/// The kind of one of our files; `None` if the file is not ours or cannot be read. Reads only the header.
 pub fn kind(path: &Path) -> Option<String> {
     std::fs::metadata(path).ok().filter(|found| found.is_file())?;
     let mut file = std::fs::File::open(path).ok()?;
@@ -81,7 +82,7 @@ pub fn kind(path: &Path) -> Option<String> {
     Note::read(&bytes).ok().flatten().map(|note| note.kind)
 }
 
-/// Of a header and tensors, whatever their order.
+/// The digest of a header and tensors, in any order.
 pub(super) fn digest(header: &str, tensors: &[(&str, TensorView<'_>)]) -> String {
     let mut ordered: Vec<_> = tensors.iter().collect();
     ordered.sort_by_key(|(name, _)| *name);
@@ -102,7 +103,7 @@ pub(super) fn digest(header: &str, tensors: &[(&str, TensorView<'_>)]) -> String
     })
 }
 
-/// Whether an ONNX file was written by this library; nothing but its first bytes are looked at.
+/// Whether an ONNX file was written by this library. Reads only the first bytes.
 pub fn is_own_onnx(path: &Path) -> bool {
     // The version of the format, and the name of the producer.
     let mut first = [0; 10];

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Arrays to be written as one safetensors file: weights, or what a run needs to go on.
+/// Arrays to be written as one safetensors file: weights, or the state of a run.
 #[derive(Debug)]
 pub struct Tensors {
     kind: String,
@@ -25,7 +25,7 @@ impl Tensors {
         Self { kind: kind.to_owned(), arrays: Vec::new() }
     }
 
-    /// Adds an array in the precision that it has.
+    /// Adds an array in its own precision.
     pub fn push<T: Element>(&mut self, name: impl Into<String>, shape: &[usize], values: &[T]) {
         let dtype = dtype::<T>();
         let single = dtype == Dtype::F32;
@@ -40,12 +40,12 @@ impl Tensors {
         self.arrays.push((name.into(), dtype, shape.to_vec(), bytes));
     }
 
-    /// Replaces a file atomically, with a digest of everything: [`TensorFile::verify`] compares it.
+    /// Replaces a file atomically, with a digest of everything, which [`TensorFile::verify`] checks.
     pub fn write(&self, path: &Path) -> Result<()> {
         self.write_with(path, None)
     }
 
-    /// Replaces a file atomically, with a header and a digest of everything: [`TensorFile::unseal`] reads it.
+    /// Replaces a file atomically, with a header and a digest of everything, which [`TensorFile::unseal`] checks.
     pub fn write_sealed<H: Serialize>(&self, path: &Path, header: &H) -> Result<()> {
         self.write_with(
             path,
@@ -71,12 +71,12 @@ impl Tensors {
     }
 }
 
-/// The type that numbers of a scalar have in a file.
+/// The file's type for a scalar.
 fn dtype<T: Element>() -> Dtype {
     if T::NAME == "f32" { Dtype::F32 } else { Dtype::F64 }
 }
 
-/// A safetensors file that was read. Nothing in it is trusted.
+/// A safetensors file that was read. Its contents are not trusted.
 #[derive(Debug)]
 pub struct TensorFile {
     path: PathBuf,
@@ -104,7 +104,7 @@ impl TensorFile {
     /// The header of a file of this kind that was [sealed](Tensors::write_sealed).
     ///
     /// # Errors
-    /// [`NetError::State`] if it is another file, or anything in it is not as it was written.
+    /// [`NetError::State`] if it is another file, or anything in it was changed.
     pub fn unseal<H: DeserializeOwned>(&self, kind: &str) -> Result<H> {
         let damaged = |error: String| self.refused(format!("its header is damaged: {error}"));
         let found = match Note::read(&self.bytes).map_err(damaged)? {
@@ -113,20 +113,20 @@ impl TensorFile {
             None => return Err(self.refused(format!("it does not hold {kind}"))),
         };
         let (Some(header), Some(written)) = (found.header, found.digest) else {
-            return Err(self.refused("it has no digest: it was written by an earlier version, or changed"));
+            return Err(self.refused("it has no digest: an earlier version wrote it, or it was changed"));
         };
         let file = self.open()?;
         let tensors: Vec<(&str, TensorView<'_>)> = file.iter().collect();
         if digest(&header, &tensors) != written {
-            return Err(self.refused("it was damaged or changed since it was written: its digest is another one"));
+            return Err(self.refused("its digest does not match: the file was damaged or changed after it was written"));
         }
         serde_json::from_str(&header).map_err(|error| damaged(error.to_string()))
     }
 
-    /// Compares a file of ours with its digest. Those of others have none, and are taken as they are.
+    /// Compares one of our files with its digest. Files written by other programs have none and are accepted.
     ///
     /// # Errors
-    /// [`Damaged`](mercer_data::DataError::Damaged) if anything in it is not as it was written.
+    /// [`Damaged`](mercer_data::DataError::Damaged) if anything in it was changed.
     pub fn verify(&self) -> Result<()> {
         let damaged =
             |reason: String| mercer_data::DataError::Damaged { place: self.path.display().to_string(), reason };
@@ -136,11 +136,11 @@ impl TensorFile {
         let tensors: Vec<(&str, TensorView<'_>)> = file.iter().collect();
         match digest(note.header.as_deref().unwrap_or(&note.kind), &tensors) == written {
             true => Ok(()),
-            false => Err(damaged("its digest is not that of its content".to_owned()).into()),
+            false => Err(damaged("its digest does not match its content".to_owned()).into()),
         }
     }
 
-    /// The state of a run that cannot be used.
+    /// The error for a state that cannot be used.
     pub fn refused(&self, reason: impl Into<String>) -> NetError {
         NetError::State { path: self.path.clone(), reason: reason.into() }
     }
@@ -150,12 +150,12 @@ impl TensorFile {
         Ok(self.open()?.names().into_iter().map(str::to_owned).collect())
     }
 
-    /// A tensor that does not fit.
+    /// The error for a tensor that does not match.
     pub fn error(&self, tensor: &str, reason: impl Into<String>) -> NetError {
         NetError::Tensor { path: self.path.clone(), tensor: tensor.to_owned(), reason: reason.into() }
     }
 
-    /// A tensor of this shape, in the precision it has in the file (halves become single).
+    /// A tensor of this shape in the precision of the file (half precision becomes single).
     pub fn values(&self, name: &str, shape: &[usize]) -> Result<Values> {
         let file = self.open()?;
         let view = self.view(&file, name, shape)?;
@@ -165,7 +165,9 @@ impl TensorFile {
             Dtype::F32 => Values::from_slice(&numbers(data, f32::from_le_bytes)),
             Dtype::F16 => Values::from_slice(&numbers(data, |bytes| f16::from_le_bytes(bytes).to_f32())),
             Dtype::BF16 => Values::from_slice(&numbers(data, |bytes| bf16::from_le_bytes(bytes).to_f32())),
-            other => return Err(self.error(name, format!("holds {other:?}; F64, F32, F16 and BF16 can be read"))),
+            other => {
+                return Err(self.error(name, format!("has type {other:?}; only F64, F32, F16 and BF16 are supported")));
+            }
         };
         match values.to_vec::<f64>().iter().position(|x| !x.is_finite()) {
             None => Ok(values),
@@ -173,12 +175,13 @@ impl TensorFile {
         }
     }
 
-    /// A tensor of this shape in the precision of `T` and no other: a state goes on with the numbers it was left with.
+    /// A tensor of this shape, which must be in the precision of `T`: a state resumes with exactly the numbers it was
+    /// saved with.
     pub fn exact<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
         let file = self.open()?;
         let (found, needed) = (self.view(&file, name, shape)?.dtype(), dtype::<T>());
         if found != needed {
-            return Err(self.error(name, format!("holds {found:?}, {needed:?} is needed")));
+            return Err(self.error(name, format!("has type {found:?}, but {needed:?} is needed")));
         }
         Ok(self.values(name, shape)?.to_vec::<T>())
     }
@@ -186,7 +189,7 @@ impl TensorFile {
     fn view<'a>(&self, file: &SafeTensors<'a>, name: &str, shape: &[usize]) -> Result<TensorView<'a>> {
         let view = file.tensor(name).map_err(|_| self.error(name, "is missing"))?;
         if view.shape() != shape {
-            return Err(self.error(name, format!("has shape {:?}, {shape:?} is needed", view.shape())));
+            return Err(self.error(name, format!("has shape {:?}, but {shape:?} is needed", view.shape())));
         }
         Ok(view)
     }
@@ -231,8 +234,8 @@ impl Network {
         tensors
     }
 
-    /// Replaces the parameters by those of a safetensors file. It has to have all of them, with their shapes, and no
-    /// others, and if it was written here, to be as it was written; otherwise the network stays as it is.
+    /// Replaces the parameters by those of a safetensors file. The file must have exactly the network's parameters,
+    /// with their shapes, and its digest must match if it has one. Otherwise the network is unchanged.
     pub fn load_safetensors(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let file = TensorFile::read(path.as_ref())?;
         file.verify()?;
@@ -252,7 +255,8 @@ mod tests {
     use super::*;
     use crate::arch::Mlp;
 
-    /// Every byte is flipped once, in a bit that changes from byte to byte: the file is named, and the network stays as it was.
+    /// Flips every byte once, in a bit that varies from byte to byte. The error names the file, and the network is
+    /// unchanged.
     #[test]
     fn flipped_bits_of_weights_are_found() {
         let folder = tempfile::tempdir().unwrap();
@@ -271,7 +275,7 @@ mod tests {
         }
         std::fs::write(&path, &bytes).unwrap();
         network.load_safetensors(&path).unwrap();
-        // Files of others have no digest.
+        // Files of other programs have no digest.
         let views = network.parameters().iter().map(|parameter| {
             let bytes = parameter.values().to_vec::<f32>().iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
             (parameter.name().to_owned(), parameter.shape().to_vec(), bytes)

@@ -1,12 +1,11 @@
-//! Where the samples are.
+//! Tracking the batch axis.
 //!
-//! A graph is written for one sample and run for many: a value that depends on the data has the shape it has for *one*
-//! sample, and the runtime keeps the samples outside of it. Files, however, have a batch axis, and what they do along
-//! it decides whether samples stay apart. So every such value carries the places in its shape where the file's batch
-//! axis may be; a primitive that works along an axis rules that axis out, and when no place is left the primitive mixes
-//! samples.
+//! A graph is written for one sample and run for many: a value that depends on the data has its shape for *one* sample,
+//! and the runtime adds the sample axis. Files, however, have a batch axis, and operations along it may mix samples. So
+//! every such value carries the places in its shape where the file's batch axis may be. A primitive that works along an
+//! axis rules that axis out. When no place is left, the primitive mixes samples.
 //!
-//! There may be several candidates because a reshape in the presence of axes of size one is ambiguous.
+//! There may be several candidates, because a reshape next to axes of size one is ambiguous.
 
 /// A place for the batch inside a shape: `major` elements of axis `axis` come before each step along the batch
 /// (1 when the batch is the outer part of a folded axis, as in `B·heads`).
@@ -14,20 +13,20 @@
 pub struct Position {
     /// The axis.
     pub axis: usize,
-    /// How much of that axis is outside of the batch.
+    /// How much of that axis is outside the batch.
     pub major: usize,
 }
 
-/// What is known of the batch axis of a value that depends on the data.
+/// What is known about the batch axis of a value that depends on the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// The file does not say, or squeezed it away: nothing can be checked.
+    /// The file does not say, or has squeezed the axis away. Nothing can be checked.
     Untracked,
     /// It is at one of these places (at least one).
     At(Vec<Position>),
 }
 
-/// A primitive worked along the only axis that could be the batch.
+/// A primitive works along the only axis that could be the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mixes;
 
@@ -42,7 +41,7 @@ impl Batch {
         if kept.is_empty() { Err(Mixes) } else { Ok(Self::At(kept)) }
     }
 
-    /// After an operation along `axes` that would mix what lies along them.
+    /// After an operation that mixes elements along `axes`.
     pub fn not_along(&self, axes: &[usize]) -> Result<Self, Mixes> {
         match self {
             Self::Untracked => Ok(Self::Untracked),
@@ -60,7 +59,7 @@ impl Batch {
         }
     }
 
-    /// After a reshape, which keeps the number of elements outside of the batch.
+    /// After a reshape, which keeps the number of elements outside the batch.
     pub fn reshaped(&self, from: &[usize], to: &[usize]) -> Self {
         let Self::At(places) = self else { return Self::Untracked };
         let mut found: Vec<Position> = Vec::new();
@@ -93,8 +92,8 @@ impl Batch {
 
 /// The batch of the result of an elementwise operation, from each operand's shape and batch.
 ///
-/// An axis along which an operand is repeated is not its batch: many samples could not be repeated, and a shared operand
-/// with several entries there has one for each place in a batch.
+/// An axis along which an operand is broadcast is not its batch: several samples could not be broadcast, and a shared
+/// operand with several entries there has one per position in a batch.
 pub fn meet_all<'a>(
     operands: impl Iterator<Item = (&'a [usize], Option<&'a Batch>)>,
     shape: &[usize],

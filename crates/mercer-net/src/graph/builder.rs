@@ -1,4 +1,4 @@
-//! Writing a graph node by node, with shapes inferred and checked on the way.
+//! Building a graph node by node. Shapes are inferred and checked as nodes are added.
 
 use super::limits::{MAX_TOTAL, infer};
 use super::{Batch, Graph, Meta, Node, Origin, Value, ValueId, label};
@@ -8,10 +8,10 @@ use crate::op::{InferError, Op};
 use crate::shape::numel;
 use std::sync::Arc;
 
-/// Bytes of a node and its result, with the primitive, where it is known by name, and its place in the passes.
+/// Bytes of a node and its result: the primitive, the entries in name tables, and the bookkeeping of the passes.
 const NODE_BYTES: usize = 512;
 
-/// Builds a [`Graph`]. Every node's shape is inferred when it is added, so a graph that exists is consistent.
+/// Builds a [`Graph`]. Every node's shape is inferred when it is added, so every existing graph is consistent.
 #[derive(Debug, Default)]
 pub struct GraphBuilder {
     graph: Graph,
@@ -26,7 +26,7 @@ impl GraphBuilder {
         Self::default()
     }
 
-    /// An empty graph of a network that is not trusted.
+    /// An empty graph for an untrusted network.
     pub(crate) fn within(budget: Budget) -> Self {
         Self { budget, ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl GraphBuilder {
         id
     }
 
-    /// A parameter of this shape; the weights come with every run.
+    /// A parameter of this shape. Its values are passed to every run.
     pub fn parameter(&mut self, name: impl Into<String>, shape: impl Into<Vec<usize>>) -> ValueId {
         let origin = Origin::Parameter(self.graph.parameters.len());
         let id = self.push(name.into(), Meta::shared(shape), origin);
@@ -61,7 +61,7 @@ impl GraphBuilder {
         self.shared_constant(name, shape, Arc::new(data))
     }
 
-    /// A constant whose numbers are kept elsewhere, too.
+    /// A constant that shares its numbers with another owner.
     pub(crate) fn shared_constant(
         &mut self,
         name: impl Into<String>,
@@ -86,7 +86,7 @@ impl GraphBuilder {
         self.push_node(name, operator, Arc::new(op), inputs)
     }
 
-    /// Applies a primitive that is part of an operator of a file.
+    /// Applies a primitive that implements part of a file's operator.
     pub fn push_node(&mut self, name: &str, operator: &str, op: Arc<dyn Op>, inputs: &[ValueId]) -> Result<ValueId> {
         let node = || label(name, operator);
         let metas: Vec<&Meta> = inputs.iter().map(|&id| &self.graph.value(id).meta).collect();
@@ -102,7 +102,7 @@ impl GraphBuilder {
             let reason = format!("a result of shape {:?} for one sample is too large", meta.shape);
             return Err(NetError::Shape { node: node(), reason });
         }
-        // What all samples share is kept as long as the network is.
+        // Values shared by all samples live as long as the network.
         let shared = if meta.is_batched() { 0 } else { meta.numel().saturating_mul(size_of::<f64>()) };
         let words = 2 * name.len() + operator.len() + (inputs.len() + 2 * meta.rank()) * size_of::<usize>();
         self.budget.spend(|| format!("node {}", node()), shared.saturating_add(NODE_BYTES + words))?;
@@ -128,7 +128,7 @@ impl GraphBuilder {
         &self.graph.value(id).meta
     }
 
-    /// Replaces what is known of the batch axis of a value, where the file says more than the primitive.
+    /// Replaces what is known about the batch axis of a value, where the file says more than the primitive.
     pub fn set_batch(&mut self, id: ValueId, batch: Batch) {
         let meta = &mut self.graph.values[id.0].meta;
         if meta.batch.is_some() {

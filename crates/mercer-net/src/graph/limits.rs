@@ -1,4 +1,4 @@
-//! How large the values of a graph may be. Shapes come from files, and are believed only up to here.
+//! Limits on the values of a graph. Shapes come from files and are not trusted beyond these limits.
 
 use super::Meta;
 use crate::op::{InferError, MAX_RANK, Op};
@@ -9,8 +9,8 @@ const MAX_ELEMENTS: usize = 1 << 28;
 /// Elements of all values of a graph for one sample.
 pub(super) const MAX_TOTAL: usize = 1 << 34;
 
-/// The number of elements of a shape, if a value may have it. Empty values count too: parts of their shapes are
-/// multiplied.
+/// The number of elements of a shape, if it is within the limits. The nonzero sizes of empty values count too, because
+/// parts of their shapes are multiplied.
 pub(crate) fn count(shape: &[usize]) -> Option<usize> {
     let bound = shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size.max(1)))?;
     (bound <= MAX_ELEMENTS).then(|| crate::shape::numel(shape))

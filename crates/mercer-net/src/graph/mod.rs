@@ -1,7 +1,8 @@
 //! The graph: primitives in execution order, and the values between them.
 //!
-//! A graph is a function of **one sample**. Values are either *shared* (parameters, constants, and what is computed from
-//! them alone) or *batched* (whatever depends on an input); the runtime keeps batched values as `[samples, …shape]`.
+//! A graph is a function of **one sample**. Values are either *shared* (parameters, constants, and values computed from
+//! them alone) or *batched* (everything that depends on an input). At run time, batched values have shape
+//! `[samples, …shape]`.
 
 mod batch;
 mod builder;
@@ -36,12 +37,12 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// A value that all samples share.
+    /// A value shared by all samples.
     pub fn shared(shape: impl Into<Vec<usize>>) -> Self {
         Self { shape: shape.into(), batch: None }
     }
 
-    /// A value that each sample has its own of.
+    /// A value that differs between samples.
     pub fn batched(shape: impl Into<Vec<usize>>, batch: Batch) -> Self {
         Self { shape: shape.into(), batch: Some(batch) }
     }
@@ -65,20 +66,20 @@ impl Meta {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The network's input of this number.
+    /// The network's input of this index.
     Input(usize),
-    /// The parameter of this number.
+    /// The parameter of this index.
     Parameter(usize),
-    /// The constant of this number.
+    /// The constant of this index.
     Constant(usize),
-    /// The result of the node of this number.
+    /// The result of the node of this index.
     Node(usize),
 }
 
 /// A value of the graph.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The name it has in the file or was given by the builder.
+    /// The name from the file or the builder.
     pub name: String,
     /// Shape and batch.
     pub meta: Meta,
@@ -95,14 +96,14 @@ pub struct Node {
     pub inputs: Vec<ValueId>,
     /// Its result.
     pub output: ValueId,
-    /// The name of the node of the file that it comes from.
+    /// The name of the file's node from which it comes.
     pub name: String,
-    /// The operator of the file that it comes from, or the primitive.
+    /// The file's operator from which it comes, or the primitive.
     pub operator: String,
 }
 
 impl Node {
-    /// How errors and reports call it: `"name" (operator)`.
+    /// The label in errors and reports: `"name" (operator)`.
     pub fn label(&self) -> String {
         label(&self.name, &self.operator)
     }
@@ -112,7 +113,7 @@ pub(crate) fn label(name: &str, operator: &str) -> String {
     format!("{:?} ({})", shortened(name), shortened(operator))
 }
 
-/// A name as messages show it: files may have names of any length.
+/// A name, shortened for messages: names in files may have any length.
 pub(crate) fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
     const LONGEST: usize = 200;
     match name.char_indices().nth(LONGEST) {
@@ -130,7 +131,7 @@ pub struct Graph {
     pub(crate) outputs: Vec<(String, ValueId)>,
     pub(crate) parameters: Vec<ValueId>,
     pub(crate) constants: Vec<Arc<Vec<f64>>>,
-    /// Found when it is first asked for; a builder begins anew.
+    /// Computed on first use; a builder resets it.
     pub(super) uses: OnceLock<Uses>,
 }
 
@@ -197,13 +198,13 @@ impl Graph {
         }
     }
 
-    /// The value of a name: of a value, or of a node of the file (then its result).
+    /// The value of this name, or the result of the file's node of this name.
     pub fn find(&self, name: &str) -> Option<ValueId> {
         let by_value = self.values.iter().rposition(|value| value.name == name).map(ValueId);
         by_value.or_else(|| self.nodes.iter().rev().find(|node| node.name == name).map(|node| node.output))
     }
 
-    /// The graph whose one output is this value, without the nodes that it does not need.
+    /// The graph with this value as its only output, without the nodes that it does not need.
     pub fn until(&self, value: ValueId) -> Self {
         let mut graph = self.clone();
         graph.outputs = vec![(self.value(value).name.clone(), value)];
@@ -227,7 +228,7 @@ impl Graph {
         self.uses = std::sync::OnceLock::new();
     }
 
-    /// The nodes that use a value, in their order, each as often as it does.
+    /// The nodes that use a value, in order. A node appears once for each use.
     pub fn uses(&self, id: ValueId) -> &[usize] {
         let uses = self.uses.get_or_init(|| Uses::find(self));
         &uses.nodes[uses.starts[id.0]..uses.starts[id.0 + 1]]

@@ -9,7 +9,7 @@ use mercer_run::names;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The most numbers that parameters may gain by being counted apart.
+/// The most elements that unmerging may add to the parameters.
 const MAX_UNMERGED: usize = 1 << 27;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct File {
     model: Model,
     pub(super) detection: Detection,
     pub(super) inputs: Vec<Input>,
-    /// What is left for each lowering.
+    /// The budget that is left for each lowering.
     budget: Budget,
 }
 
@@ -27,7 +27,7 @@ impl File {
         let mut around = Surroundings::new(folder, Budget::new(import.limit, bytes.len()));
         let mut model = Model::decode(bytes, &mut around)?;
         let mut detection = detect(&mut model);
-        // What has no elements cannot be trained, and has no gradient.
+        // A tensor without elements cannot be trained and has no gradient.
         let tensors = detection.tensors.iter_mut();
         for detected in tensors.filter(|detected| detected.is_parameter && detected.tensor.numel() == 0) {
             (detected.is_parameter, detected.reason) = (false, "it has no elements".into());
@@ -41,7 +41,7 @@ impl File {
             .filter(|info| !given.contains(info.name.as_str()))
             .map(|info| Input::of_file(info, batching))
             .collect();
-        // A function of tensors may be a constant; a function of samples has some.
+        // A function of tensors may have no input; a function of samples has at least one.
         if inputs.is_empty() && batching == Batching::Samples {
             return Err(NetError::Malformed { reason: "it has no input".into() });
         }
@@ -91,7 +91,7 @@ impl File {
         (self.model.producer.clone(), self.model.opset)
     }
 
-    /// What its metadata say of training.
+    /// What the metadata say about training.
     pub(super) fn trained_on(&self) -> Result<TrainedOn> {
         TrainedOn::read(&self.model.metadata, self.inputs.len())
     }
@@ -118,12 +118,12 @@ impl File {
         self.check_finite()
     }
 
-    /// Counts apart what the exporter merged, and brings back the zeros that it left out.
+    /// Separates the parameters that the exporter merged, and restores the zero biases that it dropped.
     pub(super) fn unmerge(&mut self) -> Result<()> {
         let merged = |detected: &&mut Detected| detected.tied.as_ref().is_some_and(|tied| tied.merged);
         let elements: usize = self.detection.tensors.iter_mut().filter(merged).map(|found| found.tensor.numel()).sum();
         if elements > MAX_UNMERGED {
-            let reason = format!("the merged parameters have {elements} numbers in all, too many to be counted apart");
+            let reason = format!("unmerging would give {elements} parameter values in all, which is too many");
             return Err(NetError::Setting(reason));
         }
         for detected in self.detection.tensors.iter_mut().filter(merged) {

@@ -1,30 +1,30 @@
-//! A hint for images that go into a network as they lie in their file.
+//! A hint for images that are fed to a network unscaled.
 //!
-//! Nearly every network for images is trained on pixels from 0 to 1 or standardised ones, and nearly every file of images has
-//! bytes from 0 to 255. A network that is fed bytes gives numbers all the same, which is why this is said. What is not known
-//! is left alone: the hint is given only where the first layer takes the bytes as they are.
+//! Nearly all image networks are trained on pixels from 0 to 1 or on standardised pixels, and nearly all image files
+//! hold bytes from 0 to 255. A network that is fed bytes still gives numbers, so the mistake is easy to miss. The hint
+//! is given only where the first layer takes the bytes unchanged.
 
 use super::Network;
 use crate::graph::{Graph, ValueId};
 use mercer_data::{DType, Dataset, Preprocess, Result, Step};
 
-/// So many samples are looked at for a pixel above 1.
+/// The number of samples that are searched for a pixel above 1.
 const LOOKED_AT: usize = 64;
 
-/// Operators that hand numbers on as they are.
+/// Operators that pass numbers on unchanged.
 const MOVES: [&str; 7] = ["Reshape", "Transpose", "Slice", "Concat", "Pad", "Expand", "Gather"];
 
-/// Layers whose results are as large as their inputs make them.
+/// Layers whose outputs scale with their inputs.
 const LAYERS: [&str; 3] = ["Conv", "MatMul", "Pool"];
 
 impl Network {
-    /// A hint where bytes of images go into the network unscaled, although it does not scale them itself and nothing
-    /// says that it was trained like that.
+    /// A hint if image bytes go into the network unscaled, the network does not scale them itself, and nothing says
+    /// that it was trained that way.
     ///
     /// Samples of two axes or more count as images.
     pub fn scale_hint(&self, inputs: &[Dataset]) -> Result<Option<String>> {
         let shapes: Vec<Vec<usize>> = inputs.iter().map(|input| input.sample_shape().to_vec()).collect();
-        // Whatever is wrong with the shapes is told where they are needed.
+        // Errors in the shapes are reported where the shapes are needed.
         let Ok(graph) = self.graph(&shapes) else { return Ok(None) };
         for (at, (input, declared)) in inputs.iter().zip(self.inputs()).enumerate() {
             let is_image = input.dtype() == DType::U8 && input.stored_shape().len() > 2;
@@ -38,10 +38,10 @@ impl Network {
             let place = input.place();
             return Ok(Some(match trained {
                 Some(_) => format!(
-                    "{place} holds bytes from 0 to 255, which go into the network as they are; it was trained on scaled ones (give the --scale, --mean and --std of its training)"
+                    "{place} holds bytes from 0 to 255, which go into the network unscaled, but it was trained on scaled pixels (give the --scale, --mean and --std of its training)"
                 ),
                 None => format!(
-                    "{place} holds bytes from 0 to 255, which go into the network as they are; most networks are trained on pixels from 0 to 1 (--scale 1/255) or standardised ones (--mean, --std)"
+                    "{place} holds bytes from 0 to 255, which go into the network unscaled; most networks are trained on pixels from 0 to 1 (--scale 1/255) or on standardised pixels (--mean, --std)"
                 ),
             }));
         }
@@ -53,7 +53,7 @@ fn scales(steps: &Preprocess) -> bool {
     steps.steps.iter().any(|step| matches!(step, Step::Scale(_) | Step::Normalise { .. }))
 }
 
-/// Whether the input reaches a layer before anything is done to its numbers.
+/// Whether the input reaches a layer unchanged.
 fn is_raw(graph: &Graph, input: ValueId) -> bool {
     let mut moved = vec![false; graph.values().len()];
     moved[input.index()] = true;

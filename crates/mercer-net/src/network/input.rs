@@ -1,4 +1,4 @@
-//! Inputs: what the file declares, and how samples fit it.
+//! Inputs: what the file declares, and which samples match it.
 
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, Value};
@@ -8,7 +8,7 @@ use crate::shape::numel;
 /// What the inputs of a file hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Batching {
-    /// Samples along a batch axis (the first, unless the file names another one).
+    /// Samples along a batch axis (the first, unless the file names another).
     #[default]
     Samples,
     /// A single sample without a batch axis: any function of tensors.
@@ -20,13 +20,13 @@ pub enum Batching {
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// The declared sizes of the file, `None` where it leaves them free.
+    /// The sizes declared in the file; `None` where they are free.
     pub shape: Option<Vec<Option<usize>>>,
-    /// The batch axis in that shape; `None` if the input is one sample as a whole.
+    /// The batch axis in that shape; `None` if the whole input is one sample.
     pub batch_axis: Option<usize>,
-    /// The batch size that is written into the file.
+    /// The batch size that is fixed in the file.
     pub fixed_batch: Option<usize>,
-    /// What its numbers stand for.
+    /// The kind of its numbers.
     pub kind: NumberKind,
 }
 
@@ -75,12 +75,12 @@ impl Input {
         let sizes = self.sample().and_then(|sizes| sizes.into_iter().collect::<Option<Vec<_>>>());
         sizes.ok_or_else(|| NetError::Input {
             input: self.name.clone(),
-            reason: "the file leaves sizes free; give data, or the shape of a sample".into(),
+            reason: "the file leaves some sizes free; give data, or the shape of a sample".into(),
         })
     }
 
-    /// Whether samples of this shape fit. A shape with as many elements as a fully declared one does, as it is only
-    /// another way to write it.
+    /// Whether samples of this shape match. If the declared shape is complete, any shape with the same number of
+    /// elements matches.
     pub fn check(&self, sample: &[usize]) -> Result<()> {
         let Some(declared) = self.sample() else { return Ok(()) };
         let fits = declared.len() == sample.len()
@@ -96,7 +96,7 @@ impl Input {
             return Ok(());
         }
         let text: Vec<String> = declared.iter().map(|d| d.map_or("any".into(), |d| d.to_string())).collect();
-        let mut reason = format!("samples have shape {sample:?}, the network needs [{}]", text.join(", "));
+        let mut reason = format!("samples have shape {sample:?}, but the network needs [{}]", text.join(", "));
         if let (Some(d), [h, w, c]) = (&complete, sample)
             && d[..] == [*c, *h, *w]
         {
@@ -118,7 +118,7 @@ impl Input {
         shape
     }
 
-    /// What can be known of the batch axis: a file made for a single sample is a function of one sample by itself.
+    /// What is known about the batch axis. A file made for a single sample is already a function of one sample.
     pub(super) fn batch(&self) -> Batch {
         match (self.batch_axis, self.fixed_batch) {
             (Some(axis), None) => Batch::axis(axis),

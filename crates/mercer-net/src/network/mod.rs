@@ -1,4 +1,4 @@
-//! A network: where it comes from, its parameters, and its graph for samples of a given shape.
+//! A network: its source, its parameters, and its graph for samples of a given shape.
 
 mod file;
 mod hint;
@@ -33,15 +33,15 @@ use std::sync::{Arc, Mutex};
 pub struct Import {
     /// What the inputs hold.
     pub batching: Batching,
-    /// Bytes that everything made of the file may take, at most: tensors, constants that are computed, functions that are
-    /// written out, nodes. By default sixteen times the file and the data beside it, and at least [`crate::IMPORT_FLOOR`].
+    /// The most bytes that an import may use in all: tensors, computed constants, inlined functions, nodes. The default
+    /// is sixteen times the size of the file and its external data, and at least [`crate::IMPORT_FLOOR`].
     pub limit: Option<usize>,
 }
 
-/// The most bytes of a model file: protobuf has no longer messages, larger models keep their tensors beside them.
+/// The largest model file: protobuf messages cannot be longer. Larger models keep their tensors in external files.
 const LONGEST_FILE: u64 = 2 << 30;
 
-/// A network that can be read at any batch size and, where its file leaves sizes free, for samples of any size.
+/// A network that runs at any batch size and, where its file leaves sizes free, on samples of any size.
 #[derive(Debug)]
 pub struct Network {
     source: Source,
@@ -93,7 +93,7 @@ impl Network {
     /// A network built in code, with its parameters in the graph's order.
     pub fn from_graph(graph: Graph, values: Vec<Values>) -> Result<Self> {
         if values.len() != graph.parameters.len() {
-            return Err(NetError::Setting("a network needs one array per parameter".into()));
+            return Err(NetError::Setting("the number of arrays and of parameters must be the same".into()));
         }
         let parameters = graph
             .parameters
@@ -148,7 +148,7 @@ impl Network {
         }
     }
 
-    /// The exporter and the opset of the file, if it is from one.
+    /// The exporter and the opset, if the network comes from a file.
     pub fn origin(&self) -> Option<(String, i64)> {
         match &self.source {
             Source::File(file) => Some(file.origin()),
@@ -156,8 +156,8 @@ impl Network {
         }
     }
 
-    /// Takes the tensors that match `include` as parameters and those that match `exclude` as constants (`*` and `?` are
-    /// wild). An unmatched pattern is an error that lists the near names.
+    /// Makes the tensors that match `include` parameters and those that match `exclude` constants (`*` and `?` are
+    /// wildcards). A pattern that matches nothing is an error that lists similar names.
     pub fn select_parameters(&mut self, include: &[String], exclude: &[String]) -> Result<()> {
         match &mut self.source {
             Source::File(file) => {
@@ -171,8 +171,9 @@ impl Network {
         }
     }
 
-    /// Counts apart the parameters that the exporter merged because their numbers are equal, and brings back biases of zeros
-    /// that it left out, as far as the file tells. Weights that are tied stay one parameter. Choose names afterwards.
+    /// Separates the parameters that the exporter merged because their values are equal, and restores zero biases that
+    /// it dropped, as far as the file tells. Tied weights stay one parameter. Call this before choosing parameters by
+    /// name.
     pub fn unmerge(&mut self) -> Result<()> {
         if let Source::File(file) = &mut self.source {
             file.unmerge()?;
@@ -202,7 +203,7 @@ impl Network {
         Ok(graph)
     }
 
-    /// The graph for the sample shapes that the network declares; an error if it leaves a size free.
+    /// The graph for the declared sample shapes; an error if a size is free.
     pub fn declared_graph(&self) -> Result<Arc<Graph>> {
         let shapes: Result<Vec<_>> = self.inputs.iter().map(Input::declared_sample).collect();
         self.graph(&shapes?)
@@ -211,7 +212,7 @@ impl Network {
     fn check_shapes(&self, samples: &[Vec<usize>]) -> Result<()> {
         if samples.len() != self.inputs.len() {
             let names: Vec<_> = self.inputs.iter().map(|input| input.name.as_str()).collect();
-            let reason = format!("{} inputs were given, the network needs {}", samples.len(), names.join(", "));
+            let reason = format!("{} inputs were given, but the network needs {}", samples.len(), names.join(", "));
             return Err(NetError::Setting(reason));
         }
         self.inputs.iter().zip(samples).try_for_each(|(input, sample)| input.check(sample))

@@ -6,7 +6,7 @@ use crate::onnx::Data;
 use crate::shape::numel;
 use std::sync::Arc;
 
-/// The numbers of a parameter in the precision they came in.
+/// The numbers of a parameter in their original precision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Single precision.
@@ -75,7 +75,7 @@ impl Parameter {
         Ok(Self { name, shape, values, reason })
     }
 
-    /// The name in the file or given by the builder.
+    /// The name from the file or the builder.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -9,7 +9,7 @@ use crate::run::{Keep, Weights, Workspace, check_memory, too_large};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// How samples are cut into shards. The cut depends on the network only, so results do not depend on threads.
+/// How samples are split into shards. The split depends only on the network, so results do not depend on threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards {
     /// Samples per shard.
@@ -17,8 +17,8 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Dense layers multiply the rows of a shard at once and want many; convolutions and sequences have rows of their own,
-    /// and there a shard should stay in the second-level cache.
+    /// Dense layers multiply all rows of a shard at once and profit from many. In convolutions and sequences every
+    /// sample already has many rows, and a shard should stay in the second-level cache.
     pub fn for_graph(graph: &Graph) -> Self {
         let (mut rows, mut total) = (0.0, 0.0);
         for node in graph.nodes() {
@@ -36,7 +36,7 @@ impl Shards {
             rows += flops * (per_sample as f64).ln();
             total += flops;
         }
-        // The typical number of rows a sample brings to a product, weighted by the work in it.
+        // The typical number of rows per sample in a product, weighted by its work.
         let typical = if total > 0.0 { (rows / total).exp() } else { 1.0 };
         let wanted = (128.0 / typical).ceil().clamp(1.0, 128.0);
         let largest =
@@ -46,7 +46,7 @@ impl Shards {
     }
 }
 
-/// The largest value of a shard should have no more elements than this (half a megabyte of `f32`).
+/// The most elements that the largest value of a shard should have (half a megabyte of `f32`).
 const CACHED_ELEMENTS: usize = 1 << 17;
 
 /// Outputs of a network for many samples.
@@ -61,9 +61,10 @@ pub struct Prediction<T> {
 impl Network {
     /// Runs the network on `samples` samples and returns the value `at` (an output by default).
     ///
-    /// Each input is `[samples, …sample shape]`, row-major. So many samples run together as `shard` says, by default as many as
-    /// suit the network. A product of one row is summed in another order than one of many, so other shards give other bits:
-    /// whoever cuts the data into blocks to save memory takes whole shards of the default, as `mercer predict` does.
+    /// Each input is `[samples, …sample shape]`, row-major. `shard` is the number of samples that run together; the
+    /// default suits the network. A product of one row is summed in a different order than a product of many, so
+    /// another shard size changes the last bits. Callers that split the data into blocks to save memory should use
+    /// multiples of the default, as `mercer predict` does.
     pub fn predict<T: Element>(
         &self,
         inputs: &[(&[T], &[usize])],
@@ -85,7 +86,7 @@ impl Network {
     }
 }
 
-/// The place of the largest number, the first of equal ones: the class that a row of outputs speaks for.
+/// The index of the largest number, the first of equal ones: the predicted class of a row of outputs.
 ///
 /// ```
 /// assert_eq!(mercer_net::network::largest(&[0.1, 0.7, 0.7]), 1);
@@ -94,7 +95,7 @@ pub fn largest<T: PartialOrd>(row: &[T]) -> usize {
     (1..row.len()).fold(0, |best, index| if row[index] > row[best] { index } else { best })
 }
 
-/// A value by name, or an error with the near names.
+/// A value by name, or an error with similar names.
 pub fn find(graph: &Graph, name: &str) -> Result<ValueId> {
     let by_output = graph.outputs().iter().find(|(own, _)| own == name).map(|(_, id)| *id);
     by_output.or_else(|| graph.find(name)).ok_or_else(|| {
@@ -103,7 +104,7 @@ pub fn find(graph: &Graph, name: &str) -> Result<ValueId> {
     })
 }
 
-/// The shape of a value for one sample, without the file's batch axis where that is an axis of its own.
+/// The shape of a value for one sample, without the file's batch axis where that is a separate axis.
 pub(crate) fn sample_shape(graph: &Graph, id: ValueId) -> Vec<usize> {
     let meta = &graph.value(id).meta;
     let mut shape = meta.shape.clone();
@@ -120,7 +121,7 @@ pub(crate) fn sample_shape(graph: &Graph, id: ValueId) -> Vec<usize> {
     shape
 }
 
-/// Checks what a graph is given: sizes, finite numbers, and token ids that the embedding has.
+/// Checks the inputs of a graph: sizes, finite numbers, and token ids within the embedding.
 pub fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) -> Result<()> {
     for (index, data) in inputs.iter().enumerate() {
         let Some(&id) = graph.inputs().get(index) else { continue };
@@ -139,7 +140,7 @@ pub fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) 
                 .position(|x| x.fract() != T::zero() || x.wide() >= rows as f64 || x.wide() < -(rows as f64));
             if let Some(at) = bad {
                 let (input, sample) = (value.name.clone(), at / size);
-                let reason = format!("sample {sample} has index {}, the embedding has {rows} rows", data[at]);
+                let reason = format!("sample {sample} has index {}, but the embedding has {rows} rows", data[at]);
                 return Err(NetError::Input { input, reason });
             }
         }
@@ -147,9 +148,9 @@ pub fn check_inputs<T: Element>(graph: &Graph, inputs: &[&[T]], samples: usize) 
     Ok(())
 }
 
-/// The number of rows of the smallest table that an input is an index into.
+/// The number of rows of the smallest table that an input indexes.
 fn index_limit(graph: &Graph, input: ValueId) -> Option<usize> {
-    // Views of the input under other shapes.
+    // Reshaped views of the input.
     let mut same = vec![false; graph.values().len()];
     same[input.index()] = true;
     for node in graph.nodes().iter().filter(|node| node.op.is_view()) {
@@ -179,7 +180,7 @@ fn run<T: Element>(
     let wanted = samples.saturating_mul(size);
     let grain = grain.max(1);
     let keep = Keep::Only(vec![id]);
-    // Every thread has a shard of its own.
+    // Every thread has its own shard.
     let (shard, at_once) = (grain.min(samples), samples.div_ceil(grain).min(rayon::current_num_threads()));
     let each = Workspace::<T>::new(Arc::clone(graph), &keep).bytes(shard) / size_of::<T>();
     let elements = each.saturating_mul(at_once).saturating_add(wanted);

@@ -1,4 +1,5 @@
-//! What a user must know of a file before trusting a tangent kernel or a posterior: its parameters may not be the module's.
+//! Warnings about a file whose parameters differ from those of the original module. Tangent kernels and posteriors
+//! depend on them.
 
 use super::{Network, Source};
 use crate::onnx::{Detection, Tied};
@@ -10,8 +11,8 @@ const MOST_NAMES: usize = 4;
 const MOST_FAMILIES: usize = 3;
 
 impl Network {
-    /// How the parameters of the file differ from those of the module it was made from, a paragraph each. Tangent kernels and
-    /// posteriors depend on them; outputs do not.
+    /// How the parameters of the file differ from those of the original module, one paragraph per difference. Tangent
+    /// kernels and posteriors depend on the parameters; outputs do not.
     pub fn remarks(&self) -> Vec<String> {
         match &self.source {
             Source::File(file) => {
@@ -23,7 +24,7 @@ impl Network {
     }
 }
 
-/// Parameters that stand for several of the module's.
+/// Parameters that stand for several parameters of the module.
 fn merged(detection: &Detection) -> Option<String> {
     let mut families: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut index = std::collections::HashMap::new();
@@ -56,9 +57,7 @@ fn dropped(detection: &Detection) -> Option<String> {
     let names: Vec<&str> = detection.dropped.iter().map(|dropped| dropped.detected.tensor.name.as_str()).collect();
     let count = names.len();
     let what = if count == 1 { "a bias" } else { "biases" };
-    (count > 0).then(|| {
-        format!("The exporter left out {what} of zeros ({}). --unmerge brings back what it left out.", listed(&names))
-    })
+    (count > 0).then(|| format!("The exporter dropped {what} of zeros ({}). --unmerge restores them.", listed(&names)))
 }
 
 fn listed(names: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! A network within something else that is saved: a machine, eigenfunctions, a posterior.
+//! A network saved as part of something else: a machine, eigenfunctions, a posterior.
 
 use super::{Import, Network};
 use crate::error::{NetError, Result};
@@ -11,19 +11,19 @@ use std::sync::Arc;
 /// The name of the object.
 const OBJECT: &str = "network";
 
-/// The bytes of an ONNX file, and which of its tensors are parameters: what it takes to open the same network again.
+/// The bytes of an ONNX file, and the choice of parameters: all that is needed to open the same network again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SavedNetwork {
-    /// Tensors that count as parameters, too.
+    /// Further tensors that count as parameters.
     #[serde(default)]
     pub include: Vec<String>,
     /// Tensors that count as constants.
     #[serde(default)]
     pub exclude: Vec<String>,
-    /// Parameters that the exporter merged count apart.
+    /// Whether merged parameters are separated.
     #[serde(default)]
     pub unmerge: bool,
-    /// What an import of it may take, if that was said.
+    /// The import limit, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     #[serde(skip)]
@@ -31,12 +31,12 @@ pub struct SavedNetwork {
 }
 
 impl SavedNetwork {
-    /// Of the bytes of an ONNX file.
+    /// From the bytes of an ONNX file.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes: Arc::new(bytes), ..Self::default() }
     }
 
-    /// Of the file that a network was opened from, with this limit. If its weights lie in files beside it, they are taken into this one.
+    /// From the file of a network, with this limit. Weights in external files are embedded.
     ///
     /// # Errors
     /// [`NetError::Io`] if the file cannot be read.
@@ -70,7 +70,7 @@ impl SavedNetwork {
     /// Writes the file into a folder, and returns the rest.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If a file cannot be written.
     pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::DataError> {
         part.object(OBJECT, |writer| writer.write_all(&self.bytes))?;
         part.content(self)

@@ -6,7 +6,7 @@
 //! * `mercer.columns`: per input, `null` or the [`Columns`] of the table it was trained from,
 //! * `mercer.preprocess`: per input, the [`Preprocess`] between the file and the network.
 //!
-//! Files of others have none of them.
+//! Files of other programs have none of them.
 
 use super::Network;
 use crate::error::{NetError, Result};
@@ -14,21 +14,21 @@ use mercer_data::{Columns, Preprocess};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What the keys begin with; the metadata of others are not kept.
+/// The prefix of our keys. Other metadata are not kept.
 pub(crate) const OURS: &str = "mercer.";
 
 const CLASSES: &str = "mercer.classes";
 const COLUMNS: &str = "mercer.columns";
 const PREPROCESS: &str = "mercer.preprocess";
 
-/// What is known of the data that a network was trained on.
+/// What is known about the data on which a network was trained.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TrainedOn {
-    /// The names of the classes in the order of the outputs; nothing where they are numbers anyway.
+    /// The names of the classes in the order of the outputs; `None` where classes are numbers.
     pub classes: Option<Vec<String>>,
     /// The columns of each input that came from a table.
     pub columns: Vec<Option<Columns>>,
-    /// What each input went through.
+    /// The preprocessing of each input.
     pub preprocess: Option<Vec<Preprocess>>,
 }
 
@@ -61,12 +61,14 @@ impl TrainedOn {
         let known = Self {
             classes: found(metadata, CLASSES)?,
             columns: found(metadata, COLUMNS)?.unwrap_or_default(),
-            // No more than a hint comes of these, and a later version may know more steps.
+            // These are only used for a hint, and a later version may know more steps.
             preprocess: found(metadata, PREPROCESS).unwrap_or_default(),
         };
         let counts = [(COLUMNS, known.columns.len()), (PREPROCESS, known.preprocess.as_ref().map_or(0, Vec::len))];
         if let Some((key, count)) = counts.iter().find(|(_, count)| ![0, inputs].contains(count)) {
-            return Err(malformed(format!("its metadata {key:?} is of {count} inputs, the network has {inputs}")));
+            return Err(malformed(format!(
+                "its metadata {key:?} describe {count} inputs, but the network has {inputs}"
+            )));
         }
         Ok(known)
     }
@@ -77,19 +79,21 @@ fn malformed(reason: String) -> NetError {
 }
 
 impl Network {
-    /// What the network says about the data that it was trained on.
+    /// What the network records about its training data.
     pub fn trained_on(&self) -> &TrainedOn {
         &self.trained_on
     }
 
-    /// Notes what the network was trained on; [`save_onnx`](Network::save_onnx) writes it to the file.
+    /// Records what the network was trained on; [`save_onnx`](Network::save_onnx) writes it to the file.
     ///
     /// # Errors
     /// If columns or steps are not given for every input, or for none.
     pub fn set_trained_on(&mut self, known: TrainedOn) -> Result<()> {
         let counts = [known.columns.len(), known.preprocess.as_ref().map_or(0, Vec::len)];
         if counts.iter().any(|count| ![0, self.inputs.len()].contains(count)) {
-            return Err(NetError::Setting("what a network was trained on is told for every input".into()));
+            return Err(NetError::Setting(
+                "columns and preprocessing must be given for every input or for none".into(),
+            ));
         }
         self.trained_on = known;
         Ok(())

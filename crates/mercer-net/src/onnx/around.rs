@@ -1,17 +1,17 @@
-//! What surrounds a node: where its operands come from, who uses its result, and what the exporter wrote down.
+//! The surroundings of a node: where its operands come from, what uses its result, and what the exporter recorded.
 
 use super::model::{GraphDef, Model, NodeDef};
 use super::record::{Call, Signature};
 use std::collections::{HashMap, HashSet};
 
-/// Which program wrote a file, as far as its habits matter.
+/// The program that wrote a file, as far as its conventions matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exporter {
     /// PyTorch by tracing (`dynamo=False`).
     TorchTracing,
     /// PyTorch by `torch.export` (`dynamo=True`).
     TorchExport,
-    /// This project, which never merges.
+    /// Mercer, which never merges.
     Own,
     Other,
 }
@@ -32,14 +32,14 @@ impl Exporter {
     }
 }
 
-/// Whether PyTorch's exporters made up this name: state of the module keeps its own.
+/// Whether PyTorch's exporters invented this name. State of the module keeps its own name.
 pub(super) fn is_made_up(name: &str) -> bool {
     let numbered = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = name.strip_prefix("val_").unwrap_or(name);
     name.contains("::") || name.contains('/') || numbered(name)
 }
 
-/// How far a number is followed through scales and views.
+/// How many scales and views are followed.
 const STEPS: usize = 8;
 
 /// A graph that can be walked in both directions.
@@ -63,7 +63,7 @@ impl<'a> Around<'a> {
         for (index, node) in graph.nodes.iter().enumerate() {
             makers.extend(node.outputs.iter().map(|name| (name.as_str(), index)));
             node.inputs.iter().for_each(|name| users.entry(name).or_default().push(index));
-            // Sizes are the same for all data.
+            // Shapes do not depend on the data.
             let is_size = matches!(node.op.as_str(), "Shape" | "Size");
             if !is_size && node.inputs.iter().any(|name| moving.contains(name.as_str())) {
                 moving.extend(node.outputs.iter().map(String::as_str));
@@ -91,7 +91,7 @@ impl<'a> Around<'a> {
         moving.next().filter(|_| moving.next().is_none())
     }
 
-    /// Whether a value is a product with weights, scaled or seen in another shape.
+    /// Whether a value is a product with weights, possibly scaled or reshaped.
     fn is_product(&self, value: &'a str) -> bool {
         let mut value = value;
         for _ in 0..STEPS {
@@ -108,13 +108,13 @@ impl<'a> Around<'a> {
         false
     }
 
-    /// Whether an operand of a node ends, scaled or seen in another shape, as what is added to a product.
+    /// Whether an operand of a node, possibly scaled or reshaped, is added to a product.
     pub(super) fn is_added_to_product(&self, node: &'a NodeDef, which: usize) -> bool {
         let (mut node, mut which) = (node, which);
         for _ in 0..STEPS {
             match node.op.as_str() {
                 "Add" | "Sub" | "Sum" => return self.moving_operand(node).is_some_and(|other| self.is_product(other)),
-                // A scalar scales a bias, not the other way round.
+                // The scalar is the scale and the other operand the bias, not the other way round.
                 "Mul" if self.moving_operand(node).is_none() => {}
                 "Div" if which == 0 && self.moving_operand(node).is_none() => {}
                 op if which == 0 && (is_view(op) || op == "Neg") => {}
@@ -128,7 +128,8 @@ impl<'a> Around<'a> {
         false
     }
 
-    /// Whether a normalisation is the inner part of a GroupNorm: between two reshapes, with scale and shift after them.
+    /// Whether a normalisation is the core of a decomposed GroupNorm: between two reshapes, followed by scale and
+    /// shift.
     pub(super) fn is_inside_group(&self, node: &'a NodeDef) -> bool {
         let is = |node: &NodeDef, op: &str| node.op == op;
         let before = node.inputs.first().and_then(|input| self.maker(input));
@@ -139,14 +140,15 @@ impl<'a> Around<'a> {
         is(before, "Reshape") && is(after, "Reshape") && affine.is_some_and(scales)
     }
 
-    /// Whether the call behind a node takes a single value: other numbers are the formula's own, not the module's.
+    /// Whether the call that a node implements takes a single value. Other numbers then belong to the formula, not to
+    /// the module.
     pub(super) fn takes_data_alone(&self, node: &'a NodeDef) -> bool {
         let data = node.inputs.iter().any(|name| self.moving.contains(name.as_str()));
         data && Call::read(node).is_some_and(|call| call.operands().count() == 1)
     }
 }
 
-/// Operators that show the same numbers in another shape or type.
+/// Operators that only change the shape or type.
 fn is_view(op: &str) -> bool {
     matches!(
         op,

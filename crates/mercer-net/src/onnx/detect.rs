@@ -1,11 +1,12 @@
 //! Which tensors of a file are parameters.
 //!
 //! A parameter is a floating-point initialiser that acts as a weight, bias, scale or embedding. Statistics of batch
-//! normalisation, scalars of formulas, limits and masks are constants. The reason is kept for the user.
+//! normalisation, scalars of formulas, limits and masks are constants. The reason is kept for reports.
 //!
-//! Exporters store equal numbers once, so one tensor may stand for several of the module's: [`merged`](super::merged) takes
-//! its uses apart. What is a constant in one place and a parameter in another becomes two tensors; what are parameters in
-//! both stays one, with a second name, until the user says otherwise.
+//! Exporters store equal tensors once, so one tensor may stand for several tensors of the module.
+//! [`merged`](super::merged) separates its uses. A tensor that is a constant in one place and a parameter in another
+//! becomes two tensors. A tensor that is a parameter in both places stays one parameter with a second name, unless the
+//! user unmerges it.
 
 use super::around::{Around, Exporter, is_made_up};
 use super::folded::Folded;
@@ -15,18 +16,18 @@ use super::tensor::{Data, Tensor};
 use super::verdict::{Candidate, Verdict};
 use std::collections::HashMap;
 
-/// A floating-point tensor of the file and what it was taken for.
+/// A floating-point tensor of the file and its verdict.
 #[derive(Clone, Debug)]
 pub(crate) struct Detected {
     pub(crate) tensor: Tensor,
     pub(crate) is_parameter: bool,
     pub(crate) reason: String,
-    /// The parameter whose numbers these are.
+    /// The parameter of which this is a copy.
     pub(crate) tied: Option<Tied>,
 }
 
 impl Detected {
-    /// What it was taken for, and with what it was merged.
+    /// The reason for the verdict, and the parameter it was merged with.
     pub(crate) fn description(&self) -> String {
         match &self.tied {
             Some(Tied { to, merged: true, .. }) => format!("{}; merged with {to} by the exporter", self.reason),
@@ -38,22 +39,22 @@ impl Detected {
     }
 }
 
-/// A copy of a parameter: exporters write an embedding that is also the output layer twice, the second time transposed,
+/// A copy of a parameter. Exporters write an embedding that is also the output layer twice, the second time transposed,
 /// and equal tensors once.
 #[derive(Clone, Debug)]
 pub(crate) struct Tied {
     pub(crate) to: String,
     pub(crate) transposed: bool,
-    /// The module has two parameters, which the exporter merged because their numbers are equal.
+    /// The module has two parameters that the exporter merged because their values are equal.
     pub(crate) merged: bool,
 }
 
-/// All that is known of the tensors of a file.
+/// Everything known about the tensors of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Detection {
     /// The floating-point tensors that nodes use, in the order of the file.
     pub(crate) tensors: Vec<Detected>,
-    /// Biases of zeros that the exporter left out.
+    /// Zero biases that the exporter dropped.
     pub(crate) dropped: Vec<Dropped>,
     pub(crate) folded: Folded,
 }
@@ -63,11 +64,11 @@ pub(super) struct Use<'a> {
     pub(super) node: usize,
     pub(super) operand: usize,
     pub(super) verdict: Verdict,
-    /// The parameter of the module that it stands for, where the file tells.
+    /// The parameter of the module for which it stands, if the file says.
     pub(super) owner: Option<&'a str>,
 }
 
-/// Judges all floating-point tensors of a file, and gives uses that were merged names of their own.
+/// Classifies all floating-point tensors of a file, and gives merged uses their own names.
 pub(crate) fn detect(model: &mut Model) -> Detection {
     let aliases = merged::take_identities(&mut model.graph);
     let around = Around::new(model);
@@ -122,14 +123,14 @@ fn candidates(model: &Model) -> Vec<Candidate<'_>> {
     found
 }
 
-/// Finds weights that are copies of an embedding, and weights that tracing turned and gave a name of its own: one weight used
+/// Finds weights that are copies of an embedding, and weights that tracing transposed and renamed. One weight used
 /// twice counts once.
 fn tie(found: &mut [Detected], exporter: Exporter) {
     let is = |detected: &Detected, role: &str| {
         detected.is_parameter && detected.tensor.shape.len() == 2 && detected.reason.starts_with(role)
     };
     let traced = |name: &str| exporter == Exporter::TorchTracing && is_made_up(name);
-    // Copies share their corners, which a turn leaves in place.
+    // Copies have the same first and last number, even when transposed.
     let mut originals: HashMap<[u32; 2], Vec<usize>> = HashMap::new();
     for (at, detected) in found.iter().enumerate() {
         let named = is(detected, "weight") && !traced(&detected.tensor.name);
@@ -160,8 +161,7 @@ fn corners(tensor: &Tensor) -> Option<[u32; 2]> {
     Some([values.first()?.to_bits(), values.last()?.to_bits()])
 }
 
-/// Whether a matrix has the numbers of another one, as it is (`false`) or transposed (`true`). Matrices of equal numbers
-/// say nothing.
+/// Whether a matrix equals another one, directly (`false`) or transposed (`true`). Constant matrices prove nothing.
 fn copies(a: &Tensor, b: &Tensor) -> Option<bool> {
     let (Data::F32(x), Data::F32(y)) = (&a.data, &b.data) else { return None };
     if x.iter().all(|number| *number == x[0]) {

@@ -1,7 +1,7 @@
-//! Tensors whose bytes lie in a file beside the model.
+//! Tensors with external data, in a file next to the model.
 //!
-//! The file must be a regular one inside the model's folder, and must hold exactly the bytes that the tensor's shape needs:
-//! both are known before a byte is read.
+//! The file must be a regular file inside the model's folder, and must hold exactly the bytes that the tensor's shape
+//! needs. Both are checked before a byte is read.
 
 use super::tensor::Surroundings;
 use super::wire::malformed;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a file, found and not read yet.
+/// Bytes of a file that were located but not read yet.
 #[derive(Debug)]
 pub(super) struct Found {
     file: File,
@@ -30,14 +30,14 @@ pub(super) fn find(
     let whose = |reason: String| malformed(format!("tensor {:?}: {reason}", shortened(name)));
     let get = |key: &str| entries.iter().find(|(own, _)| own == key).map(|(_, value)| value.as_str());
     let location = get("location").unwrap_or_default();
-    let outside = || whose(format!("external data at {location:?}, outside of the model's folder"));
+    let outside = || whose(format!("external data at {location:?}, outside the model's folder"));
     let relative = Path::new(location);
     let inside = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !inside || relative.file_name().is_none() {
         return Err(outside());
     }
     let Some(folder) = around.folder else {
-        return Err(whose(format!("it is kept in {location:?}; open the model from its file")));
+        return Err(whose(format!("its data are in {location:?}; open the model from its file")));
     };
     let path = folder.join(relative);
     let io = |source| NetError::Io { path: path.clone(), source };
@@ -46,7 +46,7 @@ pub(super) fn find(
         Some(text) => text.parse::<u64>().map(Some).map_err(|_| whose(format!("{key} {text:?}"))),
     };
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
-    // A link could lead elsewhere.
+    // A symbolic link could lead elsewhere.
     let (real, home) = (path.canonicalize().map_err(io)?, folder.canonicalize().map_err(io)?);
     if !real.starts_with(&home) {
         return Err(outside());
@@ -57,7 +57,7 @@ pub(super) fn find(
         return Err(whose(format!("{location:?} has {size} bytes, too few for {offset} + {there}")));
     }
     if there != wanted as u64 {
-        return Err(whose(format!("its shape needs {wanted} bytes, {location:?} holds {there} for it")));
+        return Err(whose(format!("its shape needs {wanted} bytes, but {location:?} holds {there} for it")));
     }
     if around.outside.insert(real.clone()) {
         around.budget.found(on_disk(&file, size));
@@ -65,7 +65,7 @@ pub(super) fn find(
     Ok(Found { file, path: real, offset, length: wanted })
 }
 
-/// The bytes of a file that are really there: a file can be long and made of nothing.
+/// The bytes that a file occupies on disk: a sparse file can be long and almost empty.
 fn on_disk(file: &File, size: u64) -> usize {
     #[cfg(unix)]
     let size = {

@@ -1,20 +1,20 @@
 //! Batch normalisation that an exporter folded into the layer before it.
 //!
-//! A folded file has other parameters than the module: `w ← w·γ/σ` and one bias instead of scale and shift. The new exporter
-//! of PyTorch names the call of the normalisation in the layer's notes; without notes the result keeps the name of the
-//! normalisation's (`getitem`), and a bias that was not there is named after the weight. Tracing folds convolutions alone,
-//! and renames both weight and bias.
+//! A folded file has different parameters from the module: `w ← w·γ/σ` and one bias instead of scale and shift.
+//! PyTorch's new exporter names the call of the normalisation in the layer's notes. Without notes, the result keeps the
+//! name of the normalisation's result (`getitem`), and an added bias is named after the weight. Tracing folds only
+//! convolutions, and renames both weight and bias.
 
 use super::around::{Around, Exporter};
 use super::model::NodeDef;
 use super::record::Call;
 
-/// How many layers hold a batch normalisation.
+/// The number of layers into which batch normalisation was folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folded {
     pub(crate) convolutions: usize,
     pub(crate) dense: usize,
-    /// How to export without.
+    /// How to export without folding.
     advice: &'static str,
 }
 
@@ -39,7 +39,7 @@ impl Folded {
         self.convolutions + self.dense
     }
 
-    /// What a user must know.
+    /// The warning for the user.
     pub(crate) fn remark(&self) -> Option<String> {
         let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let layers = match (self.convolutions, self.dense) {

@@ -1,11 +1,12 @@
-//! Tensors that an exporter merged because their numbers are equal.
+//! Tensors that an exporter merged because their values are equal.
 //!
-//! Both exporters of PyTorch store equal tensors once, so that an untrained transformer loses most of its biases and scales.
-//! Tracing leaves a trace: `Identity(norm1.weight) → norm2.weight`. The new exporter names the module's own parameters in the
-//! calls beside its nodes ([`record`](super::record)). Where nothing tells, biases, scales and slopes that are one number
-//! throughout are taken for merged if several nodes use them; weights, and numbers that were trained, for shared.
+//! Both PyTorch exporters store equal tensors once, so an untrained transformer loses most of its biases and scales.
+//! Tracing leaves evidence: `Identity(norm1.weight) → norm2.weight`. The new exporter names the module's parameters in
+//! the calls that it records with its nodes ([`record`](super::record)). Without evidence, constant biases, scales and
+//! slopes that several nodes use are assumed to be merged; weights, and tensors that were trained, are assumed to be
+//! shared.
 //!
-//! Every parameter of the module gets a tensor of its own here, tied to the first one. Untying them is the user's choice.
+//! Every parameter of the module gets its own tensor here, tied to the first one. The user may untie them.
 
 use super::around::{Around, Exporter, is_made_up};
 use super::detect::{Detected, Tied, Use};
@@ -16,7 +17,7 @@ use super::verdict::{Candidate, Verdict, is_soft};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A bias of zeros that the new exporter left out of a layer.
+/// A zero bias that the new exporter dropped from a layer.
 #[derive(Clone, Debug)]
 pub(crate) struct Dropped {
     /// The layers that it belongs to.
@@ -39,7 +40,7 @@ impl Names {
         !self.0.contains(name)
     }
 
-    /// The name, or one like it that is free.
+    /// The name, or a similar one that is free.
     fn take(&mut self, wanted: String) -> String {
         let mut name = wanted.clone();
         let mut count = 1;
@@ -51,7 +52,7 @@ impl Names {
     }
 }
 
-/// Replaces `Identity` of an initialiser by a second initialiser with the same numbers; returns which is of which.
+/// Replaces `Identity` of an initialiser by a second initialiser with the same values; returns the pairs.
 pub(super) fn take_identities(graph: &mut GraphDef) -> HashMap<String, String> {
     let outputs: HashSet<&str> = graph.outputs.iter().map(|output| output.name.as_str()).collect();
     let index: HashMap<&str, usize> =
@@ -80,10 +81,10 @@ pub(super) fn take_identities(graph: &mut GraphDef) -> HashMap<String, String> {
 pub(super) struct Part {
     pub(super) name: String,
     pub(super) reason: String,
-    /// What it is a parameter as; nothing for constants.
+    /// Its role as a parameter; `None` for constants.
     pub(super) role: Option<&'static str>,
     pub(super) uses: Vec<(usize, usize)>,
-    /// It needs a tensor of its own.
+    /// Whether it needs its own tensor.
     pub(super) is_split: bool,
 }
 
@@ -94,7 +95,7 @@ struct Group<'a> {
     uses: Vec<(usize, usize)>,
 }
 
-/// Takes the uses of a tensor apart.
+/// Separates the uses of a tensor.
 pub(super) fn parts(around: &Around<'_>, candidate: &Candidate<'_>, uses: &[Use<'_>], names: &mut Names) -> Vec<Part> {
     let own = candidate.name;
     let label = |at: (usize, usize), role: &str| format!("{role} of {}", around.nodes[at.0].label());
@@ -138,7 +139,7 @@ pub(super) fn parts(around: &Around<'_>, candidate: &Candidate<'_>, uses: &[Use<
 }
 
 fn groups<'a>(around: &Around<'_>, candidate: &Candidate<'_>, uses: &[Use<'a>]) -> Vec<Group<'a>> {
-    // Tracing tells what it merges, and this project's own files merge nothing.
+    // Tracing records what it merges, and our own files merge nothing.
     let tells = matches!(around.exporter, Exporter::TorchTracing | Exporter::Own);
     let guess = |role: &str| !tells && is_soft(role) && candidate.uniform.is_some();
     let mut groups: Vec<Group<'a>> = Vec::new();
@@ -161,7 +162,7 @@ fn groups<'a>(around: &Around<'_>, candidate: &Candidate<'_>, uses: &[Use<'a>]) 
         }
         groups[at].uses.push((used.node, used.operand));
     }
-    // What nothing is known of belongs to the first.
+    // Uses without evidence belong to the first parameter.
     for (used, role) in others {
         if groups.is_empty() {
             groups.push(Group { owner: None, role, uses: Vec::new() });
@@ -171,7 +172,7 @@ fn groups<'a>(around: &Around<'_>, candidate: &Candidate<'_>, uses: &[Use<'a>]) 
     groups
 }
 
-/// Parameters with the same numbers: the first one of each family is the parameter, the others are tied to it.
+/// Parameters with equal values: the first of each family is the parameter, the others are tied to it.
 pub(super) struct Families<'a> {
     roots: &'a HashMap<String, String>,
     first: HashMap<String, String>,
@@ -191,7 +192,7 @@ impl<'a> Families<'a> {
                 None
             }
             Some(first) => {
-                // A weight under a name that the exporter made up may be a tied one that was folded twice.
+                // A weight under an invented name may be a tied weight that was folded twice.
                 let merged = is_split || is_soft(role) || !is_made_up(name);
                 Some(Tied { to: first.clone(), transposed: false, merged })
             }
@@ -209,7 +210,7 @@ pub(super) fn apply(graph: &mut GraphDef, tensors: &[Detected], edits: Vec<(usiz
     graph.initializers.extend(split.cloned());
 }
 
-/// The biases that the module has, whose zeros the new exporter left out.
+/// The zero biases of the module that the new exporter dropped.
 pub(super) fn dropped(
     around: &Around<'_>,
     index: &HashMap<&str, usize>,
@@ -245,7 +246,7 @@ pub(super) fn dropped(
         }
         let data = Data::F32(Arc::new(vec![0.0; channels]));
         let tensor = Tensor { name: names.take(name.to_owned()), shape: vec![channels], data };
-        let reason = format!("bias of {}; zeros that the exporter left out", node.label());
+        let reason = format!("bias of {}; the exporter dropped its zeros", node.label());
         known.insert(name, found.len());
         found.push(Dropped {
             nodes: vec![number],

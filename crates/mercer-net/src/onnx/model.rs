@@ -1,4 +1,4 @@
-//! An ONNX model as it stands in the file: messages decoded, nothing interpreted.
+//! An ONNX model as stored in the file: messages are decoded, nothing is interpreted.
 
 use super::record;
 use super::tensor::{Surroundings, Tensor, entry};
@@ -8,13 +8,13 @@ use crate::graph::{label, shortened};
 use crate::network::OURS;
 use std::collections::HashSet;
 
-/// What a piece of memory takes besides its content.
+/// The overhead of an allocation.
 const HEAP: usize = 16;
 
-/// Graphs inside of nodes inside of graphs … no deeper than this.
+/// The deepest nesting of graphs inside nodes.
 const MAX_DEPTH: usize = 16;
 
-/// The newest version of the operators that is known here.
+/// The newest supported opset.
 const NEWEST_OPSET: i64 = 28;
 
 /// A model.
@@ -24,7 +24,7 @@ pub(crate) struct Model {
     pub(crate) opset: i64,
     pub(crate) graph: GraphDef,
     pub(crate) functions: Vec<FunctionDef>,
-    /// `metadata_props`, as keys and values: what we note about a model ourselves.
+    /// `metadata_props`, as keys and values, which hold our own records.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct GraphDef {
     pub(crate) initializers: Vec<Tensor>,
     pub(crate) inputs: Vec<ValueInfo>,
     pub(crate) outputs: Vec<ValueInfo>,
-    /// What PyTorch's new exporter says of the module's state; see [`record`](super::record).
+    /// What PyTorch's new exporter records about the module's state; see [`record`](super::record).
     pub(crate) signature: Option<String>,
 }
 
-/// A function that the model brings along.
+/// A model-local function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FunctionDef {
     pub(crate) name: String,
@@ -58,7 +58,7 @@ pub(crate) struct NodeDef {
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) attributes: Vec<(String, Attribute)>,
-    /// What PyTorch's new exporter says of the call that the node stands for; see [`record`](super::record).
+    /// The call that the node implements, as recorded by PyTorch's new exporter; see [`record`](super::record).
     pub(crate) call: Option<String>,
 }
 
@@ -72,9 +72,9 @@ pub(crate) enum Attribute {
     Graph(GraphDef),
     Floats(Vec<f32>),
     Ints(Vec<i64>),
-    /// A list of texts: no operator that is supported reads one.
+    /// A list of strings. No supported operator reads one.
     Texts,
-    /// The attribute of that name of the function the node is in.
+    /// The attribute of that name of the enclosing function.
     Reference(String),
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Attribute {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ValueInfo {
     pub(crate) name: String,
-    /// ONNX's number of the element type; 0 if undeclared.
+    /// ONNX's number for the element type; 0 if undeclared.
     pub(crate) element: i64,
     /// `None` if the rank is undeclared.
     pub(crate) shape: Option<Vec<Dimension>>,
@@ -96,7 +96,7 @@ pub(crate) enum Dimension {
 }
 
 impl Model {
-    /// Decodes a model; `around` is where external data may lie, and what all of it may take.
+    /// Decodes a model. `around` gives the folder for external data and the budget.
     pub(crate) fn decode(bytes: &[u8], around: &mut Surroundings<'_>) -> Result<Self> {
         let mut model = Self::default();
         let (mut has_graph, mut opset_version) = (false, None);
@@ -132,10 +132,10 @@ impl Model {
             Some(version) if (1..=NEWEST_OPSET).contains(&version) => model.opset = version,
             Some(version) => {
                 return Err(malformed(format!(
-                    "it is written for opset {version}; versions 1 to {NEWEST_OPSET} are known, so export it for one of them"
+                    "it uses opset {version}, but only opsets 1 to {NEWEST_OPSET} are supported; export it for one of them"
                 )));
             }
-            None => return Err(malformed("it does not say for which opset it is written")),
+            None => return Err(malformed("it does not declare its opset")),
         }
         model.graph.check_names()?;
         model.functions.iter().try_for_each(|function| computed_once(&function.nodes, &mut HashSet::new()))?;
@@ -181,7 +181,7 @@ impl GraphDef {
         Ok(graph)
     }
 
-    /// Whether every name stands for one thing. The format demands it, and whoever breaks it could mean either.
+    /// Checks that every name is unique, as the format requires. Otherwise its meaning would be ambiguous.
     fn check_names(&self) -> Result<()> {
         let twice = |what: &str, name: &str| malformed(format!("there are two {what} named {:?}", shortened(name)));
         for (what, infos) in [("inputs", &self.inputs), ("outputs", &self.outputs)] {
@@ -200,13 +200,13 @@ impl GraphDef {
     }
 }
 
-/// Whether every result is computed by one node, and is not among what is `known` without them.
+/// Checks that every result is computed by one node, and is not among the `known` names.
 fn computed_once<'a>(nodes: &'a [NodeDef], known: &mut HashSet<&'a str>) -> Result<()> {
     for node in nodes {
         for name in node.outputs.iter().filter(|name| !name.is_empty()) {
             if !known.insert(name) {
                 let (node, name) = (node.label(), shortened(name));
-                return Err(malformed(format!("node {node} computes {name:?}, which is there already")));
+                return Err(malformed(format!("node {node} computes {name:?}, which already exists")));
             }
         }
     }
@@ -258,7 +258,7 @@ impl NodeDef {
         self.attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
-    /// Bytes that this node takes in memory; the numbers of its tensors are counted where they are decoded.
+    /// The bytes of this node in memory. The elements of its tensors are counted where they are decoded.
     pub(crate) fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>() + HEAP).sum::<usize>();
         let attribute = |(name, value): &(String, Attribute)| {
@@ -281,7 +281,7 @@ impl NodeDef {
             + self.attributes.iter().map(attribute).sum::<usize>()
     }
 
-    /// How errors and reports call this node.
+    /// The label of this node in errors and reports.
     pub(crate) fn label(&self) -> String {
         label(self.title(), &self.op)
     }
@@ -292,7 +292,7 @@ impl NodeDef {
     }
 }
 
-/// Keeps the text of an entry of the file's notes if it has this key.
+/// Keeps the value of a metadata entry if it has this key.
 fn remember(to: &mut Option<String>, key: &str, payload: Payload<'_>) -> Result<()> {
     let (own, text) = entry(payload.bytes()?)?;
     if own == key {
@@ -331,7 +331,7 @@ fn decode_attribute(
     }
     let value = match (reference.is_empty(), kind, single) {
         (false, _, _) => Attribute::Reference(reference),
-        // Writers leave out zeros and empty lists: the kind says what is meant.
+        // Exporters omit zeros and empty lists, so the kind decides.
         (_, 1, None) => Attribute::Float(0.0),
         (_, 2, None) => Attribute::Int(0),
         (_, 3, None) => Attribute::Text(String::new()),

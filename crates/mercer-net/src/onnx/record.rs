@@ -1,14 +1,15 @@
-//! What PyTorch's new exporter writes down beside a graph.
+//! What PyTorch's new exporter records with a graph.
 //!
-//! The notes of a node hold the call of the module that it stands for,
+//! The notes of a node hold the call of the module that it implements,
 //!
 //! ```text
 //! %linear : [num_users=1] = call_function[target=torch.ops.aten.linear.default](args = (%x, %p_fc_weight, %p_fc_bias), …)
 //! ```
 //!
 //! and those of the graph one line per tensor of the module, `p_fc_bias: PARAMETER target='fc.bias'` or
-//! `b_mean: BUFFER target='mean' persistent=True`. They tell what the graph itself no longer shows: which parameter a
-//! merged tensor stands for, whether a number is the module's or the formula's, what was folded. Files may come without.
+//! `b_mean: BUFFER target='mean' persistent=True`. They show what the graph no longer shows: which parameter a merged
+//! tensor stands for, whether a number belongs to the module or to a formula, and what was folded. The notes may be
+//! missing.
 
 use super::model::{GraphDef, NodeDef};
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ pub(super) const CALL: &str = "pkg.torch.onnx.fx_node";
 /// The key of the graph's note.
 pub(super) const SIGNATURE: &str = "pkg.torch.export.ExportedProgram.graph_signature";
 
-/// The call that a node stands for.
+/// The call that a node implements.
 pub(super) struct Call<'a> {
     /// As `torch.ops.aten.linear.default`.
     pub(super) target: &'a str,
@@ -43,7 +44,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a tensor is in the module.
+/// The role of a tensor in the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Parameter,
@@ -74,7 +75,7 @@ impl<'a> Signature<'a> {
         signature
     }
 
-    /// What the tensor of this name in the file is, if that is known.
+    /// The role of the file's tensor of this name, if known.
     pub(super) fn state(&self, name: &str) -> Option<State> {
         self.by_name.get(name).copied()
     }

@@ -24,7 +24,7 @@ pub enum Data {
     Bool(Arc<Vec<bool>>),
 }
 
-/// A named tensor as ONNX files hold it.
+/// A named tensor of an ONNX file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     /// Its name, which may be empty.
@@ -35,12 +35,12 @@ pub struct Tensor {
     pub data: Data,
 }
 
-/// What a file is decoded in: its folder, where external data may lie, and what all of it may take.
+/// The context of decoding: the folder for external data, and the budget.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     pub(super) folder: Option<&'a Path>,
     pub(crate) budget: Budget,
-    /// The files of external data that are counted as there.
+    /// The external files that the budget already counts.
     pub(super) outside: HashSet<PathBuf>,
 }
 
@@ -107,7 +107,7 @@ impl Tensor {
         if shape.contains(&0) {
             count = 0;
         }
-        // Before anything is made or read that follows from the sizes.
+        // Checked before anything is allocated or read according to these sizes.
         let Some((stored, kept)) = element_bytes(raw.element) else { return Err(raw.unsupported(raw.element)) };
         let place = || format!("tensor {:?} of shape {:?}", shortened(&name), raw.dims);
         let outside;
@@ -155,7 +155,7 @@ pub(super) fn entry(message: &[u8]) -> Result<(String, String)> {
     Ok((key, value))
 }
 
-/// The bytes of an element in a file and in memory, by ONNX's number of its type; `None` if it is not read here.
+/// The bytes of an element in the file and in memory, by ONNX's number for its type; `None` if it is not supported.
 fn element_bytes(element: i64) -> Option<(usize, usize)> {
     Some(match element {
         1 => (4, 4),
@@ -170,10 +170,12 @@ fn element_bytes(element: i64) -> Option<(usize, usize)> {
 }
 
 impl Raw<'_> {
-    /// Whether there are as many elements as the shape says.
+    /// Checks that there are as many elements as the shape says.
     fn check_count(&self, count: usize, stored: usize) -> Result<(), String> {
         let there = match (self.bytes, self.element) {
-            (Some(bytes), _) if !bytes.len().is_multiple_of(stored) => return Err("packed numbers break off".into()),
+            (Some(bytes), _) if !bytes.len().is_multiple_of(stored) => {
+                return Err("packed numbers are truncated".into());
+            }
             (Some(bytes), _) => bytes.len() / stored,
             (None, 1) => self.floats.len(),
             (None, 11) => self.doubles.len(),
@@ -182,7 +184,7 @@ impl Raw<'_> {
         if there == count {
             return Ok(());
         }
-        Err(format!("shape {:?} needs {count} elements, the file holds {there}", self.dims))
+        Err(format!("shape {:?} needs {count} elements, but the file holds {there}", self.dims))
     }
 
     /// The elements, as many as there are.

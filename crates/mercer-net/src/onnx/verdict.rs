@@ -1,11 +1,11 @@
-//! What a use of a tensor says of it: weight, bias, scale, statistic, number of a formula.
+//! The role of a tensor in one use: weight, bias, scale, statistic, scalar of a formula.
 
 use super::around::{Around, Exporter, is_made_up};
 use super::model::NodeDef;
 use super::record::{Call, State};
 use super::tensor::{Data, Tensor};
 
-/// How a use of a tensor speaks for or against its being a parameter.
+/// The verdict of one use of a tensor: parameter or constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Parameter(&'static str),
@@ -14,7 +14,8 @@ pub(super) enum Verdict {
     Fixed(&'static str),
 }
 
-/// Biases, scales and slopes: exporters merge those of an untrained network. A weight that is used twice is tied.
+/// Biases, scales and slopes. Exporters merge those of an untrained network, whereas a weight that is used twice is
+/// tied.
 pub(super) fn is_soft(role: &str) -> bool {
     matches!(role, "bias" | "scale" | "slope" | SCALE | SHIFT)
 }
@@ -32,7 +33,7 @@ pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
     /// The value of a Constant node.
     pub(super) from_node: bool,
-    /// The one number that all elements are.
+    /// The common value of all elements, if there is one.
     pub(super) uniform: Option<f64>,
     /// Zeros and very negative numbers.
     is_mask: bool,
@@ -53,7 +54,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The number that all are, and whether they are a mask: attention masks are made of zeros and very negative numbers.
+/// The common value, and whether the tensor is a mask: attention masks consist of zeros and very negative numbers.
 fn looks(mut values: impl Iterator<Item = f64> + Clone) -> (Option<f64>, bool) {
     let masked = |x: f64| x <= -1e4;
     let is_mask = values.clone().all(|x| x == 0.0 || masked(x)) && values.clone().any(masked);
@@ -62,7 +63,7 @@ fn looks(mut values: impl Iterator<Item = f64> + Clone) -> (Option<f64>, bool) {
 }
 
 impl<'a> Around<'a> {
-    /// What the use of a tensor as operand `which` of a node says.
+    /// The verdict of a use as operand `which` of a node.
     pub(super) fn verdict(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> Verdict {
         use Verdict::{Constant, Fixed, Parameter};
         let state = self.signature.state(candidate.name);
@@ -128,7 +129,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// A single number is a parameter if the module names it, or if it ends as the bias of a product.
+    /// A single number is a parameter if the module names it, or if it is the bias of a product.
     fn judge_single(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> Verdict {
         if self.exporter.is_torch() && !is_made_up(candidate.name) {
             Verdict::Parameter(role(&node.op))
@@ -139,8 +140,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Whether scale and shift of a normalisation are ones and zeros that an operator needs and no module has. An
-    /// untrained InstanceNorm has such numbers too, but under the names of its own.
+    /// Whether scale and shift of a normalisation are ones and zeros that the operator requires but the module does not
+    /// have. An untrained InstanceNorm has such values too, but under its own names.
     fn is_plain(&self, node: &'a NodeDef, which: usize, candidate: &Candidate<'_>) -> bool {
         if candidate.uniform != Some(if which == 1 { 1.0 } else { 0.0 }) {
             return false;
@@ -152,7 +153,7 @@ impl<'a> Around<'a> {
         made_up || (node.op == "InstanceNormalization" && self.is_inside_group(node))
     }
 
-    /// The parameter of the module that a use stands for, as its calls name it.
+    /// The parameter of the module that a use stands for, by its name in the calls.
     pub(super) fn owner(&self, node: &'a NodeDef, role: &str, name: &str) -> Option<&'a str> {
         let own = self.signature.parameters(&Call::read(node)?);
         if let Some(same) = own.iter().find(|operand| self.signature.target(operand) == Some(name)) {
@@ -168,7 +169,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// What a tensor is that an operator adds or multiplies with.
+/// The role of a tensor that an operator adds or multiplies.
 fn role(op: &str) -> &'static str {
     match op {
         "Mul" | "Div" => "scale",
@@ -179,13 +180,13 @@ fn role(op: &str) -> &'static str {
     }
 }
 
-/// Operators that a parameter can be an operand of.
+/// Operators that can take a parameter.
 fn is_arithmetic(op: &str) -> bool {
     let elementwise = ["Add", "Sub", "Mul", "Div", "Sum", "Pow", "Min", "Max", "Where", "Clip", "PRelu"];
     elementwise.contains(&op) || is_function(op) || is_movement(op)
 }
 
-/// Functions that parameters are made of others with, as in `exp(temperature)`.
+/// Functions of parameters, as in `exp(temperature)`.
 fn is_function(op: &str) -> bool {
     let names = ["Exp", "Log", "Sqrt", "Neg", "Abs", "Sigmoid", "Tanh", "Softplus", "Reciprocal", "Relu", "Softmax"];
     names.contains(&op) || ["ReduceSum", "ReduceMean", "ReduceL2"].contains(&op)

@@ -1,8 +1,8 @@
 //! The protobuf wire format, read in place from untrusted bytes.
 //!
-//! A length is believed only after it has been checked against what is there, so nothing is allocated on the word of a
-//! file; nesting is limited by the callers. (The `rten-onnx` crate allocates a declared length before it reads it, and
-//! skips model-local functions.)
+//! A length is trusted only after it has been checked against the remaining bytes, so a file cannot cause an allocation
+//! by a declaration alone. Callers limit nesting. (The `rten-onnx` crate allocates a declared length before reading it,
+//! and skips model-local functions.)
 
 use crate::error::{NetError, Result};
 
@@ -46,7 +46,7 @@ impl<'a> Fields<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         if count > self.rest.len() {
             let (declared, there) = (count, self.rest.len());
-            return Err(malformed(format!("a field of {declared} bytes is declared where only {there} are left")));
+            return Err(malformed(format!("a field declares {declared} bytes, but only {there} are left")));
         }
         let (head, rest) = self.rest.split_at(count);
         self.rest = rest;
@@ -81,7 +81,7 @@ impl<'a> Payload<'a> {
     pub(super) fn bytes(self) -> Result<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            _ => Err(malformed("a number where a message should be")),
+            _ => Err(malformed("found a number instead of a message")),
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a> Payload<'a> {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => Ok(value as i64),
             Self::Fixed32(value) => Ok(i64::from(value as i32)),
-            Self::Bytes(_) => Err(malformed("a message where a number should be")),
+            Self::Bytes(_) => Err(malformed("found a message instead of a number")),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'a> Payload<'a> {
 /// Little-endian words of `N` bytes.
 pub(super) fn words<const N: usize>(bytes: &[u8]) -> Result<impl Iterator<Item = [u8; N]> + '_> {
     if !bytes.len().is_multiple_of(N) {
-        return Err(malformed("packed numbers break off"));
+        return Err(malformed("packed numbers are truncated"));
     }
     Ok(bytes.chunks_exact(N).map(|word| word.try_into().expect("chunks have this size")))
 }

@@ -1,4 +1,4 @@
-//! `ArgExtreme`: where along an axis the largest or smallest number is, as a number. It has no derivative.
+//! `ArgExtreme`: the index of the largest or smallest number along an axis, as a number. It has no derivative.
 
 use super::axes::{only, reduced};
 use super::linear::clear;
@@ -57,7 +57,7 @@ impl<T: Element> OpKernel<T> for ArgExtreme {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
         let x = call.arg(0);
         let (_, size, inner) = around(x.shape, self.axis);
-        // Samples are just more blocks.
+        // Samples are treated as further blocks.
         for (at, y) in y.iter_mut().enumerate() {
             let lane = at / inner * size * inner + at % inner;
             let value = |index: usize| x.data[lane + index * inner];

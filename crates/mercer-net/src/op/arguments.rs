@@ -1,4 +1,4 @@
-//! What a primitive is called with.
+//! The arguments of a primitive.
 
 use crate::shape::numel;
 use mercer_linalg::Scalar;
@@ -20,7 +20,7 @@ impl<'a, T> Arg<'a, T> {
         numel(self.shape)
     }
 
-    /// The part of one sample; the whole if it is shared.
+    /// The part that belongs to one sample; everything if the value is shared.
     pub fn sample(&self, index: usize) -> &'a [T] {
         if self.batched {
             let size = self.numel();
@@ -31,7 +31,7 @@ impl<'a, T> Arg<'a, T> {
     }
 }
 
-/// Looks up operands without a list on the heap.
+/// Looks up operands without allocating a list.
 pub(crate) trait Operands<T> {
     fn operand(&self, index: usize) -> Arg<'_, T>;
     fn count(&self) -> usize;
@@ -60,7 +60,7 @@ impl<'a, T> Call<'a, T> {
         self.operands.count()
     }
 
-    /// The result: its data are there in derivative readings, and empty in `apply`.
+    /// The result. Its data are available in derivative readings and empty in `apply`.
     pub fn result(&self) -> Arg<'a, T> {
         self.operands.result()
     }
@@ -71,12 +71,12 @@ impl<'a, T> Call<'a, T> {
     }
 }
 
-/// The tangents of the operands of a call; operands without one do not move.
+/// The tangents of the operands of a call. An operand without a tangent is held fixed.
 pub struct Tangents<'a, T> {
     directions: &'a dyn Directions<T>,
 }
 
-/// Looks up tangents without a list on the heap.
+/// Looks up tangents without allocating a list.
 pub(crate) trait Directions<T> {
     fn direction(&self, index: usize) -> Option<&[T]>;
 }
@@ -86,23 +86,23 @@ impl<'a, T> Tangents<'a, T> {
         Self { directions }
     }
 
-    /// The tangent of an operand, of the operand's own layout.
+    /// The tangent of an operand, in the operand's layout.
     pub fn operand<'b>(&'b self, call: &'b Call<'_, T>, index: usize) -> Option<Arg<'b, T>> {
         let arg = call.arg(index);
         self.directions.direction(index).map(|data| Arg { data, ..arg })
     }
 }
 
-/// Memory for intermediate results that grows to what is needed and is kept.
+/// Memory for intermediate results. It grows as needed and is kept.
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     memory: Vec<T>,
 }
 
-/// Makes memory at least this long, and not longer than that.
+/// Grows the memory to this length if it is shorter.
 pub(crate) fn grow<T: Scalar>(memory: &mut Vec<T>, length: usize) {
     if memory.capacity() < length {
-        // Nothing of it is kept, and fresh zeros cost nothing until they are touched.
+        // The old content is not needed, and fresh zeros cost nothing until they are touched.
         *memory = mercer_linalg::memory::zeros(length);
     } else if memory.len() < length {
         memory.resize(length, T::zero());
@@ -115,7 +115,7 @@ impl<T: Scalar> Scratch<T> {
         self.memory.capacity() * size_of::<T>()
     }
 
-    /// Slices of these lengths, with whatever was left in them.
+    /// Slices of these lengths, with unspecified content.
     pub fn take<const N: usize>(&mut self, lengths: [usize; N]) -> [&mut [T]; N] {
         let total: usize = lengths.iter().sum();
         grow(&mut self.memory, total);

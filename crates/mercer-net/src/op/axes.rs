@@ -5,7 +5,7 @@ use super::loops::{Loops, MAX_RANK};
 use crate::element::Element;
 use crate::graph::{Batch, Meta, Mixes};
 
-/// The only operand of a primitive, of a rank that it can work on.
+/// The only operand of a primitive, with its rank checked.
 pub(super) fn only<'a>(inputs: &[&'a Meta]) -> Result<&'a Meta, InferError> {
     let [x] = inputs else { return Err(InferError::Shape("needs one operand".into())) };
     check_rank(x.rank())?;
@@ -31,8 +31,8 @@ pub(super) fn strides(shape: &[usize]) -> [usize; MAX_RANK] {
     strides
 }
 
-/// Walks a shape in order with the index of the group that each element belongs to: elements that differ only along
-/// `axes` are of one group. Also the number of groups and of elements in each.
+/// Walks a shape in order and gives the group of each element. Elements that differ only along `axes` are in one group.
+/// Also returns the number of groups and of elements per group.
 pub(super) fn groups(shape: &[usize], axes: &[usize]) -> (Loops<1>, usize, usize) {
     let mut strides = [0; MAX_RANK];
     let (mut count, mut members) = (1, 1);
@@ -47,7 +47,7 @@ pub(super) fn groups(shape: &[usize], axes: &[usize]) -> (Loops<1>, usize, usize
     (Loops::strided(shape, [&strides[..shape.len()]]), count, members)
 }
 
-/// The shape and batch after `axes` were worked along; they stay with size one, or go.
+/// The shape and batch after a reduction along `axes`, which stay with size one or are removed.
 pub(super) fn reduced(x: &Meta, axes: &[usize], keep: bool) -> Result<Meta, InferError> {
     axes.iter().try_for_each(|&axis| check_axis(axis, x.rank()))?;
     let gone = |axis: &usize| axes.contains(axis);
@@ -64,7 +64,7 @@ pub(super) fn reduced(x: &Meta, axes: &[usize], keep: bool) -> Result<Meta, Infe
 /// How many partial results a fold over a slice keeps: a full vector of the widest machines.
 const LANES: usize = 16;
 
-/// Folds terms in interleaved parts and a fixed order, so that it vectorises; `f` must not mind the order.
+/// Folds terms in interleaved parts and a fixed order, so that it vectorises; `f` must not depend on the order.
 #[inline(always)]
 pub(super) fn fold<T: Element>(x: &[T], identity: T, f: impl Fn(T, T) -> T) -> T {
     fold2(x, x, identity, |x, _| x, f)
@@ -80,7 +80,7 @@ pub(super) fn fold2<T: Element>(a: &[T], b: &[T], identity: T, term: impl Fn(T, 
             parts[lane] = f(parts[lane], term(a[lane], b[lane]));
         }
     }
-    // In halves, written out: as a loop the compiler takes the parts out of their vectors.
+    // In halves, unrolled by hand: from a loop, the compiler would move the parts out of vector registers.
     let eight: [T; 8] = std::array::from_fn(|lane| f(parts[lane], parts[lane + 8]));
     let four: [T; 4] = std::array::from_fn(|lane| f(eight[lane], eight[lane + 4]));
     let one = f(f(four[0], four[2]), f(four[1], four[3]));
@@ -99,8 +99,8 @@ pub(super) fn dot<T: Element>(a: &[T], b: &[T]) -> T {
     fold2(a, b, T::zero(), |a, b| a * b, |a, b| a + b)
 }
 
-/// A number as a position along an axis of `size`: negative ones count from the end, and what is out of range is
-/// clamped, because a kernel cannot fail; whoever takes indices from a user checks them first.
+/// A number as an index along an axis of `size`. Negative numbers count from the end. Numbers out of range are clamped,
+/// because a kernel cannot fail; indices from a user are checked earlier.
 #[inline(always)]
 pub(super) fn position<T: Element>(index: T, size: usize) -> usize {
     let index = index.wide() as i64;

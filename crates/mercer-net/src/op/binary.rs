@@ -49,7 +49,7 @@ impl Combine {
     }
 }
 
-/// Calls a loop with the function of a [`Combine`] as a closure, so that each gets a loop of its own.
+/// Calls a loop with the function of a [`Combine`] as a closure, so that each function is compiled into its own loop.
 macro_rules! with_function {
     ($combine:expr, $run:expr) => {{
         let (zero, one) = (T::zero(), T::one());
@@ -243,7 +243,7 @@ fn zip<T: Element>(loops: &Loops<2>, a: &[T], b: &[T], y: &mut [T], f: impl Fn(T
     );
 }
 
-/// Adds `dy` (times `weight`) to the operand it was broadcast from, summing over the broadcast axes.
+/// Adds `dy` (times `weight`) to the cotangent of an operand, summing over the axes along which it was broadcast.
 pub(super) fn add_reduced<T: Element>(loops: &Loops<1>, dy: &[T], weight: Option<&[T]>, dx: &mut [T]) {
     dispatch(
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! `Concat`: operands one after the other along an axis. Operands that all samples share are repeated for each.
+//! `Concat`: operands joined along an axis. Shared operands are repeated for each sample.
 
 use super::axes::{check_axis, check_rank};
 use super::linear::{add_rows, copy_rows};
@@ -17,7 +17,7 @@ pub struct Concat {
 impl Concat {
     /// Where the batch of the result is.
     ///
-    /// Off the joined axis the operands meet elementwise. On it, `[mᵢ, batch, minor]` joined over `i` is
+    /// Outside the joined axis the operands combine elementwise. On it, `[mᵢ, batch, minor]` joined over `i` is
     /// `[Σ mᵢ, batch, minor]` if all operands have their batch there with the same `minor`.
     fn batch(&self, inputs: &[&Meta]) -> Result<Option<Batch>, Mixes> {
         let batched = || inputs.iter().filter_map(|meta| meta.batch.as_ref().map(|batch| (meta, batch)));
@@ -68,7 +68,7 @@ impl Op for Concat {
                 && (0..first.rank()).all(|axis| axis == self.axis || meta.shape[axis] == first.shape[axis])
         };
         if !rest.iter().all(fits) {
-            return Err(InferError::Shape(format!("shapes differ off axis {}", self.axis)));
+            return Err(InferError::Shape(format!("shapes differ outside axis {}", self.axis)));
         }
         let mut shape = first.shape.clone();
         shape[self.axis] = inputs.iter().map(|meta| meta.shape[self.axis]).sum();
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(join(0, &Meta::shared([1, 3])), Err(InferError::Mixes));
         let doubled = Batch::At(vec![Position { axis: 0, major: 2 }]);
         assert_eq!(join(0, &x).unwrap(), Meta::batched([2, 3], doubled));
-        // Two heads folded behind the batch cannot be joined with one.
+        // Two heads folded after the batch cannot be joined with one.
         assert_eq!(join(0, &Meta::batched([2, 3], Batch::axis(0))), Err(InferError::Mixes));
         assert_eq!(join(0, &Meta::batched([1, 3], Batch::Untracked)).unwrap().batch, Some(Batch::Untracked));
     }

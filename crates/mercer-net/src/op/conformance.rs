@@ -1,4 +1,4 @@
-//! One suite that every primitive passes: the four readings against each other and against finite differences.
+//! The suite that every primitive must pass: its readings are compared with each other and with finite differences.
 
 use super::{Binary, Combine, Op};
 use crate::element::Element;
@@ -15,7 +15,7 @@ pub(crate) struct Operand {
     domain: fn(f64) -> f64,
 }
 
-/// An operand that each sample has its own of.
+/// An operand that differs between samples.
 pub(crate) fn batched(shape: &[usize]) -> Operand {
     Operand { shape: shape.to_vec(), batched: true, domain: |x| 2.0 * x }
 }
@@ -26,7 +26,7 @@ pub(crate) fn shared(shape: &[usize]) -> Operand {
 }
 
 impl Operand {
-    /// With values in another domain.
+    /// Restricts the values to another domain.
     pub(crate) fn within(self, domain: fn(f64) -> f64) -> Self {
         Self { domain, ..self }
     }
@@ -49,7 +49,7 @@ fn uniform(seed: u64, count: usize) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// The value of a primitive at given shared operands, for tests with numbers worked out by hand.
+/// The value of a primitive at given shared operands, for tests with hand-computed numbers.
 pub(crate) fn values(op: impl Op + 'static, shapes: &[&[usize]], operands: &[&[f64]]) -> Vec<f64> {
     let op: Arc<dyn Op> = Arc::new(op);
     let shared: Vec<Operand> = shapes.iter().map(|shape| shared(shape)).collect();
@@ -73,8 +73,8 @@ impl<T: Element> Case<T> {
         Self::build(op, operands, samples, false)
     }
 
-    /// `y + y + z` with a further input `z`: every operand is used twice, so cotangents have to be added, and if they are
-    /// all shared the result is differentiated for several samples all the same.
+    /// `y + y + z` with a further input `z`: every operand is used twice, so cotangents must be added, and the result
+    /// is differentiated for several samples even if all operands are shared.
     fn twice(op: &Arc<dyn Op>, operands: &[Operand], samples: usize) -> Self {
         Self::build(op, operands, samples, true)
     }

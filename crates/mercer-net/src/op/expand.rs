@@ -25,10 +25,10 @@ impl Op for Expand {
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
         let x = only(inputs)?;
         let shape = broadcast(&x.shape, &self.shape)
-            .ok_or_else(|| InferError::Shape(format!("does not broadcast to {:?}", self.shape)))?;
+            .ok_or_else(|| InferError::Shape(format!("the operand does not broadcast to {:?}", self.shape)))?;
         check_rank(shape.len())?;
         let missing = shape.len() - x.rank();
-        // An axis of many samples could not be expanded, so one that is expanded is not the batch.
+        // An axis of several samples cannot be expanded, so an expanded axis is not the batch.
         let along: Vec<usize> = (0..x.rank()).filter(|&axis| x.shape[axis] != shape[axis + missing]).collect();
         let batch = match &x.batch {
             Some(batch) => Some(batch.not_along(&along)?.moved(|axis| Some(axis + missing))?),

@@ -12,8 +12,8 @@ use crate::shape::{around, numel};
 
 /// Entries of the first operand along an axis, chosen by the second, whose shape replaces the axis.
 ///
-/// Indices are whole numbers in the network's scalar; negative ones count from the end. Indices out of range are clamped:
-/// whoever takes them from a user checks them first.
+/// Indices are whole numbers in the network's scalar; negative ones count from the end. Indices out of range are
+/// clamped; indices from a user are checked earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gather {
     /// The axis of the data.
@@ -30,7 +30,7 @@ impl Op for Gather {
         check_axis(self.axis, data.rank())?;
         check_rank(data.rank() + indices.rank())?;
         if data.shape[self.axis] == 0 && indices.numel() > 0 {
-            return Err(InferError::Shape("gathers from an empty axis".into()));
+            return Err(InferError::Shape("cannot gather from an empty axis".into()));
         }
         let mut shape = data.shape[..self.axis].to_vec();
         shape.extend(&indices.shape);

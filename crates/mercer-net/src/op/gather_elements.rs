@@ -1,4 +1,5 @@
-//! `GatherElements`: `y[i₀, …] = data[i₀, …, index[i₀, …], …]`, one entry along an axis for every element of the indices.
+//! `GatherElements`: `y[i₀, …] = data[i₀, …, index[i₀, …], …]`, one entry along an axis for every element of the
+//! indices.
 
 use super::axes::{check_axis, check_rank, position, strides};
 use super::linear::clear;
@@ -27,15 +28,15 @@ impl Op for GatherElements {
         check_rank(rank)?;
         check_axis(self.axis, rank)?;
         if indices.rank() != rank {
-            return Err(InferError::Shape("indices do not fit the data".into()));
+            return Err(InferError::Shape("the indices do not match the data".into()));
         }
-        // Axes of which the indices take only a part are worked along too.
+        // Axes along which the indices cover only a part count as worked along, too.
         let along: Vec<usize> =
             (0..rank).filter(|&axis| axis == self.axis || indices.shape[axis] != data.shape[axis]).collect();
         let from_data = data.batch.as_ref().map(|batch| batch.not_along(&along)).transpose()?;
         let fits = |axis: usize| axis == self.axis || indices.shape[axis] <= data.shape[axis];
         if !(0..rank).all(fits) || data.shape[self.axis] == 0 && indices.numel() > 0 {
-            return Err(InferError::Shape("indices do not fit the data".into()));
+            return Err(InferError::Shape("the indices do not match the data".into()));
         }
         let shape = indices.shape.clone();
         let batches = [(&shape[..], from_data.as_ref()), (&shape[..], indices.batch.as_ref())];

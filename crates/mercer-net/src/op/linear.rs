@@ -13,8 +13,8 @@ pub(super) trait Linear {
     /// `dx = Lᵀ dy`, or added to it, for one sample and seed.
     fn adjoint<T: Element>(&self, dy: &[T], y_shape: &[usize], dx: &mut [T], x_shape: &[usize], add: bool);
 
-    /// Where the result begins in the operand, if it is one contiguous piece of it: such copies are made for all samples
-    /// at once.
+    /// The offset of the result in the operand, if it is one contiguous piece. Such copies are made for all samples at
+    /// once.
     fn piece(&self, _x_shape: &[usize]) -> Option<usize> {
         None
     }
@@ -56,10 +56,10 @@ impl<T: Element, L: Linear> OpKernel<T> for L {
     }
 }
 
-/// Rows of `length` at an offset and a distance from each other.
+/// Rows of `length`, with an offset and a stride.
 type Rows<A> = (A, usize, usize);
 
-/// Rows up to this length are copied number by number: a call of `memcpy` costs more.
+/// Rows up to this length are copied number by number, because a call to `memcpy` costs more.
 const SHORT: usize = 64;
 
 /// Copies rows from one array to another.
@@ -97,7 +97,7 @@ fn each_row<T: Element>(
     );
 }
 
-/// What an adjoint that only adds begins with.
+/// Clears the destination of an adjoint that only adds, unless the result is to be added.
 pub(super) fn clear<T: Element>(dx: &mut [T], add: bool) {
     if !add {
         dx.fill(T::zero());

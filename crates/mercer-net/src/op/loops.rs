@@ -1,4 +1,4 @@
-//! Nested loops over broadcast operands, with as few and as long inner runs as the shapes allow.
+//! Nested loops over broadcast operands, with inner runs as few and as long as the shapes allow.
 
 use crate::shape::numel;
 
@@ -41,7 +41,7 @@ impl<const K: usize> Loops<K> {
         Self::strided(shape, std::array::from_fn(|k| &strides[k][..shape.len()]))
     }
 
-    /// The same for many samples: those operands that each sample has its own of go on by their size from one to the next.
+    /// The same for many samples: batched operands advance by their size from one sample to the next.
     pub(crate) fn over_samples(shape: &[usize], operands: [(&[usize], bool); K], samples: usize) -> Self {
         let mut loops = Self { rank: 0, sizes: [1; AXES], strides: [[0; AXES]; K] };
         loops.push(samples, operands.map(|(operand, batched)| if batched { numel(operand) } else { 0 }));

@@ -74,13 +74,13 @@ impl Op for MatMul {
         if shape.len() > MAX_RANK {
             return Err(InferError::Shape(format!("more than {MAX_RANK} axes")));
         }
-        // The batch must not be contracted; as a row of `a` or a column of `b` it stays what it is.
+        // The batch must not be contracted. As a row of `a` or a column of `b` it is preserved.
         let a_batch = a.batch.as_ref().map(|batch| batch.not_along(&[ra - 1])).transpose()?;
         let (inner, column) = if self.transposed { (rb - 1, rb - 2) } else { (rb - 2, rb - 1) };
         let b_batch = b.batch.as_ref().map(|batch| batch.not_along(&[inner])).transpose()?;
         let b_batch =
             b_batch.map(|batch| batch.moved(|axis| Some(if axis == column { rb - 1 } else { axis }))).transpose()?;
-        // Of the last two axes each operand has one and is repeated along the other.
+        // Of the last two axes of the result, each operand has one and is broadcast along the other.
         let [a_shape, b_shape] = [&a.shape, &b.shape].map(|own| {
             let mut own = own.clone();
             own.truncate(own.len() - 2);

@@ -1,19 +1,19 @@
-//! Primitives: what a node of the graph can be, and the four readings of each.
+//! Primitives: the operations of the graph, and the readings of each.
 //!
-//! A primitive `y = f(x₁, …, xₙ)` is one type in one file. It says what shape its result has ([`Op`]), and for each
-//! scalar ([`OpKernel`]) how to compute it and its derivatives:
+//! A primitive `y = f(x₁, …, xₙ)` is one type in one file. It defines the shape of its result ([`Op`]) and, for each
+//! scalar ([`OpKernel`]), how to compute the result and its derivatives:
 //!
 //! - `apply`: the value,
 //! - `vjp`: the cotangent of one operand **per sample**, for `S` seeds at once,
-//! - `accumulate`: the cotangent of a shared operand summed over the samples, where there is a cheaper way than `vjp`,
+//! - `accumulate`: the cotangent of a shared operand summed over the samples, where that is cheaper than `vjp`,
 //! - `jvp`: the tangent of the result,
-//! - `outer`: the cotangent of a shared operand as a sum of outer products, where it is one.
+//! - `outer`: the cotangent of a shared operand as a sum of outer products, where it has that form.
 //!
-//! Batched values are `[samples, …shape]`, cotangents `[samples, seeds, …shape]`; operands that all samples share come
-//! once. All derivative readings of one primitive are checked against each other and against finite differences by the
+//! Batched values are `[samples, …shape]`, cotangents `[samples, seeds, …shape]`; shared operands are stored once. All
+//! derivative readings of one primitive are checked against each other and against finite differences by the
 //! conformance suite.
 
-#![allow(clippy::too_many_arguments, reason = "the readings of a primitive need what they need")]
+#![allow(clippy::too_many_arguments, reason = "the readings of a primitive take many arguments")]
 
 mod arg_extreme;
 mod arguments;
@@ -92,9 +92,9 @@ impl From<Mixes> for InferError {
 pub struct OuterShape {
     /// The number of outer products per sample.
     pub positions: usize,
-    /// The length of a left vector (what came in).
+    /// The length of a left vector (the input).
     pub left: usize,
-    /// The length of a right vector (what goes back).
+    /// The length of a right vector (the cotangent).
     pub right: usize,
     /// Whether the operand is stored `[right, left]` (as most weights are) instead of `[left, right]`.
     pub right_major: bool,
@@ -130,13 +130,13 @@ pub trait Op: OpKernel<f32> + OpKernel<f64> + Debug + Send + Sync {
         None
     }
 
-    /// The most elements of [`Scratch`] that a reading takes, [`OpKernel::accumulate`] apart.
+    /// The most elements of [`Scratch`] that a reading takes, except [`OpKernel::accumulate`].
     fn scratch(&self, inputs: &[&Meta], output: &Meta) -> usize {
         let largest = inputs.iter().map(|meta| meta.numel()).max().unwrap_or(0);
         largest.saturating_add(output.numel().saturating_mul(3))
     }
 
-    /// For importers and reports that look for a particular primitive.
+    /// For downcasting to a particular primitive.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
@@ -157,7 +157,8 @@ pub trait OpKernel<T: Element> {
         scratch: &mut Scratch<T>,
     );
 
-    /// Adds the cotangent of a shared operand, summed over samples (one seed), to `dx`; `false` if `vjp` is as good.
+    /// Adds the cotangent of a shared operand, summed over samples (one seed), to `dx`; `false` if `vjp` is just as
+    /// cheap.
     fn accumulate(
         &self,
         _call: &Call<'_, T>,
@@ -169,11 +170,11 @@ pub trait OpKernel<T: Element> {
         false
     }
 
-    /// The tangent of the result from those of the operands; at least one is there.
+    /// The tangent of the result from those of the operands. At least one operand has a tangent.
     fn jvp(&self, call: &Call<'_, T>, tangents: &Tangents<'_, T>, dy: &mut [T], scratch: &mut Scratch<T>);
 
     /// The factors of the cotangent of operand `which`: `left` is `[samples, positions, left]`, `right` is
-    /// `[samples, seeds, positions, right]`. Only called where [`Op::outer_shape`] is there.
+    /// `[samples, seeds, positions, right]`. Only called if [`Op::outer_shape`] is `Some`.
     fn outer(
         &self,
         _call: &Call<'_, T>,

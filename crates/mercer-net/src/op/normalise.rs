@@ -1,9 +1,9 @@
 //! `Normalise`: layer, instance, group and RMS normalisation without their affine parts.
 //!
 //! Over each group of elements that differ only along the axes, `y = (x − μ) / σ` with `σ² = mean (x − μ)² + ε` (the
-//! biased variance); for RMS `μ = 0`. The Jacobian is symmetric,
-//! `J v = (v − mean v − y · mean(v·y)) / σ` (without `mean v` for RMS), so both derivative readings are one function. It
-//! reads `x` only for `σ`, once per sample however many seeds there are.
+//! biased variance); for RMS `μ = 0`. The Jacobian is symmetric, `J v = (v − mean v − y · mean(v·y)) / σ` (without
+//! `mean v` for RMS), so both derivative readings are one function. It reads `x` only for `σ`, once per sample for any
+//! number of seeds.
 
 use super::axes::{check_axis, dot, fold, groups, only, total};
 use super::loops::Loops;
@@ -12,7 +12,7 @@ use crate::element::Element;
 use crate::graph::Meta;
 use mercer_linalg::simd::dispatch;
 
-/// Brings groups of elements to mean zero and variance one, or only to mean square one.
+/// Normalises groups of elements to mean zero and variance one, or only to mean square one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalise {
     /// The axes a group extends over.

@@ -1,7 +1,8 @@
-//! `Pad`: a value with a margin around it, constant or continued from inside.
+//! `Pad`: a value with a margin around it, either constant or continued from the inside.
 //!
-//! Along one axis of size `n`, position `i` of the result shows position `i − before` of the operand; outside of it, in
-//! mode `Reflect` `|j mod 2(n−1)|` mirrored at the end points, in mode `Edge` the nearest, in mode `Wrap` `j mod n`.
+//! Along one axis of size `n`, position `i` of the result shows position `i − before` of the operand; outside it, mode
+//! `Reflect` shows `|j mod 2(n−1)|` mirrored at the end points, mode `Edge` the nearest position, and mode `Wrap`
+//! `j mod n`.
 
 use super::axes::{only, strides};
 use super::linear::clear;
@@ -31,7 +32,7 @@ pub enum Margin {
     Reflect,
     /// The edge.
     Edge,
-    /// The other end.
+    /// The opposite end.
     Wrap,
 }
 
@@ -54,13 +55,14 @@ impl Margin {
 }
 
 impl Pad {
-    /// Calls `body(from, to, length)` for runs of the result that are runs of the operand, `from = None` for a constant.
+    /// Calls `body(from, to, length)` for runs of the result that are runs of the operand, `from = None` for a
+    /// constant.
     fn runs(&self, x_shape: &[usize], y_shape: &[usize], mut body: impl FnMut(Option<usize>, usize, usize)) {
         let rank = x_shape.len();
         if numel(y_shape) == 0 {
             return;
         }
-        // Behind the last padded axis everything is contiguous.
+        // After the last padded axis everything is contiguous.
         let Some(last) = (0..rank).rev().find(|&axis| self.before[axis] + self.after[axis] > 0) else {
             return body(Some(0), 0, numel(x_shape));
         };
@@ -109,11 +111,11 @@ impl Op for Pad {
         let x = only(inputs)?;
         let rank = x.rank();
         if self.before.len() != rank || self.after.len() != rank {
-            return Err(InferError::Shape("padding names every axis".into()));
+            return Err(InferError::Shape("padding must be given for every axis".into()));
         }
         let along: Vec<usize> = (0..rank).filter(|&axis| self.before[axis] + self.after[axis] > 0).collect();
         if !matches!(self.mode, Margin::Constant(_)) && along.iter().any(|&axis| x.shape[axis] == 0) {
-            return Err(InferError::Shape("nothing to continue an empty axis with".into()));
+            return Err(InferError::Shape("an empty axis cannot be continued".into()));
         }
         let shape = (0..rank).map(|axis| self.before[axis] + x.shape[axis] + self.after[axis]).collect();
         let batch = x.batch.as_ref().map(|batch| batch.not_along(&along)).transpose()?;

@@ -1,4 +1,4 @@
-//! The conformance suite on drawn shapes and settings, for every primitive.
+//! The conformance suite on random shapes and settings, for every primitive.
 
 use super::conformance::{Operand, batched, check, shared};
 use super::{
@@ -140,7 +140,7 @@ proptest! {
             Pooling::Max, Pooling::Average { count_padding: true }, Pooling::Average { count_padding: false },
         ]),
     ) {
-        // A dilated window can step over a small image and see nothing of it, which leaves −∞.
+        // A dilated window can miss a small image entirely, which leaves −∞.
         let sees = |axis: usize| image[axis] >= window.dilations[axis];
         prop_assume!((0..image.len()).all(sees));
         let mut x = vec![images, channels];
@@ -205,7 +205,7 @@ proptest! {
         (shape, axes) in shape_and_axes(), keep: bool, own: bool,
         kind in select(vec![Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min, Reduction::Prod]),
     ) {
-        // Products of hundreds of numbers are larger or smaller than differences can follow.
+        // Products of hundreds of numbers are too large or too small for finite differences.
         let members: usize = axes.iter().map(|&axis| shape[axis]).product();
         prop_assume!(kind != Reduction::Prod || members <= 30);
         check(Reduce { kind, axes, keep }, &[operand(&shape, own)]);

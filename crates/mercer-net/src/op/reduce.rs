@@ -12,7 +12,7 @@ use crate::element::Element;
 use crate::graph::Meta;
 use mercer_linalg::simd::dispatch;
 
-/// Reduces over axes, which stay with size one or go.
+/// Reduces over axes, which stay with size one or are removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduce {
     /// What is computed.
@@ -59,9 +59,9 @@ impl Op for Reduce {
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
         let x = only(inputs)?;
         let y = reduced(x, &self.axes, self.keep)?;
-        // Nothing has a sum (0), a product (1) and extremes (−∞ and ∞), but no mean.
+        // An empty set has a sum (0), a product (1) and extremes (−∞ and ∞), but no mean.
         if self.kind == Reduction::Mean && self.axes.iter().any(|&axis| x.shape[axis] == 0) {
-            return Err(InferError::Shape("the mean over an empty axis".into()));
+            return Err(InferError::Shape("the mean over an empty axis is undefined".into()));
         }
         Ok(y)
     }
@@ -143,7 +143,7 @@ impl Plan {
                 }
             });
         }
-        // Products of the factors before, then of those behind: exact with any number of zeros. Indices counted from the
+        // Products of the factors before, then of those after: exact with any number of zeros. Indices counted from the
         // end walk the same loops backwards.
         self.loops.runs(
             #[inline(always)]

@@ -41,7 +41,7 @@ impl Op for Where {
 /// `y = condition ? a : b` for one sample; a missing operand is zero.
 fn choose<T: Element>(loops: &Loops<3>, condition: &[T], [a, b]: [Option<&[T]>; 2], y: &mut [T]) {
     let zero = T::zero();
-    // A missing operand reads this one, and its strides are ignored.
+    // A missing operand reads this element; its strides are ignored.
     let nothing: &[T] = &[T::zero()];
     dispatch(
         #[inline(always)]
@@ -104,7 +104,7 @@ impl<T: Element> OpKernel<T> for Where {
         scratch: &mut Scratch<T>,
     ) {
         let (condition, own, shape) = (call.arg(0), call.arg(which), call.result().shape);
-        // The part of dy that went this way, in the result's shape, then summed over the copies.
+        // The part of dy that belongs to this operand, in the result's shape, then summed over the broadcast axes.
         let choice = Loops::broadcast(shape, [condition.shape, shape, shape]);
         let reduce = Loops::broadcast(shape, [own.shape]);
         let (size, own_size) = (numel(shape), own.numel());

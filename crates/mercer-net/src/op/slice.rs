@@ -13,7 +13,7 @@ use crate::shape::numel;
 pub struct Slice {
     /// The first index along each axis.
     pub starts: Vec<usize>,
-    /// The distance from one index to the next; negative ones go backwards.
+    /// The distance from one index to the next; negative steps go backwards.
     pub steps: Vec<isize>,
     /// How many indices are taken.
     pub sizes: Vec<usize>,
@@ -39,7 +39,7 @@ impl Slice {
         }
         let rank = x_shape.len();
         let stride = strides(x_shape);
-        // The last axis that is not taken whole; behind it everything is contiguous.
+        // The last axis that is not taken whole. After it everything is contiguous.
         let Some(last) = (0..rank).rev().find(|&axis| !self.is_whole(axis, x_shape[axis])) else {
             return body(0, 0, numel(x_shape));
         };
@@ -78,13 +78,13 @@ impl Op for Slice {
         let x = only(inputs)?;
         let rank = x.rank();
         if self.starts.len() != rank || self.steps.len() != rank || self.sizes.len() != rank {
-            return Err(InferError::Shape("a slice names every axis".into()));
+            return Err(InferError::Shape("a slice must be given for every axis".into()));
         }
         for axis in 0..rank {
             let last = self.starts[axis] as i128 + (self.sizes[axis] as i128 - 1) * self.steps[axis] as i128;
             let size = x.shape[axis];
             if self.sizes[axis] > 0 && (self.starts[axis] >= size || last < 0 || last >= size as i128) {
-                return Err(InferError::Shape(format!("slice leaves axis {axis}")));
+                return Err(InferError::Shape(format!("the slice exceeds axis {axis}")));
             }
         }
         let along: Vec<usize> = (0..rank).filter(|&axis| !self.is_whole(axis, x.shape[axis])).collect();

@@ -16,7 +16,7 @@ use mercer_linalg::simd::dispatch;
 pub struct Softmax {
     /// The axis.
     pub axis: usize,
-    /// Whether the logarithm is wanted.
+    /// Whether to compute the logarithm.
     pub log: bool,
 }
 
@@ -180,7 +180,7 @@ impl<T: Element> OpKernel<T> for Softmax {
         let (_, size, inner) = around(x.shape, self.axis);
         let block = (size * inner).max(1);
         let [max, sum] = scratch.take([inner, inner]);
-        // Samples are just more rows.
+        // Samples are treated as further rows.
         dispatch(
             #[inline(always)]
             || {

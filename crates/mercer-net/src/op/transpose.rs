@@ -1,8 +1,8 @@
 //! `Transpose`: axes in another order.
 //!
-//! Axes that stay neighbours are merged first. If the innermost axis stays innermost, whole runs are copied; otherwise
-//! the axis that is contiguous before and the one that is contiguous after span a matrix, which is turned in small
-//! square tiles so that both sides are read and written in full cache lines.
+//! Axes that stay adjacent are merged first. If the innermost axis stays innermost, whole runs are copied. Otherwise
+//! the axis that is contiguous before and the axis that is contiguous after span a matrix, which is transposed in small
+//! square tiles so that both sides use full cache lines.
 
 use super::axes::{check_rank, only, strides};
 use super::linear::Linear;
@@ -28,7 +28,7 @@ impl Op for Transpose {
         let x = only(inputs)?;
         check_rank(self.perm.len())?;
         if self.perm.len() != x.rank() || (0..x.rank()).any(|axis| !self.perm.contains(&axis)) {
-            return Err(InferError::Shape(format!("{:?} is not an order of the axes", self.perm)));
+            return Err(InferError::Shape(format!("{:?} is not a permutation of the axes", self.perm)));
         }
         let shape = self.perm.iter().map(|&axis| x.shape[axis]).collect();
         let place = |axis: usize| self.perm.iter().position(|&from| from == axis);
@@ -126,7 +126,7 @@ fn permute<T: Element, const ADD: bool>(from: &[T], shape: &[usize], perm: &[usi
     );
 }
 
-/// A matrix with rows `from_row` apart, and `to_row` apart once it is turned.
+/// A matrix with row stride `from_row`, and `to_row` once it is transposed.
 #[derive(Clone, Copy)]
 struct Matrix {
     rows: usize,

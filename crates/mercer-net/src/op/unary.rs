@@ -11,7 +11,7 @@ use mercer_linalg::simd::dispatch;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unary(pub Function);
 
-/// A function of one number. Kinks have one convention: the derivative at the kink of `Relu` is 0.
+/// A function of one number. By convention, the derivative of `Relu` at its kink is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names are the functions")]
 pub enum Function {
@@ -77,7 +77,7 @@ pub enum Function {
     Floor,
     Ceil,
     Round,
-    /// Towards zero: what a cast to an integer does.
+    /// Truncation towards zero, as in a cast to an integer.
     Trunc,
     Sign,
     /// 1 for 0, else 0.
@@ -110,7 +110,7 @@ fn map2<T: Element>(x: &[T], y: &[T], d: &mut [T], f: impl Fn(T, T) -> T) {
     );
 }
 
-/// Elements that are worked on while they are in the first-level cache.
+/// Elements that are processed while they are in the first-level cache.
 const PIECE: usize = 512;
 
 /// `y = after(x, f(before(x)))` for an elementary function `f`.
@@ -365,7 +365,7 @@ impl<T: Element> OpKernel<T> for Unary {
             return scaled(x.data, dy, dx, add, |x, dy| if x > T::zero() { dy } else { T::zero() });
         }
         if seeds == 1 && x.batched {
-            // Samples need not be told apart; the slopes of a piece stay in the first-level cache.
+            // Samples need not be distinguished. The slopes of a piece stay in the first-level cache.
             let mut slope = [T::zero(); PIECE];
             for (start, dx) in (0..).step_by(PIECE).zip(dx.chunks_mut(PIECE)) {
                 let (range, slope) = (start..start + dx.len(), &mut slope[..dx.len()]);

@@ -1,9 +1,10 @@
-//! What a reverse pass needs of a graph.
+//! Which values of a graph a reverse pass needs.
 
 use super::Target;
 use crate::graph::{Graph, Origin};
 
-/// Values whose cotangent a pass needs: they depend on what is wanted, and the output depends on them.
+/// The values whose cotangent a pass needs: they depend on a requested parameter or input, and the output depends on
+/// them.
 pub(super) fn active_values(graph: &Graph, target: &Target) -> Vec<bool> {
     let mut depends = vec![false; graph.values.len()];
     for (&id, &wanted) in graph.parameters.iter().zip(&target.parameters) {
@@ -41,7 +42,8 @@ pub(super) fn parameter_uses(graph: &Graph, active: &[bool]) -> Vec<Vec<(usize, 
     uses
 }
 
-/// For every value the one whose cotangent's memory it uses: a view that is its operand's only use shares it.
+/// For every value, the value whose cotangent memory it uses. A view that is the only use of its operand shares the
+/// operand's memory.
 pub(super) fn cotangent_roots(graph: &Graph, active: &[bool]) -> Vec<usize> {
     let mut uses = vec![0usize; graph.values.len()];
     for node in graph.nodes.iter().filter(|node| active[node.output.0]) {

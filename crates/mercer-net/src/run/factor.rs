@@ -7,11 +7,11 @@ use mercer_linalg::gemm;
 /// The cotangents of one parameter, one per sample and seed.
 #[derive(Clone, Debug)]
 pub enum Factor<T> {
-    /// `Σₚ leftₚ ⊗ rightₚ`, never formed.
+    /// `Σₚ leftₚ ⊗ rightₚ`, never formed explicitly.
     Outer {
         /// Positions and lengths.
         shape: OuterShape,
-        /// `[samples, positions, left]`; for one-hot vectors just their indices, `[samples, positions]`.
+        /// `[samples, positions, left]`; for one-hot vectors only their indices, `[samples, positions]`.
         left: Vec<T>,
         /// `[samples, seeds, positions, right]`.
         right: Vec<T>,
@@ -20,7 +20,7 @@ pub enum Factor<T> {
     Explicit(Vec<T>),
 }
 
-/// The factors of all parameters of a network (`None` where not asked for), for one block of samples.
+/// The factors of all parameters of a network (`None` where not requested), for one block of samples.
 #[derive(Clone, Debug)]
 pub struct Factors<T> {
     /// The number of samples.
@@ -75,7 +75,7 @@ impl<T: Element> Factor<T> {
         }
     }
 
-    /// Makes a factor one of this form and size, or none, with the memory it has if that is enough.
+    /// Turns a factor into one of this form and size, or into `None`. Reuses its memory if that is large enough.
     pub(super) fn fit(
         piece: &mut Option<Self>,
         form: Option<(Option<OuterShape>, usize)>,

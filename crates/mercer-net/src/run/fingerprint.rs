@@ -1,8 +1,9 @@
 //! A fingerprint of a network: what it computes, and with which numbers.
 //!
-//! It does not depend on the scalar that the network is run in: parameters count with the numbers they have, and constants
-//! with those of the graph. An array is hashed in single precision if that holds all of its numbers, which halves the work for
-//! nearly all networks (82 → 78 ms for the whole trace kernel of 500 samples and 670,000 parameters), and in double otherwise.
+//! It does not depend on the precision in which the network runs: parameters count with their original values, and
+//! constants with those of the graph. An array is hashed in single precision if that represents all of its numbers
+//! exactly, which halves the work for nearly all networks (82 → 78 ms for the whole trace kernel of 500 samples and
+//! 670,000 parameters), and in double otherwise.
 
 use super::Weights;
 use crate::element::Element;
@@ -11,8 +12,8 @@ use crate::network::{Network, Values};
 use sha2::{Digest, Sha256};
 
 impl<T: Element> Weights<T> {
-    /// A fingerprint of these numbers and of the graph they are for. Networks with the same fingerprint compute the same;
-    /// names of values do not matter, those of parameters do.
+    /// A fingerprint of these numbers and of the graph they are for. Networks with the same fingerprint compute the
+    /// same; names of parameters matter, names of other values do not.
     pub fn fingerprint(&self, graph: &Graph) -> String {
         let is_single = size_of::<T>() == size_of::<f32>();
         fingerprint(graph, is_single, self.parameters.iter().map(|array| array.iter().map(|x| x.wide())))
@@ -20,8 +21,8 @@ impl<T: Element> Weights<T> {
 }
 
 impl Network {
-    /// The fingerprint of the numbers that the file has, where `T` cannot hold them all: that of the [`Weights`] is then of
-    /// rounded ones. `None` where both are the same.
+    /// The fingerprint of the numbers in the file, if `T` cannot represent all of them; the fingerprint of the
+    /// [`Weights`] is then that of rounded numbers. `None` if both are the same.
     pub fn wide_fingerprint<T: Element>(&self, graph: &Graph) -> Option<String> {
         let rounded = |values: &Values| match values {
             Values::F32(_) => false,
@@ -53,7 +54,7 @@ where
     digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// So many bytes are hashed at once.
+/// The number of bytes that are hashed at once.
 const CHUNK: usize = 1 << 17;
 
 /// Adds the numbers of an array; `is_single` if they are known to be of single precision.
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use crate::arch::Mlp;
 
-    /// The scalar does not matter, every number does; also those that single precision rounds.
+    /// The scalar does not matter, but every number does, including those that single precision rounds.
     #[test]
     fn of_the_network_and_not_of_the_scalar() {
         let mut network = Mlp::new(3, &[4], 2).initialisation(crate::arch::Initialisation::Ntk).build(1).unwrap();

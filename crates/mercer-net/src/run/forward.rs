@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum Keep {
     /// All of them: derivative passes need them.
     All,
-    /// The outputs and these; the memory of the others is used again.
+    /// The outputs and these. The memory of the others is reused.
     Only(Vec<ValueId>),
 }
 
@@ -85,8 +85,8 @@ impl<T: Element> Workspace<T> {
         self.slot_sizes.iter().sum()
     }
 
-    /// Bytes that passes over this many samples need, known before anything is allocated: the values, and the most that
-    /// a primitive takes for itself.
+    /// The bytes that passes over this many samples need, known before anything is allocated: the values, and the
+    /// largest scratch of a primitive.
     pub fn bytes(&self, samples: usize) -> usize {
         let shared = shared_elements(&self.graph);
         let elements = self.elements_per_sample().saturating_mul(samples).saturating_add(shared);
@@ -134,7 +134,7 @@ impl<T: Element> Workspace<T> {
         Ok(())
     }
 
-    /// Memory for so many samples, or an error that names what takes most of it.
+    /// Allocates memory for this many samples, or returns an error that names the largest value.
     fn reserve(&mut self, samples: usize) -> Result<()> {
         let wanted = |size: usize| size.saturating_mul(samples);
         let slots = self.slots.iter().zip(&self.slot_sizes).filter(|(slot, size)| slot.len() < wanted(**size));
@@ -161,7 +161,7 @@ impl<T: Element> Workspace<T> {
         Ok(())
     }
 
-    /// A value of the last pass: `[samples, …]`, or once if it is shared. Empty if its memory was used again.
+    /// A value of the last pass: `[samples, …]`, or once if it is shared. Empty if its memory was reused.
     pub fn get<'a>(&'a self, weights: &'a Weights<T>, id: ValueId) -> &'a [T] {
         let value = self.graph.value(id);
         if let Some(leaf) = weights.leaf(value.origin) {
@@ -173,7 +173,7 @@ impl<T: Element> Workspace<T> {
         }
     }
 
-    /// Whether every number of a value of the last pass is finite; the error names the value and the sample.
+    /// Checks that every number of a value of the last pass is finite. The error names the value and the sample.
     pub fn check_finite(&self, weights: &Weights<T>, id: ValueId) -> Result<()> {
         let value = self.graph.value(id);
         let data = self.get(weights, id);
@@ -184,10 +184,10 @@ impl<T: Element> Workspace<T> {
     }
 }
 
-/// Whether there is one array per input, of the right size.
+/// Checks that there is one array of the right size per input.
 pub(super) fn check_inputs<T>(graph: &Graph, inputs: &[&[T]], samples: usize) -> Result<()> {
     if inputs.len() != graph.inputs.len() {
-        let reason = format!("the network has {} inputs, {} were given", graph.inputs.len(), inputs.len());
+        let reason = format!("the network has {} inputs, but {} were given", graph.inputs.len(), inputs.len());
         return Err(NetError::Setting(reason));
     }
     for (&id, data) in graph.inputs.iter().zip(inputs) {
@@ -200,19 +200,19 @@ pub(super) fn check_inputs<T>(graph: &Graph, inputs: &[&[T]], samples: usize) ->
     Ok(())
 }
 
-/// The most elements that a primitive of the graph takes for itself.
+/// The largest scratch of a primitive of the graph, in elements.
 pub(super) fn scratch_elements(graph: &Graph) -> usize {
     let each = graph.nodes.iter().map(|node| node.op.scratch(&graph.metas(node), &graph.value(node.output).meta));
     each.max().unwrap_or(0)
 }
 
-/// Elements of the results that all samples share.
+/// Elements of the results shared by all samples.
 fn shared_elements(graph: &Graph) -> usize {
     let results = graph.nodes.iter().map(|node| &graph.value(node.output).meta);
     results.filter(|meta| !meta.is_batched()).fold(0, |sum, meta| sum.saturating_add(meta.numel()))
 }
 
-/// Whether there is memory for a pass that takes so many elements; small ones are not worth the question.
+/// Checks that there is memory for a pass that takes this many elements. Small passes are not checked.
 pub(crate) fn check_memory<T>(graph: &Graph, elements: usize, samples: usize) -> Result<()> {
     const SMALL: usize = 64 << 20;
     let bytes = elements.saturating_mul(size_of::<T>());
@@ -222,26 +222,26 @@ pub(crate) fn check_memory<T>(graph: &Graph, elements: usize, samples: usize) ->
     Ok(())
 }
 
-/// What a pass says when its values do not fit into memory.
+/// The error of a pass whose values do not fit into memory.
 pub(crate) fn too_large<T>(graph: &Graph, elements: usize, samples: usize) -> NetError {
     let bytes = elements.saturating_mul(size_of::<T>());
     let largest = graph.nodes.iter().max_by_key(|node| graph.value(node.output).meta.numel());
     let node = largest.map_or("of no name".to_owned(), Node::label);
     let shape = largest.map_or(&[][..], |node| &graph.value(node.output).meta.shape);
     let reason = format!(
-        "there is no memory for the {bytes} bytes of {samples} samples; this node's result of shape {shape:?} is the \
+        "not enough memory: {samples} samples need {bytes} bytes; this node's result of shape {shape:?} is the \
          largest; run fewer samples at once"
     );
     NetError::Shape { node, reason }
 }
 
-/// What a pass says when there is not enough memory for it.
+/// The error of a pass for which there is not enough memory.
 pub(crate) fn out_of_memory<T>(elements: usize) -> NetError {
     let bytes = elements.saturating_mul(size_of::<T>());
-    NetError::Setting(format!("there is no memory for {bytes} bytes; run fewer samples at once"))
+    NetError::Setting(format!("not enough memory for {bytes} bytes; run fewer samples at once"))
 }
 
-/// For every value the one whose memory it is: itself, unless it is a view of a batched value.
+/// For every value, the value that owns its memory: itself, unless it is a view of a batched value.
 fn view_roots(graph: &Graph) -> Vec<usize> {
     let mut root: Vec<usize> = (0..graph.values.len()).collect();
     for node in &graph.nodes {

@@ -52,13 +52,13 @@ impl<T: Element> Weights<T> {
     }
 }
 
-/// The operands of a node, found in the weights and in the workspace.
+/// The operands of a node, from the weights and the workspace.
 struct NodeOperands<'a, T> {
     graph: &'a Graph,
     node: &'a Node,
     weights: &'a Weights<T>,
     workspace: &'a Workspace<T>,
-    /// Whether the result's data are there.
+    /// Whether the result's data are available.
     with_result: bool,
 }
 

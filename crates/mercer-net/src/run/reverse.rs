@@ -1,6 +1,6 @@
 //! The reverse pass: cotangents of parameters and inputs, for several seeds at once.
 
-#![allow(clippy::too_many_arguments, reason = "a step of a pass needs what it needs")]
+#![allow(clippy::too_many_arguments, reason = "a step of a pass takes many arguments")]
 
 use super::dependence::{active_values, cotangent_roots, parameter_uses};
 use super::forward::scratch_elements;
@@ -11,31 +11,31 @@ use crate::graph::{Graph, Node, Origin, ValueId};
 use crate::op::{Call, OuterShape, Scratch, grow};
 use std::sync::Arc;
 
-/// What becomes of the cotangents of shared values.
+/// How the cotangents of shared values are collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Summed over the samples (one seed): training.
     Summed,
-    /// Summed, and added to what the pass before left.
+    /// Summed, and added to the gradients of the previous pass.
     SummedOnto,
-    /// One per sample and seed; as outer products where the plan says so.
+    /// One per sample and seed, as outer products where the plan says so.
     PerSample,
 }
 
-/// Where the cotangents of parameters go: to the samples of a block from `first` on.
+/// Where the cotangents of parameters go: to the samples of a block, starting at `first`.
 struct Rows<'a, T> {
     factors: &'a mut Factors<T>,
     first: usize,
 }
 
-/// Which parameters a reverse pass differentiates, and in which form they are wanted.
+/// Which parameters a reverse pass differentiates, and in which form.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The value whose cotangent is given.
     pub output: ValueId,
-    /// For each parameter whether it is wanted.
+    /// For each parameter, whether its cotangent is requested.
     pub parameters: Vec<bool>,
-    /// Whether the cotangents of the inputs are wanted.
+    /// Whether the cotangents of the inputs are requested.
     pub inputs: bool,
 }
 
@@ -51,7 +51,7 @@ impl Target {
 pub struct Reverse<T> {
     graph: Arc<Graph>,
     target: Target,
-    /// Values whose cotangent is needed: they reach the output and depend on what is wanted.
+    /// Values whose cotangent is needed: they reach the output and depend on a requested value.
     active: Vec<bool>,
     /// The uses of each parameter that reach the output: node and operand.
     uses: Vec<Vec<(usize, usize)>>,
@@ -62,7 +62,7 @@ pub struct Reverse<T> {
     written: Vec<bool>,
     shared: Vec<Vec<T>>,
     temporary: Vec<T>,
-    /// Positions of each parameter's factors that are there.
+    /// The positions of each parameter's factors that have been written.
     positions: Vec<usize>,
     scratch: Scratch<T>,
     /// The sizes of the last pass.
@@ -157,7 +157,7 @@ impl<T: Element> Reverse<T> {
         self.run(workspace, weights, cotangent, 1, Mode::Summed, None);
     }
 
-    /// As [`summed`](Self::summed), but on top of the gradients that are there from the pass before.
+    /// As [`summed`](Self::summed), but added to the gradients of the previous pass.
     pub fn summed_onto(&mut self, workspace: &Workspace<T>, weights: &Weights<T>, cotangent: &[T]) {
         self.run(workspace, weights, cotangent, 1, Mode::SummedOnto, None);
     }
@@ -189,7 +189,7 @@ impl<T: Element> Reverse<T> {
         factors
     }
 
-    /// Makes factors fit another block; allocates only if it is larger than those before.
+    /// Resizes factors for another block. Allocates only if it is larger than all before.
     pub fn fit_factors(&self, factors: &mut Factors<T>, samples: usize, seeds: usize, outer: &[bool]) {
         let count = self.graph.parameters.len();
         (factors.samples, factors.seeds) = (samples, seeds);
@@ -212,8 +212,8 @@ impl<T: Element> Reverse<T> {
         each.sum::<usize>().saturating_mul(size_of::<T>())
     }
 
-    /// As [`factors`](Self::factors), for the samples of a larger block from `first` on. Which parameters are outer
-    /// products is what the factors were made for. Allocates nothing after the first time.
+    /// As [`factors`](Self::factors), for the samples of a larger block, starting at `first`. The form of each
+    /// parameter is the one for which the factors were made. Allocates nothing after the first time.
     ///
     /// # Panics
     /// If the factors are of another graph, or have no room for these samples.
@@ -236,7 +236,7 @@ impl<T: Element> Reverse<T> {
     pub fn bytes(&self, samples: usize, seeds: usize) -> usize {
         let count = samples.saturating_mul(seeds);
         let graph = &self.graph;
-        // Cotangents of what all samples share, parameters apart, are one per sample here.
+        // Shared values other than parameters have one cotangent per sample here.
         let shared = graph.nodes.iter().map(|node| node.output).filter(|id| self.active[id.0]);
         let shared: usize =
             shared.map(|id| &graph.value(id).meta).filter(|meta| !meta.is_batched()).map(|meta| meta.numel()).sum();
@@ -257,7 +257,7 @@ impl<T: Element> Reverse<T> {
         if self.written[id.0] { &self.shared[id.0] } else { &[] }
     }
 
-    /// The cotangent of an input after the last pass, `[samples, seeds, …]`; empty if it was not asked for.
+    /// The cotangent of an input after the last pass, `[samples, seeds, …]`; empty if it was not requested.
     pub fn input(&self, index: usize) -> &[T] {
         let id = self.graph.inputs[index];
         match self.slot_of[id.0] {
@@ -320,7 +320,7 @@ impl<T: Element> Reverse<T> {
             }
         }
         if let Some(rows) = rows {
-            // What the output does not depend on has no gradient, and the others are not here.
+            // A parameter that does not reach the output has no gradient.
             for (index, &id) in graph.parameters.iter().enumerate() {
                 let written = std::mem::take(&mut self.written[id.0]) || self.positions[index] > 0;
                 if let (false, Some(piece)) = (written, &mut rows.factors.parameters[index]) {
@@ -347,7 +347,7 @@ impl<T: Element> Reverse<T> {
         let summed = mode != Mode::PerSample;
         let add = self.written[input.0];
         self.written[input.0] = true;
-        // A summed cotangent of a shared result is one for all samples.
+        // The summed cotangent of a shared result is a single one for all samples.
         let (samples, seeds) = if summed && !output_batched { (1, 1) } else { (self.samples, self.seeds) };
         let call = Call::new(operands, samples);
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -434,7 +434,7 @@ impl<T: Element> Reverse<T> {
         if shape.positions == whole.positions {
             kernel.outer(call, dy, seeds, which, left, right, &mut scratch);
         } else {
-            // One of several uses: its positions go between those of the others.
+            // One of several uses: its positions are interleaved with those of the others.
             let (own_left, own_right) = (shape.positions * width, shape.positions * shape.right);
             grow(&mut temporary, samples * (own_left + seeds * own_right));
             let (some_left, rest) = temporary.split_at_mut(samples * own_left);

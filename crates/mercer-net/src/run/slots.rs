@@ -13,14 +13,14 @@ pub(super) struct Life {
 
 /// A slot for every value (`None` for values that need none), and the size of each slot.
 ///
-/// First come first served, into the free slot that fits best; steps are visited in order, so values that meet at a
-/// step never share.
+/// Greedy: each value takes the free slot that fits best. Steps are visited in order, so values that are alive at the
+/// same step never share.
 pub(super) fn assign(lives: &[Option<Life>]) -> (Vec<Option<usize>>, Vec<usize>) {
     let mut order: Vec<usize> = (0..lives.len()).filter(|&i| lives[i].is_some()).collect();
     order.sort_by_key(|&i| lives[i].map(|life| life.first));
     let mut slot_of = vec![None; lives.len()];
     let mut sizes: Vec<usize> = Vec::new();
-    // The slots that nothing lives in, by size, and the others by the step after which they are free.
+    // The free slots by size, and the others by the step after which they are free.
     let mut free: BTreeSet<(usize, usize)> = BTreeSet::new();
     let mut busy: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     for index in order {
@@ -31,7 +31,7 @@ pub(super) fn assign(lives: &[Option<Life>]) -> (Vec<Option<usize>>, Vec<usize>)
             busy.pop();
             free.insert((sizes[slot], slot));
         }
-        // The smallest that holds it, else the largest, which then grows; the first of equal ones.
+        // The smallest slot that holds it, else the largest, which then grows; the first of equal ones.
         let fits = free.range((life.size, 0)..).next();
         let largest = || free.last().and_then(|&(size, _)| free.range((size, 0)..).next());
         let slot = match fits.or_else(largest).copied() {
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// The same by looking at every slot for every value.
+    /// The same by a linear search over the slots for every value.
     fn by_search(lives: &[Option<Life>]) -> (Vec<Option<usize>>, Vec<usize>) {
         let mut order: Vec<usize> = (0..lives.len()).filter(|&i| lives[i].is_some()).collect();
         order.sort_by_key(|&i| lives[i].map(|life| life.first));

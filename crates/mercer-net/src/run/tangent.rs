@@ -25,7 +25,7 @@ impl<T: Element> Tangent<T> {
     /// Propagates a direction through the last forward pass of `workspace`, which must keep all values.
     ///
     /// `parameters` has one direction per parameter and `inputs` one per input (`[samples, …]`); an empty slice means
-    /// that it does not move.
+    /// that it is held fixed.
     pub fn run(&mut self, workspace: &Workspace<T>, weights: &Weights<T>, parameters: &[&[T]], inputs: &[&[T]]) {
         let graph = Arc::clone(&self.graph);
         self.moves.fill(false);
@@ -62,7 +62,7 @@ impl<T: Element> Tangent<T> {
         (self.moves[id.0] && node.op.differentiable(which)).then(|| self.values[id.0].as_slice())
     }
 
-    /// The tangent of a value: `[samples, …]`, once if it is shared, empty if it does not move.
+    /// The tangent of a value: `[samples, …]`, once if it is shared, empty if it is held fixed.
     pub fn get(&self, id: ValueId) -> &[T] {
         if self.moves[id.0] { &self.values[id.0] } else { &[] }
     }

@@ -1,4 +1,4 @@
-//! The files that a run of training leaves in its folder, and how they are known from those of others.
+//! The files that a training run writes to its folder, and how they are recognised.
 //!
 //! ```text
 //! state.safetensors          what the run goes on from
@@ -9,8 +9,8 @@
 //! folder.json, run.json      the manifest of a run that is complete, and its record
 //! ```
 //!
-//! State and checkpoints are written while the run goes on. Once it is complete, everything is listed in the manifest, and the folder
-//! is a [saved](mercer_data::folder) network.
+//! State and checkpoints are written during the run. Once it is complete, everything is listed in the manifest, and the
+//! folder is a [saved](mercer_data::folder) network.
 
 use super::TrainingSettings;
 use crate::error::{NetError, Result};
@@ -28,7 +28,7 @@ pub const MODEL: &str = "model.onnx";
 /// Its weights alone.
 pub const TENSORS: &str = "weights.safetensors";
 
-/// Folders of networks that were trained.
+/// The folder kind of trained networks.
 pub const SAVED: FolderKind = FolderKind { name: "network", version: 1 };
 
 /// The record of how it was made.
@@ -63,7 +63,7 @@ pub fn results(folder: &Path) -> Result<Results<'_>> {
     Ok(Results::find(folder, KIND, &[MANIFEST, RUN, STATE, MODEL, TENSORS], is_checkpoint, proof)?)
 }
 
-/// The files in a folder that a run writes while it goes on: its state and its checkpoints.
+/// The files in a folder that a run writes while it is in progress: its state and its checkpoints.
 pub fn ongoing(folder: &Path) -> Result<Vec<String>> {
     let failed = |source| NetError::Io { path: folder.to_owned(), source };
     let mut names = Vec::new();

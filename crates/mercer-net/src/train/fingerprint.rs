@@ -1,4 +1,4 @@
-//! What makes a run the run it is: named facts that must not change when it is resumed.
+//! The identity of a run: named facts that must not change when it is resumed.
 
 use super::{Trainer, TrainingSamples, TrainingSettings};
 use crate::element::Element;
@@ -28,7 +28,7 @@ impl Fingerprint {
     where
         T: Element + mercer_data::DataScalar,
     {
-        // The precision comes first: with another one the weights differ, too.
+        // The precision comes first, because the weights also differ in another precision.
         let mut facts = vec![
             ("precision", T::NAME.to_owned()),
             ("network", network(trainer.graph())),
@@ -47,7 +47,7 @@ impl Fingerprint {
         Ok(Self(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
     }
 
-    /// An error that says what differs from a stored one.
+    /// Returns an error that says what differs from a stored fingerprint.
     pub(super) fn check(&self, stored: &Self, path: &Path) -> Result<()> {
         let missing = "not recorded".to_owned();
         for (name, given) in &self.0 {

@@ -1,8 +1,8 @@
-//! The loop over epochs: shuffle, step, measure, write down.
+//! The loop over epochs: shuffle, step, measure, save.
 //!
-//! The order of the samples depends on seed and epoch, the learning rate on the step, so an epoch needs nothing from the
-//! one before but weights and the optimiser's memory. Both are in the state file, which is replaced atomically after
-//! every epoch; a run that continues from it ends with the same bits as one that was never interrupted.
+//! The order of the samples depends on seed and epoch, and the learning rate on the step. An epoch therefore needs only
+//! the weights and the optimiser state of the one before. Both are in the state file, which is replaced atomically
+//! after every epoch. A resumed run ends with the same bits as one that was never interrupted.
 
 use super::batch::Loaded;
 use super::files;
@@ -16,7 +16,7 @@ use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Samples with what is to be predicted for them.
+/// Samples with their labels.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingSamples<'a> {
     /// The samples; [`Dataset::from_array`] makes them from arrays.
@@ -33,12 +33,12 @@ pub struct TrainingSettings {
     pub epochs: usize,
     /// Samples per step; `None` takes the whole set.
     pub batch_size: Option<usize>,
-    /// Decides the order of the samples.
+    /// The seed of the order of the samples.
     #[serde(default)]
     pub seed: u64,
     /// The learning rates.
     pub schedule: Schedule,
-    /// Epochs after which the weights are kept in the folder, 0 for the initial ones.
+    /// Epochs after which the weights are saved in the folder; 0 for the initial weights.
     #[serde(default)]
     pub checkpoints: Vec<usize>,
 }
@@ -91,7 +91,7 @@ pub struct TrainingLoop<'a> {
 }
 
 impl<'a> TrainingLoop<'a> {
-    /// Samples per pass when a set is evaluated; what is computed does not depend on it.
+    /// Samples per pass when a set is evaluated. Results do not depend on it.
     pub const EVALUATION_ROWS: usize = 1024;
 
     /// A run that keeps everything in memory.
@@ -110,7 +110,7 @@ impl<'a> TrainingLoop<'a> {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// Continues from the state in the folder, if there is one; without this, a state that is there is an error.
+    /// Continues from the state in the folder, if there is one. Without this, an existing state is an error.
     pub fn resume(self, resume: bool) -> Self {
         Self { resume, ..self }
     }
@@ -120,8 +120,8 @@ impl<'a> TrainingLoop<'a> {
         Self { context: Some(context), ..self }
     }
 
-    /// Calls this once before anything is written to the folder: what is resumed has been checked then. If nothing is left to do,
-    /// nothing is written.
+    /// Calls this once before anything is written to the folder, after a state to resume has been checked. If nothing
+    /// is left to do, nothing is written.
     pub fn before_writing(self, call: &'a dyn Fn() -> Result<()>) -> Self {
         Self { before_writing: Some(call), ..self }
     }
@@ -131,7 +131,7 @@ impl<'a> TrainingLoop<'a> {
         Self { on_epoch: Some(call), ..self }
     }
 
-    /// Trains. The history has one entry per epoch, those before a resumption included.
+    /// Trains. The history has one entry per epoch, including those before a resumption.
     pub fn run<T>(&self, trainer: &mut Trainer<T>, samples: TrainingSamples<'_>) -> Result<Vec<Epoch>>
     where
         T: Element + mercer_data::DataScalar,
@@ -147,7 +147,7 @@ impl<'a> TrainingLoop<'a> {
             let path = folder.join(files::STATE);
             if path.exists() {
                 if !self.resume {
-                    let text = format!("{} exists; resume from it, or remove it", path.display());
+                    let text = format!("{} exists; resume from it or remove it", path.display());
                     return Err(NetError::Setting(text));
                 }
                 history = state::load(&path, trainer, &made, steps_per_epoch)?;
@@ -165,7 +165,7 @@ impl<'a> TrainingLoop<'a> {
         let total = self.settings.epochs * steps_per_epoch;
         let mut whole = None;
         for epoch in history.len() + 1..=self.settings.epochs {
-            // A single batch needs no order, and is read once.
+            // A single batch needs no shuffling and is read once.
             let order =
                 if steps_per_epoch > 1 { shuffled(n_samples, self.settings.seed, epoch as u64) } else { vec![] };
             let (mut loss, mut correct, mut learning_rate) = (0.0, 0, 0.0);
@@ -223,7 +223,7 @@ impl<'a> TrainingLoop<'a> {
     /// Checks the settings and the data; returns the batch size.
     ///
     /// # Errors
-    /// [`NetError::Setting`] names what makes no sense.
+    /// [`NetError::Setting`] names the invalid setting.
     pub fn check<T: Element>(&self, trainer: &Trainer<T>, samples: TrainingSamples<'_>) -> Result<usize> {
         self.settings.schedule.check()?;
         let n_samples = samples.inputs.n_samples();

@@ -1,4 +1,4 @@
-//! The part of a step that is done in sequence: some shards of the batch, one after the other.
+//! The sequential part of a step: some shards of the batch, one after the other.
 
 use super::{Loss, SampleTarget, Targets};
 use crate::element::Element;
@@ -38,7 +38,7 @@ pub(super) struct Lane<T> {
 }
 
 impl<T: Element> Lane<T> {
-    /// A lane whose loss is of this value.
+    /// A lane whose loss is computed at this value.
     pub(super) fn new(graph: &Arc<Graph>, output: ValueId) -> Self {
         Self {
             output,
@@ -52,7 +52,7 @@ impl<T: Element> Lane<T> {
         }
     }
 
-    /// Memory that so many samples take.
+    /// The memory that this many samples take.
     pub(super) fn bytes(&self, samples: usize) -> usize {
         self.workspace.bytes(samples).saturating_add(self.reverse.bytes(samples, 1))
     }

@@ -10,7 +10,7 @@ use crate::error::{NetError, Result};
 use mercer_linalg::elementary;
 use serde::{Deserialize, Serialize};
 
-/// What training makes small.
+/// The loss that training minimises.
 ///
 /// ```
 /// use mercer_net::train::{Loss, SampleTarget};
@@ -25,14 +25,14 @@ use serde::{Deserialize, Serialize};
 pub enum Loss {
     /// The negative logarithm of the softmax at the class.
     CrossEntropy,
-    /// Half the squared distance, each output with a weight of its own if there are any.
+    /// Half the squared distance, optionally with a weight per output.
     Squared {
         /// One weight per output.
         output_weights: Option<Vec<f64>>,
     },
 }
 
-/// What the network should answer for one sample.
+/// The target of one sample.
 #[derive(Clone, Copy, Debug)]
 pub enum SampleTarget<'a, T> {
     /// A class.
@@ -41,7 +41,7 @@ pub enum SampleTarget<'a, T> {
     Values(&'a [T]),
 }
 
-/// What the network should answer for the samples of a batch.
+/// The targets of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Answers<'a, T> {
     /// A class per sample.
@@ -50,10 +50,10 @@ pub enum Answers<'a, T> {
     Values(&'a [T]),
 }
 
-/// Answers, and how much each sample counts.
+/// Targets, and the weights of the samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Targets<'a, T> {
-    /// The answers.
+    /// The targets.
     pub answers: Answers<'a, T>,
     /// A weight per sample; all one if there are none.
     pub weights: Option<&'a [T]>,
@@ -75,7 +75,7 @@ impl<'a, T: Element> Targets<'a, T> {
         Self { weights: Some(weights), ..self }
     }
 
-    /// The answer for one sample.
+    /// The target of one sample.
     pub(super) fn get(&self, sample: usize, n_outputs: usize) -> SampleTarget<'a, T> {
         match self.answers {
             Answers::Classes(classes) => SampleTarget::Class(classes[sample]),
@@ -97,7 +97,7 @@ impl Loss {
     /// The loss of one sample and, in `slope`, its derivative in each output.
     ///
     /// # Panics
-    /// If sizes do not fit, or for the cross-entropy of values; [`check`](Self::check) finds both beforehand.
+    /// If sizes do not match, or for the cross-entropy of values; [`check`](Self::check) finds both beforehand.
     pub fn sample<T: Element>(&self, output: &[T], target: SampleTarget<'_, T>, slope: &mut [T]) -> f64 {
         assert_eq!(output.len(), slope.len(), "one derivative per output");
         match (self, target) {
@@ -120,7 +120,7 @@ impl Loss {
         }
     }
 
-    /// Whether these targets fit this loss and a network with so many outputs.
+    /// Checks that these targets match this loss and a network with this many outputs.
     pub fn check<T: Element>(&self, targets: &Targets<'_, T>, samples: usize, n_outputs: usize) -> Result<()> {
         let setting = |text: String| Err(NetError::Setting(text));
         match targets.answers {
@@ -129,7 +129,9 @@ impl Loss {
                     return setting(format!("{} labels for {samples} samples", classes.len()));
                 }
                 if let Some((sample, class)) = classes.iter().enumerate().find(|(_, class)| **class >= n_outputs) {
-                    return setting(format!("sample {sample} has class {class}, the network has {n_outputs} outputs"));
+                    return setting(format!(
+                        "sample {sample} has class {class}, but the network has {n_outputs} outputs"
+                    ));
                 }
             }
             Answers::Values(_) if *self == Self::CrossEntropy => {
@@ -208,7 +210,7 @@ mod tests {
         let text = |loss: Loss, targets: Targets<'_, f32>| loss.check(&targets, 2, 3).unwrap_err().to_string();
         assert_eq!(
             text(Loss::CrossEntropy, Targets::classes(&[0, 3])),
-            "sample 1 has class 3, the network has 3 outputs"
+            "sample 1 has class 3, but the network has 3 outputs"
         );
         assert!(text(Loss::CrossEntropy, Targets::values(&[0.0; 6])).contains("needs classes"));
         assert!(text(Loss::squared(), Targets::values(&[0.0; 5])).contains("5 target values"));

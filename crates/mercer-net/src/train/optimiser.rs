@@ -1,7 +1,7 @@
 //! First-order optimisers, with the semantics of `torch.optim`.
 //!
-//! With gradient `g`, parameter `p`, learning rate `η`, weight decay `λ` and step `t = 1, 2, …`; all but AdamW first set
-//! `g ← g + λp`.
+//! With gradient `g`, parameter `p`, learning rate `η`, weight decay `λ` and step `t = 1, 2, …`; all but AdamW first
+//! set `g ← g + λp`.
 //!
 //! - GD, SGD: `m ← μm + g`; `p ← p − ηm`, or with Nesterov's look-ahead `p ← p − η(g + μm)`;
 //! - Adam: `m ← m + (1−β₁)(g − m)`, `v ← β₂v + (1−β₂)g²`, `p ← p − η/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)`;
@@ -35,7 +35,7 @@ pub enum Optimiser {
     },
     /// Stochastic gradient descent.
     Sgd {
-        /// How much of the last step is kept, `μ`.
+        /// The momentum `μ`: how much of the last step is kept.
         #[serde(default)]
         momentum: f64,
         /// Nesterov's look-ahead.
@@ -71,7 +71,7 @@ pub enum Optimiser {
     },
     /// AdaGrad (Duchi, Hazan and Singer 2011).
     AdaGrad {
-        /// How fast the learning rate falls, `δ`.
+        /// The decay `δ` of the learning rate.
         #[serde(default)]
         rate_decay: f64,
         /// Added to the root, `ε`.
@@ -99,7 +99,7 @@ fn default_decoupled() -> f64 {
     1e-2
 }
 
-/// What an optimiser remembers, in the order of the parameters.
+/// The state of an optimiser, in the order of the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState<T> {
     /// Steps taken.
@@ -140,7 +140,7 @@ impl Optimiser {
         Self::AdaGrad { rate_decay: 0.0, epsilon: default_tiny(), weight_decay: 0.0 }
     }
 
-    /// Whether the numbers make sense.
+    /// Checks the numbers.
     pub fn check(&self) -> Result<()> {
         let refuse = |name: &str, value: f64, accepted: &str| {
             Err(NetError::Setting(format!("{name} = {value}; accepted: {accepted}")))

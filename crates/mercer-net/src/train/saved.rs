@@ -1,4 +1,4 @@
-//! Weights and the optimiser's memory as tensors of a file: the part that the states of all runs have in common.
+//! Weights and optimiser state as tensors of a file: the part that all saved states have in common.
 //!
 //! They are called `weights/NAME`, `optimiser/first` and `optimiser/second`.
 
@@ -12,7 +12,7 @@ use crate::run::Weights;
 const FIRST: &str = "optimiser/first";
 const SECOND: &str = "optimiser/second";
 
-/// Adds what a run goes on from.
+/// Adds the weights and the optimiser state.
 pub fn push_state<T: Element>(
     tensors: &mut Tensors,
     graph: &Graph,
@@ -24,11 +24,11 @@ pub fn push_state<T: Element>(
     tensors.push(SECOND, &[optimiser.second.len()], &optimiser.second);
 }
 
-/// Parameters, and the memory of an optimiser that remembers as much as `own` does, after so many steps.
+/// The parameters, and an optimiser state of the same form as `own`, after this many steps.
 ///
 /// # Errors
-/// [`NetError::Tensor`](crate::NetError::Tensor) for a tensor that is missing or has another shape or precision, and for numbers
-/// that cannot be.
+/// [`NetError::Tensor`](crate::NetError::Tensor) for a tensor that is missing or has another shape or precision, and
+/// for impossible numbers.
 pub fn read_state<T: Element>(
     file: &TensorFile,
     graph: &Graph,
@@ -41,7 +41,7 @@ pub fn read_state<T: Element>(
         parameters.push(file.exact(&format!("weights/{}", value.name), &value.meta.shape)?);
     }
     let (first, second) = (file.exact(FIRST, &[own.first.len()])?, file.exact(SECOND, &[own.second.len()])?);
-    // Means and sums of squares, whose roots are taken.
+    // Means or sums of squares must not be negative, because their roots are taken.
     match second.iter().position(|&x: &T| x < T::zero()) {
         Some(at) => Err(file.error(SECOND, format!("is negative at element {at}"))),
         None => Ok((parameters, OptimiserState { steps, first, second })),

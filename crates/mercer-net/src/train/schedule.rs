@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub struct Schedule {
     /// The learning rate after the warm-up, `η`.
     pub learning_rate: f64,
-    /// How it falls.
+    /// How it decays.
     #[serde(default)]
     pub decay: Decay,
     /// Epochs of linear warm-up; may be a fraction.
@@ -32,18 +32,18 @@ pub struct Schedule {
     pub warm_up: f64,
 }
 
-/// How a learning rate falls.
+/// How a learning rate decays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Decay {
-    /// It does not.
+    /// No decay.
     #[default]
     Constant,
-    /// By a factor every so many epochs.
+    /// By a factor at regular intervals.
     Step {
-        /// Epochs between two falls.
+        /// Epochs between two reductions.
         every: usize,
-        /// What it is multiplied by.
+        /// The factor.
         factor: f64,
     },
     /// Along half a cosine, down to a floor at the last step.
@@ -60,7 +60,7 @@ impl Schedule {
         Self { learning_rate, decay: Decay::Constant, warm_up: 0.0 }
     }
 
-    /// Whether the numbers make sense.
+    /// Checks the numbers.
     pub fn check(&self) -> Result<()> {
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let refuse = |text: String| Err(NetError::Setting(text));
@@ -103,7 +103,7 @@ impl Schedule {
         }
     }
 
-    /// Whether the rates depend on how many epochs there will be.
+    /// Whether the rates depend on the total number of epochs.
     pub(super) fn needs_length(&self) -> bool {
         matches!(self.decay, Decay::Cosine { .. })
     }

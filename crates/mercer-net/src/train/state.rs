@@ -1,8 +1,9 @@
-//! The state of a run on disk: weights, the optimiser's memory, the history, and what run it is.
+//! The state of a run on disk: weights, optimiser state, history, and the identity of the run.
 //!
-//! It is a safetensors file, so that other tools can look inside: `weights/NAME`, `optimiser/first`, `optimiser/second`,
-//! and `history` with the columns of [`COLUMNS`]. The header holds the number of steps and the fingerprint of the run. The file is
-//! sealed, and nothing in it is used before its name, shape, precision and numbers were checked.
+//! It is a safetensors file, so that other tools can look inside: `weights/NAME`, `optimiser/first`,
+//! `optimiser/second`, and `history` with the columns of [`COLUMNS`]. The header holds the number of steps and the
+//! fingerprint of the run. The file is sealed. Every tensor is checked for name, shape, precision and finite numbers
+//! before use.
 
 use super::fingerprint::Fingerprint;
 use super::saved::{push_state, push_weights, read_state};
@@ -15,13 +16,13 @@ use crate::run::Weights;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Learning rate, loss, accuracy, and the last two on the evaluation set; −1 where there is none.
+/// Learning rate, loss, accuracy, and the last two on the evaluation set; −1 where missing.
 const COLUMNS: usize = 5;
 
-/// Rises when the file changes its meaning. Files of version 1 were not sealed.
+/// Incremented when the meaning of the file changes. Files of version 1 were not sealed.
 const VERSION: u32 = 2;
 
-/// What is to be saved.
+/// What is saved.
 pub(super) struct Saved<'a, T> {
     pub(super) trainer: &'a Trainer<T>,
     pub(super) history: &'a [Epoch],
@@ -53,7 +54,7 @@ pub(super) fn save<T: Element>(path: &Path, saved: &Saved<'_, T>) -> Result<()> 
     tensors.write_sealed(path, &header)
 }
 
-/// Losses and accuracies are never negative, so this stands for one that is not there.
+/// Losses and accuracies are never negative, so this marks a missing one.
 const MISSING: f64 = -1.0;
 
 fn to_row(epoch: &Epoch) -> [Option<f64>; COLUMNS] {
@@ -84,13 +85,16 @@ pub(super) fn load<T: Element>(
     let file = TensorFile::read(path)?;
     let header: Header = file.unseal(TRAINING)?;
     if header.version != VERSION {
-        return Err(file.refused(format!("version {} of the format; {VERSION} can be read", header.version)));
+        return Err(file.refused(format!(
+            "it has version {} of the format, but only version {VERSION} is supported",
+            header.version
+        )));
     }
     run.check(&header.fingerprint, path)?;
     let whole = header.epochs.checked_mul(steps_per_epoch).and_then(|steps| u64::try_from(steps).ok());
     if whole != Some(header.steps) {
         let (epochs, steps) = (header.epochs, header.steps);
-        return Err(file.refused(format!("{epochs} epochs of {steps_per_epoch} steps are not {steps} steps")));
+        return Err(file.refused(format!("{epochs} epochs of {steps_per_epoch} steps do not make {steps} steps")));
     }
     let (parameters, state) = read_state(&file, trainer.graph(), trainer.state(), header.steps)?;
     let rows = file.exact::<f64>("history", &[header.epochs, COLUMNS])?;

@@ -1,9 +1,9 @@
 //! One step of training: forward and reverse over fixed shards of a batch, then an update.
 //!
-//! A batch is cut into shards whose size depends on the network only. Lane `j` of [`LANES`] works through the shards
-//! `j, j + LANES, …` one after the other and adds their gradients; then the lanes are added in order. Threads only decide
-//! who works a lane, so the result has the same bits for any number of them. Once it has seen its largest batch, a step on
-//! one thread allocates nothing.
+//! A batch is split into shards whose size depends only on the network. Lane `j` of [`LANES`] works through the shards
+//! `j, j + LANES, …` one after the other and adds their gradients; then the lanes are added in order. Threads only
+//! determine where a lane runs, so the result is the same to the bit for any number of threads. Once it has seen its
+//! largest batch, a step on one thread allocates nothing.
 
 use super::lane::Lane;
 use super::{Loss, Optimiser, OptimiserState, Targets};
@@ -16,10 +16,10 @@ use mercer_linalg::simd::dispatch;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The number of lanes: more threads than this do not help a step.
+/// The number of lanes. More threads than this do not speed up a step.
 pub const LANES: usize = 8;
 
-/// What the loss and the answers of a network are on some samples.
+/// Loss and accuracy of a network on some samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
     /// The mean loss.
@@ -28,7 +28,7 @@ pub struct Metrics {
     pub accuracy: Option<f64>,
 }
 
-/// A network in training: its graph, its weights and the memory of the optimiser.
+/// A network in training: its graph, its weights and the optimiser state.
 ///
 /// ```
 /// use mercer_net::arch::{Activation, Mlp};
@@ -60,8 +60,8 @@ pub struct Trainer<T> {
 }
 
 impl<T: Element> Trainer<T> {
-    /// Training from these weights on; the network's first output is what the loss sees. The cross-entropy takes the logits of a final
-    /// softmax, because it has one of its own.
+    /// Starts training from these weights. The loss is computed at the network's first output. The cross-entropy
+    /// includes a softmax, so it uses the logits before a final softmax of the network.
     pub fn new(graph: Arc<Graph>, weights: Weights<T>, loss: Loss, optimiser: Optimiser) -> Result<Self> {
         optimiser.check()?;
         let Some(&(_, output)) = graph.outputs().first() else {
@@ -96,7 +96,7 @@ impl<T: Element> Trainer<T> {
         &self.graph
     }
 
-    /// The weights as they are now.
+    /// The current weights.
     pub fn weights(&self) -> &Weights<T> {
         &self.weights
     }
@@ -111,7 +111,7 @@ impl<T: Element> Trainer<T> {
         &self.optimiser
     }
 
-    /// What the optimiser remembers.
+    /// The optimiser state.
     pub fn state(&self) -> &OptimiserState<T> {
         &self.state
     }
@@ -131,7 +131,8 @@ impl<T: Element> Trainer<T> {
         self.correct
     }
 
-    /// Memory that steps and passes over so many samples take, about: weights, gradients, the optimiser's, and the lanes that work.
+    /// The approximate memory of steps and passes over this many samples: weights, gradients, optimiser state, and the
+    /// lanes in use.
     pub fn bytes(&self, samples: usize) -> usize {
         let lanes = samples.div_ceil(self.grain).clamp(1, LANES);
         let shard = samples.min(self.grain);
@@ -152,7 +153,7 @@ impl<T: Element> Trainer<T> {
 
     /// One step on a batch; returns its mean loss before the update. Inputs are `[samples, …]`, row-major.
     ///
-    /// A loss that is not finite is [`NetError::Diverged`], and leaves the weights as they were.
+    /// A loss that is not finite is [`NetError::Diverged`]; the weights are then unchanged.
     pub fn step(
         &mut self,
         inputs: &[&[T]],
@@ -195,11 +196,11 @@ impl<T: Element> Trainer<T> {
 
     fn check(&self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize) -> Result<()> {
         if samples == 0 {
-            return Err(NetError::Setting("a batch without samples".into()));
+            return Err(NetError::Setting("the batch has no samples".into()));
         }
         if inputs.len() != self.graph.inputs().len() || inputs.len() > super::lane::MAX_INPUTS {
             let (needs, most) = (self.graph.inputs().len(), super::lane::MAX_INPUTS);
-            let text = format!("{} inputs were given, the network has {needs} (at most {most})", inputs.len());
+            let text = format!("{} inputs were given, but the network has {needs} (at most {most})", inputs.len());
             return Err(NetError::Setting(text));
         }
         for (&id, data) in self.graph.inputs().iter().zip(inputs) {

@@ -4,7 +4,7 @@ use super::Optimiser;
 use crate::element::Element;
 use mercer_linalg::simd::dispatch;
 
-/// The next `length` elements, or none of an empty slice.
+/// The next `length` elements, or an empty slice from an empty slice.
 pub(super) fn head<'a, T>(rest: &mut &'a mut [T], length: usize) -> &'a mut [T] {
     rest.split_off_mut(..length).unwrap_or_default()
 }
@@ -54,7 +54,7 @@ impl Rule {
 /// Elements below which a part is not split between threads.
 const GRAIN: usize = 1 << 15;
 
-/// Some parameters with all that belongs to them.
+/// Some parameters with their gradients and optimiser state.
 pub(super) struct Part<'a, T> {
     pub(super) values: &'a mut [T],
     pub(super) gradient: &'a [T],
@@ -63,7 +63,7 @@ pub(super) struct Part<'a, T> {
 }
 
 impl<T: Element> Part<'_, T> {
-    /// Elements do not depend on each other, so the cut changes nothing.
+    /// Elements are independent, so the split does not change the result.
     pub(super) fn update(self, rule: &Rule) {
         if self.values.len() <= GRAIN || rayon::current_num_threads() == 1 {
             return self.update_here(rule);

@@ -81,7 +81,7 @@ fn weights_that_do_not_fit_are_refused_by_name() {
         text
     };
     let text = refused(Mlp::new(3, &[5], 2).build(0).unwrap());
-    assert!(text.contains("\"layer1.weight\" has shape [4, 3], [5, 3] is needed"), "{text}");
+    assert!(text.contains("\"layer1.weight\" has shape [4, 3], but [5, 3] is needed"), "{text}");
     let text = refused(Mlp::new(3, &[4, 4], 2).build(0).unwrap());
     assert!(text.contains("\"layer2.weight\" is missing"), "{text}");
     let text = refused(Mlp::new(3, &[4], 2).bias(false).build(0).unwrap());

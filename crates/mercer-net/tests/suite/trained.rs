@@ -76,7 +76,7 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     network.set_trained_on(trained(Preprocess::new())).unwrap();
     assert_eq!(hint(&network, &images(200)), None);
     network.set_trained_on(trained(Preprocess::new().scale(1.0 / 255.0))).unwrap();
-    assert!(hint(&network, &images(200)).unwrap().contains("it was trained on scaled ones"));
+    assert!(hint(&network, &images(200)).unwrap().contains("it was trained on scaled pixels"));
 }
 
 #[test]

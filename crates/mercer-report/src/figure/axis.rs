@@ -1,6 +1,6 @@
-//! Axes: from numbers to positions between 0 and 1, and ticks on nice numbers.
+//! Axes: mapping numbers to positions between 0 and 1, and ticks at round numbers.
 
-/// What an axis measures, and how.
+/// An axis: its label and scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     pub(super) label: String,
@@ -12,29 +12,29 @@ pub struct Axis {
 pub(super) enum Scale {
     Linear,
     Log,
-    /// The numbers 0, 1, 2, … have names.
+    /// Names for the numbers 0, 1, 2, ….
     Names(Vec<String>),
 }
 
 impl Axis {
-    /// Equal steps are equally long.
+    /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Linear, range: None }
     }
 
-    /// Equal ratios are equally long; only positive numbers can be drawn.
+    /// A logarithmic axis. Only positive numbers can be drawn.
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Log, range: None }
     }
 
-    /// Named places 0, 1, 2, …, for bars.
+    /// Named positions 0, 1, 2, …, for bars.
     pub fn names<S: Into<String>>(label: impl Into<String>, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let range = Some((-0.5, names.len().max(1) as f64 - 0.5));
         Self { label: label.into(), scale: Scale::Names(names), range }
     }
 
-    /// Shows this range instead of that of the data; what lies outside is cut off. A range that the axis cannot show is
+    /// Shows this range instead of that of the data, and clips what lies outside. A range that the axis cannot show is
     /// ignored.
     #[must_use]
     pub fn range(mut self, from: f64, to: f64) -> Self {
@@ -44,12 +44,12 @@ impl Axis {
         self
     }
 
-    /// Whether a number has a place on this axis.
+    /// Whether a number can be drawn on this axis.
     pub(super) fn drawable(&self, x: f64) -> bool {
         x.abs() <= 1e300 && (self.scale != Scale::Log || x >= 1e-300)
     }
 
-    /// The axis as drawn, for the data it must show; `from_zero` if bars stand on it.
+    /// The axis as drawn, for this data; `from_zero` if bars stand on it.
     pub(super) fn fit(&self, data: impl Iterator<Item = f64>, from_zero: bool) -> Ruler {
         let mapped = |x: f64| if self.scale == Scale::Log { x.log10() } else { x };
         if let Some((from, to)) = self.range {
@@ -65,7 +65,7 @@ impl Axis {
         if stands {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
-        // All the same number, or so close that ticks could not be told apart.
+        // All numbers are equal, or so close that ticks would coincide.
         if high - low <= 1e-9 * high.abs().max(low.abs()) || high - low < 1e-290 {
             let room = if high == 0.0 { 0.5 } else { 0.1 * high.abs().max(1e-280) };
             (low, high) = (low - room, high + room);
@@ -87,7 +87,7 @@ impl Axis {
     }
 }
 
-/// An axis with its range and ticks; ticks are where they are drawn, logarithms on a logarithmic axis.
+/// An axis with its range and ticks. Ticks are in drawing units: logarithms on a logarithmic axis.
 #[derive(Clone, Debug)]
 pub(super) struct Ruler {
     low: f64,
@@ -98,8 +98,8 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// Where a number is: 0 at the beginning of the axis, 1 at its end. Not positive numbers of a logarithmic axis, which
-    /// only the lower ends of error bars can be, are far below.
+    /// The position of a number: 0 at the beginning of the axis, 1 at its end. On a logarithmic axis, numbers that are
+    /// not positive (possible only for the lower ends of error bars) are far below.
     pub(super) fn place(&self, x: f64) -> f64 {
         let x = match self.log {
             true if x > 0.0 => x.log10(),
@@ -109,12 +109,12 @@ impl Ruler {
         self.fraction(x)
     }
 
-    /// Where the axis begins and ends, in what ticks are in.
+    /// The ends of the axis, in drawing units.
     pub(super) fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// Where the axis begins and ends, as numbers of the data.
+    /// The ends of the axis, in units of the data.
     pub(super) fn values(&self) -> (f64, f64) {
         if self.log { (10f64.powf(self.low), 10f64.powf(self.high)) } else { self.ends() }
     }
@@ -125,7 +125,7 @@ impl Ruler {
     }
 }
 
-/// Whole multiples of 1, 2 or 5 times a power of ten, about as many as wanted.
+/// Multiples of 1, 2 or 5 times a power of ten, about as many as wanted.
 pub(super) fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let rough = (high - low) / wanted as f64;
     let mut exponent = rough.log10().floor() as i32;
@@ -138,7 +138,7 @@ pub(super) fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, Stri
             1
         }
     };
-    // A power of ten below one is divided by, because its reciprocal is exact.
+    // For powers of ten below one, divide by the reciprocal, which is exact.
     let value = |at: i64| {
         let whole = (at * mantissa) as f64;
         if exponent < 0 { whole / 10f64.powi(-exponent) } else { whole * 10f64.powi(exponent) }
@@ -148,14 +148,14 @@ pub(super) fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, Stri
     (first..=last).map(|at| (value(at), decimal(at * mantissa, exponent))).collect()
 }
 
-/// `digits · 10^exponent`, without rounding: plain where that is short, otherwise with a power of ten.
+/// `digits · 10^exponent`, without rounding: in plain notation where that is short, otherwise with a power of ten.
 fn decimal(digits: i64, exponent: i32) -> String {
     if digits == 0 {
         return "0".to_owned();
     }
     let (sign, mut text) = (if digits < 0 { "−" } else { "" }, digits.unsigned_abs().to_string());
     let mut exponent = exponent;
-    // The place of the first digit decides.
+    // The position of the first digit decides.
     let first = text.len() as i32 - 1 + exponent;
     while text.len() > 1 && text.ends_with('0') {
         text.pop();
@@ -177,7 +177,7 @@ fn decimal(digits: i64, exponent: i32) -> String {
     if text == "1" { format!("{sign}{}", power(first)) } else { format!("{sign}{text}·{}", power(first)) }
 }
 
-/// `10ᵏ` in raised digits.
+/// `10ᵏ` with superscript digits.
 fn power(exponent: i32) -> String {
     let raised = |digit: char| match digit {
         '-' => '⁻',
@@ -190,7 +190,7 @@ fn power(exponent: i32) -> String {
     std::iter::once("10".to_owned()).chain([exponent.to_string().chars().map(raised).collect()]).collect()
 }
 
-/// Powers of ten, with 2 and 5 between them where there are few; and the places of the other multiples.
+/// Powers of ten, with 2 and 5 between them where there are few, and the positions of minor ticks.
 fn log_ticks(low: f64, high: f64) -> (Vec<(f64, String)>, Vec<f64>) {
     let (first, last) = (low.floor() as i32, high.ceil() as i32);
     let inside = |x: &f64| (low - 1e-9..=high + 1e-9).contains(x);
@@ -199,7 +199,7 @@ fn log_ticks(low: f64, high: f64) -> (Vec<(f64, String)>, Vec<f64>) {
     };
     let span = high - low;
     if span < 1.0 {
-        // Within a decade only ordinary nice numbers are close enough.
+        // Within a decade, only linear ticks are dense enough.
         let ticks = linear_ticks(10f64.powf(low), 10f64.powf(high), 5);
         let ticks: Vec<_> = ticks.into_iter().filter(|tick| tick.0 > 0.0).map(|(x, name)| (x.log10(), name)).collect();
         return (ticks, Vec::new());

@@ -1,10 +1,10 @@
-//! Panels of a special kind: scatter plots, histograms, bars, reliability diagrams.
+//! Special panels: scatter plots, histograms, bar charts, reliability diagrams.
 
 use super::axis::Axis;
 use super::panel::Panel;
 use super::series::{Look, Series};
 
-/// A bin of a reliability diagram: predictions whose confidence lies between two numbers.
+/// A bin of a reliability diagram: predictions with confidence in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
     /// The lowest confidence of the bin.
@@ -13,14 +13,14 @@ pub struct Bin {
     pub to: f64,
     /// The mean confidence of its predictions.
     pub confidence: f64,
-    /// The share of them that is right.
+    /// The fraction of them that is correct.
     pub accuracy: f64,
-    /// How many there are; an empty bin is not drawn.
+    /// The number of predictions; an empty bin is not drawn.
     pub count: usize,
 }
 
 impl Panel {
-    /// Points in classes, each in its colour.
+    /// Points in classes, one colour per class.
     pub fn scatter<N: Into<String>, P: IntoIterator<Item = (f64, f64)>>(
         title: impl Into<String>,
         x: Axis,
@@ -31,8 +31,8 @@ impl Panel {
         Self::lines(title, x, y, series)
     }
 
-    /// How often numbers fall into equal bins, the same for all sets, as a density: the area of every set is one, so that
-    /// sets of different size compare. Numbers that are not finite are in no bin and count as
+    /// A histogram with equal bins, shared by all sets, as a density: the area of every set is one, so that sets of
+    /// different size can be compared. Numbers that are not finite are in no bin and count as
     /// [skipped](super::Figure::skipped).
     pub fn histogram<N: Into<String>>(
         title: impl Into<String>,
@@ -93,11 +93,11 @@ impl Panel {
         Self::lines(title, Axis::names("", names), y, series)
     }
 
-    /// Accuracy against confidence, bin by bin, beside the diagonal of a network that knows how often it is right: bars
-    /// are accuracies, marks are where the mean confidence of a bin is.
+    /// Accuracy against confidence for each bin, with the diagonal of a calibrated network. Bars are accuracies; marks
+    /// are at the mean confidence of a bin.
     pub fn reliability(title: impl Into<String>, bins: &[Bin]) -> Self {
         let filled: Vec<&Bin> = bins.iter().filter(|bin| bin.count > 0).collect();
-        // Bins are equally wide; the narrowest decides if they are not.
+        // Bins should be equally wide; otherwise the narrowest determines the width.
         let width = filled.iter().map(|bin| bin.to - bin.from).fold(1.0, f64::min);
         let bars = filled.iter().map(|bin| ((bin.from + bin.to) / 2.0, bin.accuracy));
         let means = filled.iter().map(|bin| (bin.confidence, bin.accuracy));

@@ -10,10 +10,10 @@ use super::svg::{Anchor, Svg, number, width};
 const SMALL: f64 = 10.5;
 const LABEL: f64 = 12.0;
 const TITLE: f64 = 13.0;
-/// Between rows of the legend.
+/// The distance between rows of the legend.
 const ROW: f64 = 16.0;
 
-/// Where the data are, and how numbers become pixels inside of it.
+/// The data area, and the mapping from numbers to pixels inside it.
 struct Area<'a> {
     corner: (f64, f64),
     size: (f64, f64),
@@ -23,7 +23,7 @@ struct Area<'a> {
 }
 
 impl Area<'_> {
-    /// From fractions of the axes to pixels; a bare panel keeps equal units, in the middle.
+    /// From fractions of the axes to pixels. A bare panel has equal units and is centred.
     fn pixel(&self, (right, up): (f64, f64)) -> (f64, f64) {
         if !self.bare {
             return (right * self.size.0, (1.0 - up) * self.size.1);
@@ -48,7 +48,7 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
     let label = |text: &str, room: f64| if text.is_empty() { 0.0 } else { room };
     let left = if panel.bare { 12.0 } else { 14.0 + longest(&y) + label(&panel.y.label, 18.0) };
     let right = 16.0;
-    // Names that do not fit beside each other are slanted.
+    // Names that do not fit next to each other are slanted.
     let inner = size.0 - left - right;
     let slanted = matches!(panel.x.scale, super::axis::Scale::Names(_))
         && longest(&x) + 6.0 > inner / x.ticks.len().max(1) as f64;
@@ -65,7 +65,7 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
     if !panel.bare {
         axes(svg, panel, &area, (slanted, ticks + 15.0), corner.0);
     }
-    // An element of its own cuts off what is outside, without the identifiers that a clip path would need.
+    // A nested element clips what is outside, without the identifiers that a clip path would need.
     let [at_x, at_y, wide, high] = [area.corner.0, area.corner.1, area.size.0, area.size.1].map(number);
     svg.put(&format!("<svg x=\"{at_x}\" y=\"{at_y}\" width=\"{wide}\" height=\"{high}\">"));
     if panel.bare {
@@ -80,7 +80,7 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
     svg.put("</svg>");
 }
 
-/// Named series in rows; returns how much height they took.
+/// Draws the legend in rows; returns its height.
 fn legend(svg: &mut Svg, panel: &Panel, corner: (f64, f64), room: f64, height: f64) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     let named: Vec<(usize, &Series)> = panel.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()).collect();
@@ -102,7 +102,7 @@ fn legend(svg: &mut Svg, panel: &Panel, corner: (f64, f64), room: f64, height: f
     if named.is_empty() { 4.0 } else { y + ROW + 4.0 }
 }
 
-/// What a series looks like, in a legend.
+/// The legend symbol of a series.
 fn key(svg: &mut Svg, series: &Series, number: usize, (x, y): (f64, f64)) {
     let paint = colour(number);
     if let Look::Bars(_) | Look::Steps(_) = series.look {
@@ -133,7 +133,7 @@ fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, (slanted, below): (bool, 
     let (right, bottom) = (left + area.size.0, top + area.size.1);
     let (grid, frame) = ("stroke=\"#e4e4e4\"", "stroke=\"#666\"");
     let shown = |fraction: f64| (-1e-6..=1.0 + 1e-6).contains(&fraction);
-    // So many labels that they do not touch.
+    // As many labels as fit without touching.
     let widest = area.x.ticks.iter().map(|tick| width(&tick.1, SMALL)).fold(0.0, f64::max) + 8.0;
     let every = if slanted { 14.0 } else { widest } * area.x.ticks.len() as f64 / area.size.0;
     let every = (every.ceil() as usize).max(1);
@@ -217,7 +217,7 @@ fn draw_series(svg: &mut Svg, panel: &Panel, series: &Series, number: usize, are
             for run in runs {
                 let run: Vec<(f64, f64)> = run.iter().map(|&point| area.point(point)).collect();
                 match run[..] {
-                    // A point between two gaps would not be seen.
+                    // A single point between two gaps would be invisible as a line.
                     [alone] if series.look == Look::Line => marks(svg, &[alone], number, 1.6, 1.0),
                     _ => svg.path(&run, false, &stroke(series, number)),
                 }
@@ -227,7 +227,7 @@ fn draw_series(svg: &mut Svg, panel: &Panel, series: &Series, number: usize, are
             }
         }
         Look::Points => {
-            // Many points are smaller and let others shine through.
+            // Many points are drawn smaller and more transparent.
             let (radius, opacity) = if pixels.len() > 2000 { (1.5, 0.5) } else { (2.5, 0.75) };
             marks(svg, &pixels, number, radius, opacity);
         }
@@ -251,7 +251,7 @@ fn draw_series(svg: &mut Svg, panel: &Panel, series: &Series, number: usize, are
     }
 }
 
-/// Error bars, or the area between two ends; ends that are not finite have none.
+/// Error bars, or the area between two ends. Ends that are not finite are not drawn.
 fn spread(svg: &mut Svg, panel: &Panel, series: &Series, paint: &str, area: &Area<'_>) {
     match &series.spread {
         Spread::None => {}

@@ -1,16 +1,17 @@
 //! Figures as typed data, written as SVG.
 //!
 //! A [`Figure`] is a grid of [`Panel`]s, a panel has two [`Axis`]es and several [`Series`]. The SVG is written by hand:
-//! what a report needs (lines, bands, points, bars, ticks, a legend) is a few hundred lines here, `plotters` brings
-//! eight crates for its SVG backend alone, places its legend on top of the data, has no error bands and prints
-//! coordinates as whole pixels.
+//! what a report needs (lines, bands, points, bars, ticks, a legend) takes a few hundred lines. `plotters` brings eight
+//! crates for its SVG backend alone, places its legend on top of the data, has no error bands and rounds coordinates to
+//! whole pixels.
 //!
 //! The same data give the same text on every machine: positions are computed in `f64` and written with two decimals,
-//! ticks are whole multiples of 1, 2 or 5 times a power of ten and written from integers, and a figure has no
-//! identifiers, times or random numbers, so that several can stand in one page. Fonts are the reader's.
+//! ticks are multiples of 1, 2 or 5 times a power of ten and formatted from integers, and a figure has no identifiers,
+//! times or random numbers, so several figures can share a page. Fonts are those of the viewer.
 //!
-//! **What cannot be drawn is left out**: points that are not finite (or beyond ±1e300), and on a logarithmic axis those that are
-//! not positive. A line has a gap there. [`Figure::skipped`] counts them, so that a report can say so. Text is escaped.
+//! **What cannot be drawn is left out**: points that are not finite (or beyond ±1e300), and on a logarithmic axis those
+//! that are not positive. A line has a gap there. [`Figure::skipped`] counts these points, so that a report can mention
+//! them. Text is escaped.
 //!
 //! ```
 //! use mercer_report::{Axis, Figure, Panel, Series};
@@ -61,14 +62,14 @@ impl Figure {
         self
     }
 
-    /// Panels per row; without it up to three.
+    /// Panels per row; by default up to three.
     #[must_use]
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = Some(columns.max(1));
         self
     }
 
-    /// Width and height of every panel in pixels, 440 by 320 without it; not less than 120 each.
+    /// Width and height of every panel in pixels; 440 by 320 by default, at least 120 each.
     #[must_use]
     pub fn panel_size(mut self, width: u32, height: u32) -> Self {
         self.panel_size = (f64::from(width.max(120)), f64::from(height.max(120)));
@@ -80,7 +81,7 @@ impl Figure {
         self.panels.iter().map(Panel::skipped).sum()
     }
 
-    /// The figure as one SVG element, for a file of its own or inside a page.
+    /// The figure as one SVG element, for a separate file or inside a page.
     pub fn to_svg(&self) -> String {
         const HEAD: f64 = 34.0;
         let columns = self.columns.unwrap_or(3).min(self.panels.len()).max(1);
@@ -97,7 +98,7 @@ impl Figure {
         svg.finish()
     }
 
-    /// Writes the SVG to a file, which is there completely or not at all.
+    /// Writes the SVG to a file, atomically.
     pub fn write(&self, path: &Path, existing: Existing) -> mercer_data::Result<()> {
         mercer_data::write_atomic(path, existing, |writer| writer.write_all(self.to_svg().as_bytes()))
     }

@@ -1,4 +1,4 @@
-//! Panels: two axes, series, and helping lines.
+//! Panels: two axes, series, and guide lines.
 
 use super::axis::Axis;
 use super::series::{Look, Series};
@@ -12,13 +12,13 @@ pub struct Panel {
     pub(super) y: Axis,
     pub(super) series: Vec<Series>,
     pub(super) helpers: Vec<Helper>,
-    /// Without ticks and frame, and equally long units in both directions: the projection of something with more.
+    /// Without ticks and frame, and with equal units in both directions: a projection from more dimensions.
     pub(super) bare: bool,
-    /// Points that were left out before they became part of a series.
+    /// Points that were dropped before they became part of a series.
     pub(super) left_out: usize,
 }
 
-/// What is drawn behind the data to read them by.
+/// A guide line behind the data.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Helper {
     /// Equality of both axes.
@@ -29,7 +29,7 @@ pub(super) enum Helper {
     Text((f64, f64), String, Hold),
 }
 
-/// Which side of a text is at its place.
+/// Which side of a text is anchored at its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Hold {
     Left,
@@ -80,7 +80,7 @@ impl Panel {
         self
     }
 
-    /// Adds a series, on top of those before.
+    /// Adds a series on top of the earlier ones.
     #[must_use]
     pub fn series(mut self, series: Series) -> Self {
         self.series.push(series);
@@ -108,7 +108,7 @@ impl Panel {
         self
     }
 
-    /// Whether a point has a place.
+    /// Whether a point can be drawn.
     pub(super) fn drawable(&self, (x, y): (f64, f64)) -> bool {
         self.x.drawable(x) && self.y.drawable(y)
     }

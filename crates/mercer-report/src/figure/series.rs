@@ -1,6 +1,6 @@
 //! Series: named points and how they look.
 
-/// Points of one name and one colour.
+/// Points with a common name and colour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub(super) name: String,
@@ -18,16 +18,16 @@ pub(super) enum Look {
     LineAndPoints,
     /// Separate bars of this width around their points.
     Bars(f64),
-    /// The outline of bars that touch, see-through: histograms lie on top of each other.
+    /// The transparent outline of adjacent bars, for overlapping histograms.
     Steps(f64),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Spread {
     None,
-    /// Bars up and down by so much, point by point.
+    /// Error bars, one length per point.
     Errors(Vec<f64>),
-    /// The lower and upper edge of an area, point by point.
+    /// The lower and upper edge of an area, one pair per point.
     Band(Vec<(f64, f64)>),
 }
 
@@ -37,27 +37,27 @@ impl Series {
         Self { name: name.into(), points, look, spread: Spread::None, dashed: false, colour: None }
     }
 
-    /// Points joined in their order. A series without a name is not in the legend.
+    /// Points joined in order. A series without a name is not in the legend.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points, Look::Line)
     }
 
-    /// Points alone.
+    /// Unconnected points.
     pub fn points(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points, Look::Points)
     }
 
-    /// Points joined in their order, each marked.
+    /// Points joined in order, each with a mark.
     pub fn marked_line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points, Look::LineAndPoints)
     }
 
-    /// Bars from zero, so wide in units of the horizontal axis.
+    /// Bars from zero, with this width in units of the horizontal axis.
     pub fn bars(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>, width: f64) -> Self {
         Self::new(name, points, Look::Bars(width))
     }
 
-    /// An error of every point, drawn as a bar up and down. Points beyond the list have none.
+    /// An error of every point, drawn as a bar up and down. Points beyond the end of the list have none.
     #[must_use]
     pub fn errors(mut self, errors: impl IntoIterator<Item = f64>) -> Self {
         self.spread = Spread::Errors(errors.into_iter().collect());
@@ -78,15 +78,15 @@ impl Series {
         self
     }
 
-    /// The colour with this number instead of that of the place in the panel, so that a series keeps its colour in
-    /// every panel, or a fit has that of its points.
+    /// Uses the colour with this number instead of that of the index in the panel, so that a series keeps its colour in
+    /// every panel, or a fit has the colour of its points.
     #[must_use]
     pub fn colour(mut self, number: usize) -> Self {
         self.colour = Some(number);
         self
     }
 
-    /// All vertical positions, ends of errors included.
+    /// All vertical positions, including the ends of error bars.
     pub(super) fn heights(&self) -> Vec<f64> {
         let mut heights: Vec<f64> = self.points.iter().map(|point| point.1).collect();
         match &self.spread {
@@ -99,7 +99,7 @@ impl Series {
         heights
     }
 
-    /// All horizontal positions, edges of bars included.
+    /// All horizontal positions, including the edges of bars.
     pub(super) fn extents(&self) -> impl Iterator<Item = f64> {
         let room = match self.look {
             Look::Bars(width) | Look::Steps(width) => width / 2.0,

@@ -1,7 +1,7 @@
-//! Points in space, by a fixed isometric projection.
+//! Points in three dimensions, in a fixed isometric projection.
 //!
 //! Every axis is scaled to `[-½, ½]` and seen from (1, 1, 1): `u = (y − x) cos 30°`, `v = z − (x + y) sin 30°`, so that
-//! a unit is as long along each of the three axes. The far sides of the box are drawn behind the points, and points of
+//! units are equally long along all three axes. The far sides of the box are drawn behind the points, and the points of
 //! a class from far to near.
 
 use super::axis::{Axis, linear_ticks};
@@ -11,8 +11,8 @@ use super::series::Series;
 const COSINE: f64 = 0.866_025_403_784_438_6;
 
 impl Panel {
-    /// Points in space in classes, each in its colour; the labels are those of the three axes. Points that are not finite
-    /// are left out and count as [skipped](super::Figure::skipped).
+    /// Points in three dimensions in classes, one colour per class, with labels for the three axes. Points that are not
+    /// finite are left out and count as [skipped](super::Figure::skipped).
     pub fn scatter3<N: Into<String>, P: IntoIterator<Item = [f64; 3]>>(
         title: impl Into<String>,
         labels: [&str; 3],
@@ -57,9 +57,9 @@ fn box_edges() -> Vec<Helper> {
     far.map(|(from, to)| Helper::Edge([corner(from), corner(to)].map(project))).collect()
 }
 
-/// Ticks and the name of an axis, along the edge of the far sides that is outside of the picture.
+/// Ticks and the name of an axis, along the outer edge of the far sides.
 fn marks(k: usize, label: &str, ticks: Vec<(f64, String)>, place: impl Fn(f64) -> f64) -> Vec<Helper> {
-    // Along x at the right below, along y at the left below, along z at the left.
+    // The x axis is at the bottom right, y at the bottom left, z at the left.
     let (base, out, hold) = match k {
         0 => ([0.0, 0.5, -0.5], (0.06, -0.09), Hold::Left),
         1 => ([0.5, 0.0, -0.5], (-0.06, -0.09), Hold::Right),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Where a text is held.
+/// The anchor of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -17,7 +17,7 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// A white page of this size; the title is what a screen reader says.
+    /// A white page of this size. The title is for screen readers.
     pub(super) fn new((width, height): (f64, f64), title: &str) -> Self {
         let (width, height) = (number(width), number(height));
         let mut svg = Self { text: String::new() };
@@ -32,13 +32,13 @@ impl Svg {
         svg
     }
 
-    /// A line of markup, as it is.
+    /// A line of raw markup.
     pub(super) fn put(&mut self, markup: &str) {
         self.text.push_str(markup);
         self.text.push('\n');
     }
 
-    /// Text at a place; nothing if it is empty. `more` are further attributes, with a leading space.
+    /// Text at a position, unless it is empty. `more` are further attributes, with a leading space.
     pub(super) fn text(&mut self, (x, y): (f64, f64), text: &str, size: f64, anchor: Anchor, more: &str) {
         if text.is_empty() {
             return;
@@ -74,7 +74,7 @@ impl Svg {
         }
         let mut data = String::new();
         for (at, &(x, y)) in points.iter().enumerate() {
-            // A string takes everything that is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(data, "{}{} {}", if at == 0 { "M" } else { "L" }, number(x), number(y));
         }
         if closed {
@@ -91,7 +91,7 @@ impl Svg {
 
 /// A coordinate with at most two decimals, from an integer: never `-0`, never an exponent.
 pub(super) fn number(x: f64) -> String {
-    // Far outside of any page, and clipped there anyway.
+    // Far outside any page, and clipped there anyway.
     let hundredths = (x.clamp(-1e6, 1e6) * 100.0).round() as i64;
     let (whole, rest) = (hundredths.abs() / 100, hundredths.abs() % 100);
     let sign = if hundredths < 0 { "-" } else { "" };
@@ -102,7 +102,7 @@ pub(super) fn number(x: f64) -> String {
     }
 }
 
-/// Text for XML: its special characters escaped, those it cannot hold replaced.
+/// Text for XML: special characters are escaped, invalid ones replaced.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -120,7 +120,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// About how wide a text is: fonts are the reader's, and this is Helvetica's average with a little room.
+/// The approximate width of a text. The viewer chooses the font; this is the average of Helvetica with a little room.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     0.58 * size * text.chars().count() as f64
 }

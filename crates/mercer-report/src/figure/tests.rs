@@ -6,7 +6,7 @@ fn count(svg: &str, what: &str) -> usize {
     svg.matches(what).count()
 }
 
-/// Every element is closed in order, and no attribute holds what is not a number.
+/// Every element is closed in order, and no attribute contains NaN.
 fn well_formed(svg: &str) {
     let mut open = Vec::new();
     let mut rest = svg;

@@ -1,4 +1,4 @@
-//! Random changes of an image that leave what it shows.
+//! Random augmentations of images.
 
 use crate::error::{Result, SpectralError};
 use mercer_kernel::Real;
@@ -6,26 +6,26 @@ use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
-/// How images `[channels, height, width]` are changed at random: a crop, brought back to the size of the image, then perhaps a
+/// Random augmentation of images `[channels, height, width]`: a crop, resized to the size of the image, then possibly a
 /// flip, then noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Augmentation {
-    /// The smallest side of a crop, as a share of the image's; 1 does not crop.
+    /// The smallest side of a crop, as a fraction of the image's side; 1 does not crop.
     pub crop: f64,
     /// Whether half of the images are flipped left to right.
     pub flip: bool,
-    /// The standard deviation of the noise that is added to every number.
+    /// The standard deviation of the noise added to every number.
     pub noise: f64,
 }
 
 impl Augmentation {
-    /// Crops down to six tenths, and a little noise; no flips, which turn letters and digits into others.
+    /// Crops down to 0.6 and a little noise. No flips, which would change letters and digits into others.
     pub fn new() -> Self {
         Self { crop: 0.6, flip: false, noise: 0.1 }
     }
 
-    /// Refuses numbers that make no sense, and samples of a shape that is not an image's where one is needed.
+    /// Checks the numbers, and that samples are images where that is needed.
     ///
     /// # Errors
     /// [`SpectralError::Setting`].
@@ -39,7 +39,7 @@ impl Augmentation {
         }
         if (self.flip || self.crop < 1.0) && shape.len() != 3 {
             return refuse(format!(
-                "samples of shape {shape:?} are no images [channels, height, width]; only noise can be added to them"
+                "samples of shape {shape:?} are not images [channels, height, width]; only noise can be added to them"
             ));
         }
         Ok(())
@@ -69,11 +69,12 @@ impl Default for Augmentation {
     }
 }
 
-/// For every place of the result along an axis the two places of the image it lies between, and how far it is from the first.
+/// For every position of the result along an axis, the two neighbouring positions of the image, and the distance from
+/// the first.
 struct Line(Vec<(usize, usize, f64)>);
 
 impl Line {
-    /// Pixels are squares: the middle of pixel `i` of `n` is at `(i + ½)/n` of the side.
+    /// Pixels are squares: the centre of pixel `i` of `n` is at `(i + ½)/n` of the side.
     fn new(size: usize, start: f64, share: f64, flip: bool) -> Self {
         let at = |index: usize| {
             let index = if flip { size - 1 - index } else { index };
@@ -111,7 +112,7 @@ mod tests {
     const SHAPE: [usize; 3] = [2, 4, 6];
 
     fn image() -> Vec<f64> {
-        // Linear in both directions, which interpolation keeps.
+        // Linear in both directions, which interpolation preserves.
         (0..48).map(|i| (i / 24) as f64 * 100.0 + (i / 6 % 4) as f64 * 10.0 + (i % 6) as f64).collect()
     }
 

@@ -1,7 +1,6 @@
-//! Where batches come from: samples of a set with a kernel between them, or pairs of augmentations.
+//! Sources of batches: samples of a set with a kernel between them, or pairs of augmentations.
 //!
-//! What is drawn depends on the seed and the number of the step alone, so that a run that is resumed draws what one that was
-//! never interrupted does.
+//! Batches depend only on the seed and the step, so a resumed run draws the same batches as an uninterrupted one.
 
 use super::coupling::Coupling;
 use crate::error::{Result, SpectralError};
@@ -12,7 +11,7 @@ use mercer_run::Context;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis};
 use serde_json::{Value, json};
 
-/// Batches of samples, and the kernel between the samples of the last one.
+/// Batches of samples, and the kernel between the samples of the last batch.
 pub trait Draws<T: Real>: Send {
     /// The shape of a sample, for every input.
     fn input_shapes(&self) -> Vec<Vec<usize>>;
@@ -22,12 +21,12 @@ pub trait Draws<T: Real>: Send {
         1
     }
 
-    /// How many kernels there are: 1, or one per output.
+    /// The number of kernels: 1, or one per output.
     fn n_kernels(&self) -> usize {
         1
     }
 
-    /// The most samples of a batch.
+    /// The largest number of samples of a batch.
     fn batch_size(&self) -> usize;
 
     /// Writes the samples of a batch, one array per input, and returns how many there are.
@@ -39,11 +38,11 @@ pub trait Draws<T: Real>: Send {
     /// The mean of `κ(x, x)`.
     fn mean_diagonal(&mut self, kernel: usize) -> Result<f64>;
 
-    /// `Σ = ΨᵀΨ/R` and `Π = ΨᵀKΨ/R²` of functions over the data, for every kernel; `eval` gives them on samples, a matrix of
-    /// `rows × k` for every kernel.
+    /// `Σ = ΨᵀΨ/R` and `Π = ΨᵀKΨ/R²` of functions over the data, for every kernel. `eval` evaluates them on samples and
+    /// gives a `rows × k` matrix per kernel.
     fn moments(&mut self, eval: Eval<'_, T>) -> Result<Vec<SecondMoments>>;
 
-    /// What is drawn: two of the same identity give the same numbers.
+    /// The identity: two sources with the same identity give the same numbers.
     fn identity(&self) -> Result<Value>;
 }
 
@@ -77,11 +76,11 @@ pub(super) fn same_samples(data: &[Dataset]) -> Result<usize> {
     let counts: Vec<usize> = data.iter().map(Dataset::n_samples).collect();
     match counts.first() {
         Some(&first) if first > 0 && counts.iter().all(|&count| count == first) => Ok(first),
-        _ => Err(SpectralError::Setting(format!("the inputs have {counts:?} samples"))),
+        _ => Err(SpectralError::Setting(format!("the inputs have different numbers of samples: {counts:?}"))),
     }
 }
 
-/// Samples in memory where they fit, else read when they are needed.
+/// Samples in memory if they fit, otherwise read on demand.
 #[derive(Debug)]
 pub(super) enum Pool<'a, T> {
     Memory(Vec<ArrayD<T>>),
@@ -98,7 +97,7 @@ impl<'a, T: Real> Pool<'a, T> {
         Ok(Self::Memory(data.iter().map(read).collect::<Result<_>>()?))
     }
 
-    /// The samples of these numbers, one array per input.
+    /// The samples with these indices, one array per input.
     pub(super) fn select(&self, samples: &[usize], inputs: &mut [Vec<T>]) -> Result<()> {
         match self {
             Self::Memory(arrays) => {
@@ -122,7 +121,7 @@ impl<'a, T: Real> Pool<'a, T> {
 
 /// Batches of a set of samples with a kernel between them.
 ///
-/// Every epoch goes through the samples in a new order; what is left over at its end is not used in it.
+/// Every epoch goes through the samples in a new order. An incomplete batch at its end is dropped.
 pub struct Batches<'a, T: Real> {
     pool: Pool<'a, T>,
     coupling: &'a mut dyn Coupling<T>,
@@ -136,14 +135,14 @@ pub struct Batches<'a, T: Real> {
     context: Context,
 }
 
-/// Samples that the finish looks at by default, so that its cost stays below that of training.
+/// The default number of samples for the finish, so that it costs less than training.
 pub const FINISH: usize = 4096;
 
 impl<'a, T: Real> Batches<'a, T> {
-    /// Batches of so many samples, all of them if there are fewer.
+    /// Batches of this many samples, or of all samples if there are fewer.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if the kernel is one of another number of samples, or the size is zero.
+    /// [`SpectralError::Setting`] if the kernel has another number of samples, or the size is zero.
     pub fn new(
         data: &'a [Dataset],
         coupling: &'a mut dyn Coupling<T>,
@@ -154,7 +153,7 @@ impl<'a, T: Real> Batches<'a, T> {
         let samples = same_samples(data)?;
         if coupling.n_samples() != samples {
             return Err(SpectralError::Setting(format!(
-                "the kernel is one of {} samples, but there are {samples}",
+                "the kernel has {} samples, but there are {samples}",
                 coupling.n_samples()
             )));
         }
@@ -176,7 +175,7 @@ impl<'a, T: Real> Batches<'a, T> {
         })
     }
 
-    /// The finish looks at so many samples, evenly spaced over the set.
+    /// Sets the number of samples for the finish, evenly spaced over the set.
     pub fn finish_on(self, samples: usize) -> Self {
         Self { finish: samples.max(1), ..self }
     }
@@ -212,7 +211,7 @@ impl<T: Real> Draws<T> for Batches<'_, T> {
         }
         self.batch.clear();
         self.batch.extend_from_slice(&self.order[batch * self.size..(batch + 1) * self.size]);
-        // The order within a batch does not matter; a sorted one walks through memory in one direction.
+        // The order within a batch does not matter. Sorting makes memory access sequential.
         self.batch.sort_unstable();
         self.pool.select(&self.batch, inputs)?;
         Ok(self.size)

@@ -1,11 +1,11 @@
-//! Networks side by side, as one network whose outputs are all of theirs.
+//! Several networks side by side as one network, with all of their outputs.
 //!
 //! `k` networks of one output become one graph with `k` branches from the same input, so that training, evaluation and
-//! export know a single network, whether its outputs share weights or not.
+//! export handle a single network, whether or not its outputs share weights.
 //!
-//! Layers of which one half goes through `sin` and the other through `cos` are written as `sin` alone, with `π/2` added to the
-//! bias of the second half: `cos(z + b) = sin(z + (b + π/2))`. Functions and gradients stay what they are; what is saved is the
-//! copying of the halves, a sixth of the time of a step of the paper's networks.
+//! Layers with `sin` on one half and `cos` on the other are rewritten with `sin` alone, with `π/2` added to the bias of
+//! the second half: `cos(z + b) = sin(z + (b + π/2))`. Functions and gradients are unchanged. This saves copying the
+//! halves, a sixth of the time of a step with the paper's networks.
 
 use crate::error::{Result, SpectralError};
 use mercer_net::Network;
@@ -14,14 +14,14 @@ use mercer_net::network::Values;
 use mercer_net::op::{Binary, Combine, Concat, Function, MatMul, Reshape, Slice, Transpose, Unary};
 use std::f64::consts::FRAC_PI_2;
 
-/// The name of the only output of the networks that are made here.
+/// The name of the only output of the joined networks.
 const OUTPUT: &str = "functions";
 
 /// The networks side by side: output `j · outputs + c` is output `c` of network `j`. Parameters are called
 /// `function1.NAME`, `function2.NAME`, …
 ///
 /// # Errors
-/// [`SpectralError::Setting`] if there is none, or their inputs or outputs differ.
+/// [`SpectralError::Setting`] if there are no networks, or their inputs or outputs differ.
 pub fn side_by_side(networks: &[Network]) -> Result<Network> {
     let mut joined = Joined::default();
     let mut outputs = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn combined(network: &Network, per_sample: usize, weights: ndarray::A
     joined.finish(output)
 }
 
-/// A graph that other graphs are copied into.
+/// A graph into which other graphs are copied.
 #[derive(Default)]
 struct Joined {
     builder: GraphBuilder,
@@ -65,7 +65,8 @@ struct Joined {
 }
 
 impl Joined {
-    /// Copies a network behind the inputs that are there, with a prefix to its names; returns its output as `[1, outputs]`.
+    /// Copies a network, connected to the existing inputs, with a prefix for its names; returns its output as
+    /// `[1, outputs]`.
     fn append(&mut self, network: &Network, prefix: &str) -> Result<ValueId> {
         let graph = network.declared_graph()?;
         self.match_inputs(&graph)?;
@@ -126,7 +127,7 @@ impl Joined {
         }
     }
 
-    /// Makes the inputs of the first network, and checks that the others have the same.
+    /// Creates the inputs of the first network, and checks that the others have the same.
     fn match_inputs(&mut self, graph: &Graph) -> Result<()> {
         let is_first = self.inputs.is_empty();
         for (index, &id) in graph.inputs().iter().enumerate() {
@@ -149,7 +150,7 @@ impl Joined {
     }
 }
 
-/// A biased layer, `sin` of its first units beside `cos` of the others.
+/// A layer with bias, with `sin` of its first units and `cos` of the others.
 struct Halves {
     /// The layer with its bias.
     sum: ValueId,
@@ -159,7 +160,7 @@ struct Halves {
 }
 
 impl Halves {
-    /// What a node joins, if that is it, and nothing else looks at the layer or its bias.
+    /// The halves that a node joins, if it has this form and nothing else uses the layer or its bias.
     fn find(graph: &Graph, node: &Node) -> Option<Self> {
         let made_by = |id: ValueId| match graph.value(id).origin {
             Origin::Node(index) => Some(&graph.nodes()[index]),

@@ -24,8 +24,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What was learnt, for every kernel: as the method says, and after the finish. Both are always there, so that what the
-/// finish does can be seen.
+/// What was learnt, for every kernel, before and after the finish. Both are always available, so that the effect of the
+/// finish can be seen.
 #[derive(Debug)]
 pub struct Learnt<T: Real> {
     /// The functions of the networks, in their order and with the averages of the method: values descend only as far as
@@ -33,7 +33,7 @@ pub struct Learnt<T: Real> {
     pub before: Vec<Eigenfunctions<T>>,
     /// The best functions in their span.
     pub after: Vec<Eigenfunctions<T>>,
-    /// The loss at some of the steps, with the step.
+    /// The loss at some steps, with the step.
     pub losses: Vec<(usize, f64)>,
 }
 
@@ -63,7 +63,7 @@ pub struct Learn<'a> {
     context: Option<&'a Context>,
 }
 
-/// Losses that are kept of a run.
+/// The number of losses that are kept from a run.
 const LOSSES: usize = 200;
 
 impl<'a> Learn<'a> {
@@ -72,12 +72,12 @@ impl<'a> Learn<'a> {
         Self { settings, folder: None, resume: false, context: None }
     }
 
-    /// Writes the state into this folder, every so many steps and when the run is called off.
+    /// Writes the state into this folder, at regular intervals and when the run is cancelled.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// Continues from the state in the folder, if there is one; without this, a state that is there is an error.
+    /// Continues from the state in the folder, if there is one. Without this, an existing state is an error.
     pub fn resume(self, resume: bool) -> Self {
         Self { resume, ..self }
     }
@@ -87,12 +87,12 @@ impl<'a> Learn<'a> {
         Self { context: Some(context), ..self }
     }
 
-    /// Trains a network whose outputs are the functions, `k` times the outputs of the kernel: one that shares weights
-    /// between them, or several [`side_by_side`](super::side_by_side).
+    /// Trains a network whose outputs are the functions, `k` times the outputs of the kernel: one network that shares
+    /// weights between them, or several [`side_by_side`](super::side_by_side).
     ///
     /// # Errors
-    /// [`SpectralError::Cancelled`] when the handle says so, with the state in the folder; [`NetError::Diverged`] when the
-    /// loss is no longer finite.
+    /// [`SpectralError::Cancelled`] when the handle says so, with the state in the folder; [`NetError::Diverged`] when
+    /// the loss is no longer finite.
     pub fn run<T: Real>(&self, network: Network, draws: &mut dyn Draws<T>) -> Result<Learnt<T>> {
         self.settings.check()?;
         let mut run = Run::new(&self.settings, &network, draws)?;
@@ -106,7 +106,7 @@ impl<'a> Learn<'a> {
             std::fs::create_dir_all(folder).map_err(failed)?;
             if path.exists() {
                 if !self.resume {
-                    let text = format!("{} exists; resume from it, or remove it", path.display());
+                    let text = format!("{} exists; resume from it or remove it", path.display());
                     return Err(SpectralError::Setting(text));
                 }
                 done = state::load(path, run.changing(), self.settings.steps, &facts)?;
@@ -142,7 +142,7 @@ impl<'a> Learn<'a> {
             return Ok(Vec::new());
         }
         let settings = serde_json::to_value(&self.settings).map_err(|e| SpectralError::Setting(e.to_string()))?;
-        // The precision comes first: with another one the weights differ, too.
+        // The precision comes first, because the weights also differ in another precision.
         let facts = [
             ("precision", json!(T::NAME)),
             ("network and initial weights", json!(run.weights.fingerprint(&run.graph))),
@@ -156,7 +156,7 @@ impl<'a> Learn<'a> {
 /// The functions of every kernel before and after the finish.
 type Finished<T> = (Vec<Eigenfunctions<T>>, Vec<Eigenfunctions<T>>);
 
-/// Everything that a run works with.
+/// The working state of a run.
 struct Run<T: Real> {
     graph: Arc<Graph>,
     weights: Weights<T>,
@@ -164,7 +164,7 @@ struct Run<T: Real> {
     passes: Passes<T>,
     /// One per kernel.
     objectives: Vec<Box<dyn Objective<T>>>,
-    /// What the kernels are divided by.
+    /// The scale by which the kernels are divided.
     scales: Vec<f64>,
     owners: Vec<Range<usize>>,
     /// `k`, and the outputs of a function.
@@ -174,7 +174,7 @@ struct Run<T: Real> {
     inputs: Vec<Vec<T>>,
     raw: Vec<T>,
     cotangents: Vec<T>,
-    /// The part of one kernel.
+    /// The state for one kernel.
     own: [Vec<T>; 2],
     gradient: Vec<T>,
 }
@@ -185,19 +185,21 @@ impl<T: Real> Run<T> {
         let graph = network.graph(&shapes)?;
         if shapes.len() > MAX_INPUTS {
             return Err(SpectralError::Setting(format!(
-                "{} inputs; at most {MAX_INPUTS} can be learnt from",
+                "there are {} inputs, but at most {MAX_INPUTS} are supported",
                 shapes.len()
             )));
         }
         let outputs = draws.per_sample() * draws.n_kernels();
         let total = graph.outputs().first().map_or(0, |(_, id)| graph.value(*id).meta.numel());
         if total == 0 || !total.is_multiple_of(outputs) {
-            let text = format!("{total} outputs of a network are not functions with {outputs} outputs each");
+            let text = format!(
+                "the {total} outputs of the network cannot be divided into functions with {outputs} outputs each"
+            );
             return Err(SpectralError::Setting(text));
         }
         let functions = total / outputs;
         if settings.method == LearningMethod::Spin && outputs > 1 {
-            let text = "SpIN learns kernels with one output; NeuralEF and nested approximation take matrix-valued ones";
+            let text = "SpIN supports only kernels with one output; NeuralEF and nested approximation support matrix-valued kernels";
             return Err(SpectralError::Setting(text.to_owned()));
         }
         let scales = (0..draws.n_kernels()).map(|kernel| draws.mean_diagonal(kernel)).collect::<Result<Vec<_>>>()?;
@@ -283,7 +285,7 @@ impl<T: Real> Run<T> {
         Ok(loss)
     }
 
-    /// The functions as the method says, and after the Rayleigh–Ritz finish.
+    /// The functions before and after the Rayleigh–Ritz finish.
     fn finish(self, draws: &mut dyn Draws<T>, components: Option<usize>, context: &Context) -> Result<Finished<T>> {
         let Self { graph, weights, objectives, scales, outputs, functions, .. } = self;
         let wanted = components.unwrap_or(functions);
@@ -300,7 +302,7 @@ impl<T: Real> Run<T> {
             let values: Vec<f64> = values.iter().map(|value| value * scale).collect();
             before.push(Eigenfunctions::in_given_order(&values, Arc::clone(basis), narrow(&map))?);
         }
-        // The span is that of the networks themselves: what a map does to it does not matter.
+        // The span is that of the networks themselves; a linear map does not change it.
         let mut eval = |inputs: &[&[T]], samples: usize| {
             context.check()?;
             let each = bases.iter().map(|basis| {
@@ -342,7 +344,7 @@ impl View {
         to.iter_mut().zip(own).for_each(|(to, &x)| *to = x);
     }
 
-    /// The other way.
+    /// The inverse.
     fn scatter<T: Copy>(&self, from: &[T], to: &mut [T]) {
         if self.per_sample == self.outputs {
             // Transposing the other way round takes rows back.
@@ -353,7 +355,7 @@ impl View {
     }
 }
 
-/// The parameters of every function as a range of the gradient, if no two functions share one; else nothing.
+/// The parameters of every function as a range of the gradient, if no two functions share any; otherwise `None`.
 pub(super) fn owners(graph: &Graph, functions: usize) -> Vec<Range<usize>> {
     let output = graph.outputs()[0].1;
     let Some(node) = graph.nodes().iter().find(|node| node.output == output) else { return Vec::new() };
@@ -379,7 +381,7 @@ pub(super) fn owners(graph: &Graph, functions: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Marks the parameters that a value depends on.
+/// Marks the parameters on which a value depends.
 fn collect(graph: &Graph, id: ValueId, seen: &mut [bool], own: &mut [bool]) {
     let mut waiting = vec![id];
     while let Some(id) = waiting.pop() {

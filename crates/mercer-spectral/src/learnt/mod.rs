@@ -1,8 +1,9 @@
-//! Eigenfunctions that are learnt: networks trained to be the leading eigenfunctions of a kernel.
+//! Learnt eigenfunctions: networks trained to be the leading eigenfunctions of a kernel.
 //!
-//! Training knows one network whose outputs are the functions ([`side_by_side`] makes it of several), [`Draws`] that give
-//! batches with a kernel between their samples, and a [`LearningMethod`] that turns outputs into a gradient. [`Learn`] runs it, and
-//! ends with the Rayleigh–Ritz finish; both results are [`Eigenfunctions`](crate::Eigenfunctions).
+//! Training uses one network whose outputs are the functions ([`side_by_side`] joins several), [`Draws`] that give
+//! batches with a kernel between their samples, and a [`LearningMethod`] that turns outputs into a gradient. [`Learn`] runs it
+//! and ends with the Rayleigh–Ritz finish. The results before and after the finish are
+//! [`Eigenfunctions`](crate::Eigenfunctions).
 //!
 //! | method | networks | reference |
 //! |---|---|---|
@@ -10,9 +11,9 @@
 //! | [`LearningMethod::Nested`] | the same | arXiv 2402.03655 |
 //! | [`LearningMethod::Spin`] | the same | arXiv 1806.02215 |
 //!
-//! Kernels come as [`Matrices`], as [`FeatureRows`], or are computed [`PerBatch`], drawn in [`Batches`]; [`Pairs`] of
-//! views are a kernel too, that of contrastive neural eigenmaps. For the tangent kernel of a network, [`tangents`] are function
-//! networks that begin as Nyström's eigenfunctions.
+//! Kernels are given as [`Matrices`] or [`FeatureRows`], or are computed [`PerBatch`], and drawn in [`Batches`].
+//! [`Pairs`] of views also define a kernel, that of contrastive neural eigenmaps. For the tangent kernel of a network,
+//! [`tangents`] are function networks that start as Nyström's eigenfunctions.
 
 mod augment;
 mod coupling;

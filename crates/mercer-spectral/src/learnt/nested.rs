@@ -6,14 +6,15 @@
 //! ℓ(f_1 … f_k) = −2 Σ_j ⟨f_j, K f_j⟩ + Σ_ij ⟨f_i, f_j⟩²
 //! ```
 //!
-//! which any rotation of the functions leaves as it is. Nesting orders them: the first `j` functions have to be best for
-//! every `j`. *Sequential*: the gradient of `f_j` is that of `ℓ(f_1 … f_j)` with those before it held fixed. *Joint*: the loss is
-//! `Σ_j w_j ℓ(f_1 … f_j)` with `w_j = 1/k`, a single function of all parameters, which networks that share weights can follow.
-//! *None* is the loss itself, for pairs of augmentations the spectral contrastive loss (HaoChen et al. 2021, arXiv 2106.04156):
-//! the functions then span what the eigenfunctions span, in no order.
+//! which is invariant under rotations of the functions. Nesting orders them: the first `j` functions must be optimal
+//! for every `j`. *Sequential*: the gradient of `f_j` is that of `ℓ(f_1 … f_j)` with the earlier functions held fixed.
+//! *Joint*: the loss is `Σ_j w_j ℓ(f_1 … f_j)` with `w_j = 1/k`, a single function of all parameters, which also suits
+//! networks that share weights. *None* is the loss itself, for pairs of augmentations the spectral contrastive loss
+//! (HaoChen et al. 2021, arXiv 2106.04156): the functions then span the same space as the eigenfunctions, in no
+//! particular order.
 //!
-//! There is no normalisation: `μ_j = ⟨f_j, f_j⟩` and `ψ_j = f_j / ‖f_j‖`. With masks `m_j` and `M_ij`, symmetric unless the
-//! nesting is sequential,
+//! There is no normalisation: `μ_j = ⟨f_j, f_j⟩` and `ψ_j = f_j / ‖f_j‖`. With masks `m_j` and `M_ij`, symmetric unless
+//! the nesting is sequential,
 //!
 //! ```text
 //! ∂ℓ/∂f_j = −(4/n²) m_j K f_j + (4/n) Σ_i M_ij ⟨f_i, f_j⟩ f_i,    ⟨f_i, f_j⟩ = Σ_b f_i(x_b) f_j(x_b) / n
@@ -32,9 +33,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nesting {
-    /// Every function is best for what those before it leave.
+    /// Every function is optimal for the residual of those before it.
     Sequential,
-    /// The first `j` functions are best, on the average over `j`.
+    /// The first `j` functions are optimal on average over `j`.
     Joint,
     /// No order: the functions span the right space.
     None,
@@ -59,7 +60,7 @@ impl Nesting {
     }
 }
 
-/// The averages and the memory of the method.
+/// The averages and the buffers of the method.
 #[derive(Debug)]
 pub(super) struct Nested<T> {
     nesting: Nesting,
@@ -71,7 +72,7 @@ pub(super) struct Nested<T> {
 }
 
 impl<T: Real> Nested<T> {
-    /// With averages that keep this share at every step.
+    /// With moving averages that keep this share at every step.
     pub(super) fn new(nesting: Nesting, keep: f64) -> Self {
         Self { nesting, keep, squares: Vec::new(), image: Vec::new(), small: Default::default() }
     }
@@ -94,7 +95,7 @@ impl<T: Real> Objective<T> for Nested<T> {
         for i in 0..k {
             loss -= 2.0 * nesting.share(i, k) * mix[i * k + i].wide();
             for j in 0..k {
-                // Sequential nesting counts a pair for the later function alone.
+                // Sequential nesting counts a pair only for the later function.
                 let twice = if nesting == Nesting::Sequential && i != j { 2.0 } else { 1.0 };
                 loss += twice * nesting.mask(i, j, k) * gram[i * k + j].wide().powi(2);
             }

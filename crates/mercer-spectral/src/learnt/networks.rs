@@ -1,4 +1,5 @@
-//! Networks as a basis: the outputs of one network, which [`side_by_side`](super::side_by_side) makes of several.
+//! Networks as a basis: the outputs of one network, which may be several joined by
+//! [`side_by_side`](super::side_by_side).
 
 use super::join;
 use crate::basis::Basis;
@@ -13,10 +14,11 @@ use mercer_run::Context;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The outputs of a network as functions: output `j · outputs + c` is function `j` at output `c` of a matrix-valued kernel.
+/// The outputs of a network as functions: output `j · outputs + c` is function `j` at output `c` of a matrix-valued
+/// kernel.
 ///
-/// The network is kept as the ONNX file that it is saved as, and run as that file reads, so that functions give the same bits
-/// before and after they are saved.
+/// The network is kept as the ONNX file in which it is saved, and is run from that file, so that functions give the
+/// same bits before and after saving.
 #[derive(Clone, Debug)]
 pub struct Networks {
     bytes: Arc<Vec<u8>>,
@@ -24,7 +26,7 @@ pub struct Networks {
     shapes: Vec<Vec<usize>>,
     n_functions: usize,
     outputs: usize,
-    /// The only output that is looked at, if kernels are learnt one per output.
+    /// The only output that is used, if there is one kernel per output.
     only: Option<usize>,
 }
 
@@ -38,7 +40,9 @@ impl Networks {
         let graph = network.declared_graph()?;
         let total = graph.outputs().first().map_or(0, |(_, id)| graph.value(*id).meta.numel());
         if total == 0 || per_sample == 0 || !total.is_multiple_of(per_sample) {
-            let text = format!("{total} outputs of a network are not functions with {per_sample} outputs each");
+            let text = format!(
+                "the {total} outputs of the network cannot be divided into functions with {per_sample} outputs each"
+            );
             return Err(SpectralError::Setting(text));
         }
         let shapes = network.inputs().iter().map(|input| input.declared_sample()).collect::<Result<_, _>>()?;
@@ -52,7 +56,7 @@ impl Networks {
         })
     }
 
-    /// The functions at one output alone.
+    /// The functions at one output only.
     pub(crate) fn at_output(&self, output: usize) -> Self {
         Self { only: Some(output), ..self.clone() }
     }
@@ -128,21 +132,21 @@ pub(crate) fn read(part: &Part<'_>, description: &Value) -> Result<Networks> {
         value => Some(value.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| wrong("no output"))?),
     };
     if only.is_some_and(|only| only >= outputs) {
-        return Err(wrong("the output that is looked at is not there").into());
+        return Err(wrong("its output does not exist").into());
     }
     Ok(Networks { only, ..Networks::new(part.object(OBJECT)?.to_vec(), outputs)? })
 }
 
 impl<T: Real> Eigenfunctions<T> {
-    /// The functions as one network, `ψ(x)` in its only output, if networks are what they are made of; it can be written as
+    /// The functions as one network with `ψ(x)` as its only output, if they are made of networks. It can be exported to
     /// ONNX and run anywhere.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if the functions are not made of a network.
+    /// [`SpectralError::Setting`] if the functions are not made of networks.
     pub fn to_network(&self) -> Result<Network> {
         let Some((network, per_sample)) = self.basis().network() else {
             return Err(SpectralError::Setting(
-                "only functions that are learnt by networks can be exported; these need the kernel".to_owned(),
+                "only functions learnt by networks can be exported; these need the kernel".to_owned(),
             ));
         };
         join::combined(network, per_sample, self.weights().mapv(Scalar::wide).view())

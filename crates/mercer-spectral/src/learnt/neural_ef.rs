@@ -1,21 +1,21 @@
 //! NeuralEF: eigenfunctions as networks that play a game (Deng, Shi and Zhu 2022, arXiv 2205.00165).
 //!
-//! The outputs `u_j` are normalised on the batch (L2BN, eq. 16), `ψ_j = u_j / σ_j` with `σ_j = √(Σ_b u_j(x_b)² / n)`, and with
-//! `R_ij = ψ_iᵀ K ψ_j / n²` (eq. 15) the loss is (eq. 17)
+//! The outputs `u_j` are normalised on the batch (L2BN, eq. 16), `ψ_j = u_j / σ_j` with `σ_j = √(Σ_b u_j(x_b)² / n)`,
+//! and with `R_ij = ψ_iᵀ K ψ_j / n²` (eq. 15) the loss is (eq. 17)
 //!
 //! ```text
 //! ℓ = −Σ_j (R_jj − Σ_{i<j} R_ij² / sg(R_ii)),    ψ_i under stop-gradient in R_ij
 //! ∂ℓ/∂ψ_j = −(2/n²) K (ψ_j − Σ_{i<j} R_ij/R_ii ψ_i)                              (eq. 18)
 //! ```
 //!
-//! and the normalisation is differentiated too: `∂ℓ/∂u = (∂ℓ/∂ψ − ψ · mean(ψ · ∂ℓ/∂ψ)) / σ`. Moving averages of `R_jj` and
-//! `σ_j` are the eigenvalues and the scales at test time (Algorithm 1). For a matrix-valued kernel the rows are all pairs of
-//! sample and output, so that `n` is the batch size times the number of outputs, in `σ` as well as in `R`.
+//! and the normalisation is differentiated too: `∂ℓ/∂u = (∂ℓ/∂ψ − ψ · mean(ψ · ∂ℓ/∂ψ)) / σ`. Moving averages of `R_jj`
+//! and `σ_j` are the eigenvalues and the scales at test time (Algorithm 1). For a matrix-valued kernel the rows are all
+//! pairs of sample and output, so that `n` is the batch size times the number of outputs, in `σ` as well as in `R`.
 //!
-//! Where we deviate: `1/R_ii` is guarded, because a kernel of rank below `k` has `R_ii ≈ 0`; below [`FLOOR`] of the largest
-//! it stays what it is there. And kernels that are not positive semidefinite know neither `R_ii ≥ 0` nor
-//! `R_ij² ≤ R_ii R_jj`: a function with `R_ii ≤ 0` is not yet an eigenfunction that others have to avoid, and `R_ij` counts for
-//! at most twice that bound, which no other kernel reaches.
+//! We deviate in two ways. `1/R_ii` is guarded, because a kernel of rank below `k` has `R_ii ≈ 0`: below [`FLOOR`] of
+//! the largest, it is clamped. And kernels that are not positive semidefinite satisfy neither `R_ii ≥ 0` nor
+//! `R_ij² ≤ R_ii R_jj`: a function with `R_ii ≤ 0` is not yet an eigenfunction that others must avoid, and `R_ij` is
+//! clamped to twice that bound, which no semidefinite kernel reaches.
 
 use super::objective::{Average, Objective, Rows, Sizes, average, inner};
 use crate::error::Result;
@@ -24,10 +24,10 @@ use mercer_linalg::gemm;
 use mercer_linalg::simd::dispatch;
 use ndarray::Array2;
 
-/// The smallest `R_ii` that is divided by, relative to the largest.
+/// The smallest divisor `R_ii`, relative to the largest.
 const FLOOR: f64 = 1e-6;
 
-/// The averages and the memory of the method.
+/// The averages and the buffers of the method.
 #[derive(Debug)]
 pub(super) struct NeuralEf<T> {
     keep: f64,
@@ -41,7 +41,7 @@ pub(super) struct NeuralEf<T> {
 }
 
 impl<T: Real> NeuralEf<T> {
-    /// With averages that keep this share at every step.
+    /// With moving averages that keep this share at every step.
     pub(super) fn new(keep: f64) -> Self {
         Self {
             keep,
@@ -81,7 +81,7 @@ impl<T: Real> Objective<T> for NeuralEf<T> {
         mix.resize(k * k, T::zero());
         scales(outputs, k, sigma);
         average(scale_average, sigma, *keep);
-        // A function that is zero on the whole batch has no direction: it stays zero, and does not move.
+        // A function that is zero on the whole batch has no direction. It stays zero and gets no gradient.
         sigma.iter_mut().for_each(|s| *s = if *s > T::zero() { s.recip() } else { T::zero() });
         scale_columns(outputs, sigma, psi);
         product(psi, image)?;
@@ -143,7 +143,7 @@ fn scale_columns<T: Real>(from: &[T], factors: &[T], to: &mut [T]) {
     );
 }
 
-/// `∂ℓ/∂u` from `∂ℓ/∂ψ`, in place; `scratch` has room for a number per function.
+/// `∂ℓ/∂u` from `∂ℓ/∂ψ`, in place; `scratch` has one number per function.
 fn through_normalisation<T: Real>(psi: &[T], inverse: &[T], cotangents: &mut [T], scratch: &mut [T]) {
     let k = inverse.len();
     let means = &mut scratch[..k];

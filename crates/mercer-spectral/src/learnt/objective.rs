@@ -1,8 +1,8 @@
-//! What a method makes of the outputs of a batch.
+//! Objectives: how a method turns the outputs of a batch into a gradient.
 //!
 //! With `n` rows (samples, or samples times outputs of a matrix-valued kernel), `U` the outputs of the networks on them
-//! (`n × k`) and `K` the kernel between them, an objective gives `∂ℓ/∂U`, and keeps the averages from which eigenvalues and
-//! eigenfunctions follow at the end.
+//! (`n × k`) and `K` the kernel between them, an objective gives `∂ℓ/∂U`, and keeps the averages from which eigenvalues
+//! and eigenfunctions are computed at the end.
 
 use super::passes::Passes;
 use crate::error::Result;
@@ -26,14 +26,14 @@ pub(super) struct Rows<'a, T> {
     pub(super) product: &'a mut Product<'a, T>,
 }
 
-/// One pass over the networks for what an objective needs beside the gradient of a loss.
+/// One pass over the networks, for what an objective needs in addition to the gradient of a loss.
 pub(super) struct SecondPass<'a, T> {
     pub(super) passes: &'a mut Passes<T>,
     pub(super) weights: &'a Weights<T>,
     /// The outputs of the batch, `n × k`.
     pub(super) outputs: &'a [T],
     pub(super) rows: usize,
-    /// The function that every parameter belongs to, in ranges of the gradient; empty if they share them.
+    /// The ranges of the gradient that belong to each function; empty if functions share parameters.
     pub(super) owners: &'a [std::ops::Range<usize>],
 }
 
@@ -42,7 +42,7 @@ pub(super) trait Objective<T: Real>: Send {
     /// Writes `∂ℓ/∂U` (`n × k`) and returns `ℓ`.
     fn cotangents(&mut self, batch: Rows<'_, T>, cotangents: &mut [T]) -> Result<f64>;
 
-    /// Adds what does not follow from the cotangents to the gradient.
+    /// Adds the part of the gradient that does not follow from the cotangents.
     fn correct(&mut self, _again: SecondPass<'_, T>, _gradient: &mut [T]) {}
 
     /// Eigenvalues, and the map `A` with `ψ = u·A`.
@@ -51,13 +51,13 @@ pub(super) trait Objective<T: Real>: Send {
     /// The averages; empty before the first batch.
     fn averages(&mut self, sizes: Sizes) -> Vec<Average<'_, T>>;
 
-    /// Whether averages that were read from a file can be averages; the name of one that cannot, and why.
+    /// Checks averages that were read from a file; the error is the name of an invalid one, and why.
     fn check(&self) -> std::result::Result<(), (&'static str, String)> {
         Ok(())
     }
 }
 
-/// What the lengths of averages follow from.
+/// The sizes that determine the lengths of the averages.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     /// `k`.
@@ -68,11 +68,11 @@ pub(super) struct Sizes {
     pub(super) separate: bool,
 }
 
-/// A moving average that a run goes on with.
+/// A moving average of a run.
 pub(super) struct Average<'a, T> {
     pub(super) name: &'static str,
     pub(super) values: &'a mut Vec<T>,
-    /// From the first batch on.
+    /// Available after the first batch.
     pub(super) length: usize,
 }
 

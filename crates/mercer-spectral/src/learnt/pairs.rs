@@ -1,12 +1,12 @@
 //! Pairs of views as a kernel: contrastive neural eigenmaps (Deng, Shi, Zhang, Cui, Lu and Zhu 2022, arXiv 2210.12637).
 //!
-//! Two views `x`, `x'` of the same thing have a joint density `p(x, x')`, and `κ(x, x') = p(x, x') / (p(x) p(x'))` is a kernel that is never
-//! evaluated, only averaged: `E_{p(x)p(x')}[κ f(x) g(x')] = E_{p(x,x')}[f(x) g(x')]`. On a batch of `b` pairs, `n = 2b` rows,
-//! that is `(1/n) Σ ψ_i(x) ψ_j(x')` over both orders of each pair, which makes it symmetric. In terms of a kernel matrix,
-//! `K = n·S` with `S` the exchange of the views.
+//! Two views `x`, `x'` of the same thing have a joint density `p(x, x')`, and `κ(x, x') = p(x, x') / (p(x) p(x'))` is a
+//! kernel that is only averaged, never evaluated: `E_{p(x)p(x')}[κ f(x) g(x')] = E_{p(x,x')}[f(x) g(x')]`. On a batch
+//! of `b` pairs, `n = 2b` rows, that is `(1/n) Σ ψ_i(x) ψ_j(x')` over both orders of each pair, which makes it
+//! symmetric. In terms of a kernel matrix, `K = n·S` with `S` the exchange of the views.
 //!
-//! The first eigenfunction of `κ` is the constant, with `μ = 1`: it tells nothing and is skipped. We learn the eigenfunctions of
-//! `κ − 1` instead, which are the others: `K = n·S − 1 1ᵀ`.
+//! The first eigenfunction of `κ` is the constant, with `μ = 1`. It carries no information and is skipped: we learn the
+//! eigenfunctions of `κ − 1`, which are all the others, so `K = n·S − 1 1ᵀ`.
 
 use super::augment::Augmentation;
 use super::draws::{Draws, Eval, FINISH, Pool, SecondMoments, same_samples};
@@ -36,17 +36,17 @@ pub struct Pairs<'a, T: Real> {
 
 /// Where the second view comes from.
 enum Views<'a, T> {
-    /// Both views are random changes of a sample.
+    /// Both views are random augmentations of a sample.
     Augmented(Augmentation),
     /// The user gives it.
     Given(&'a [Dataset], Pool<'a, T>),
 }
 
 impl<'a, T: Real> Pairs<'a, T> {
-    /// Pairs of random views of images, so many of them per batch.
+    /// Pairs of random views of images, this many per batch.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] for settings that make no sense, or samples that are no images.
+    /// [`SpectralError::Setting`] for invalid settings, or samples that are not images.
     pub fn augmented(
         data: &'a [Dataset],
         augmentation: Augmentation,
@@ -55,16 +55,19 @@ impl<'a, T: Real> Pairs<'a, T> {
         context: &Context,
     ) -> Result<Self> {
         if data.len() != 1 {
-            return Err(SpectralError::Setting(format!("{} inputs; images are one", data.len())));
+            return Err(SpectralError::Setting(format!(
+                "there are {} inputs, but images are a single one",
+                data.len()
+            )));
         }
         augmentation.check(data[0].sample_shape())?;
         Self::new(data, Views::Augmented(augmentation), pairs, seed, context)
     }
 
-    /// Pairs that the user gives: sample `i` of the first set belongs to sample `i` of the second.
+    /// Pairs given by the user: sample `i` of the first set belongs to sample `i` of the second.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`] if the sets do not fit each other.
+    /// [`SpectralError::Setting`] if the sets do not match.
     pub fn given(
         first: &'a [Dataset],
         second: &'a [Dataset],
@@ -74,7 +77,8 @@ impl<'a, T: Real> Pairs<'a, T> {
     ) -> Result<Self> {
         let shapes = |data: &[Dataset]| data.iter().map(|set| set.shape().to_vec()).collect::<Vec<_>>();
         if shapes(first) != shapes(second) {
-            let text = format!("pairs of samples of shapes {:?} and {:?}", shapes(first), shapes(second));
+            let text =
+                format!("the samples of a pair have different shapes: {:?} and {:?}", shapes(first), shapes(second));
             return Err(SpectralError::Setting(text));
         }
         Self::new(first, Views::Given(second, Pool::new(second, context)?), pairs, seed, context)
@@ -100,7 +104,7 @@ impl<'a, T: Real> Pairs<'a, T> {
         })
     }
 
-    /// The views of some samples: first the first of all, then the second of all.
+    /// The views of some samples: all first views, then all second views.
     fn views(&mut self, rows: &[usize], name: &str, inputs: &mut [Vec<T>]) -> Result<()> {
         match &self.views {
             Views::Given(_, second) => {
@@ -167,7 +171,7 @@ impl<T: Real> Draws<T> for Pairs<'_, T> {
         Ok(())
     }
 
-    /// The kernel has no diagonal that can be looked at; its eigenvalues are between 0 and 1 as they are.
+    /// The diagonal of this kernel cannot be evaluated. Its eigenvalues are already between 0 and 1.
     fn mean_diagonal(&mut self, _: usize) -> Result<f64> {
         Ok(1.0)
     }

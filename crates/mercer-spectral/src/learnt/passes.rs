@@ -1,9 +1,10 @@
-//! Forward and reverse passes over a whole batch, whose samples an objective couples.
+//! Forward and reverse passes over a whole batch, for objectives that couple its samples.
 //!
-//! The batch is cut into shards whose size depends on the network only. All shards run forward, and keep their values; the
-//! objective turns the outputs of the batch into cotangents; then lane `j` of [`LANES`] runs the shards `j, j + LANES, …`
-//! backward and adds their gradients, and the lanes are added in order. Threads only decide who works, so the result has
-//! the same bits for any number of them. After the first batch nothing is allocated.
+//! The batch is split into shards whose size depends only on the network. All shards run forward and keep their values;
+//! the objective turns the outputs of the batch into cotangents; then lane `j` of [`LANES`] runs the shards
+//! `j, j + LANES, …` backward and adds their gradients, and the lanes are added in order. Threads only determine where
+//! a lane runs, so the result is the same to the bit for any number of threads. After the first batch nothing is
+//! allocated.
 
 use mercer_linalg::simd::dispatch;
 use mercer_net::graph::{Graph, ValueId};

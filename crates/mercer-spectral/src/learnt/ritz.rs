@@ -1,15 +1,15 @@
-//! The Rayleigh–Ritz finish: the best functions in the span of what was learnt.
+//! The Rayleigh–Ritz finish: the best functions in the span of the learnt ones.
 //!
-//! Learnt functions span a space that holds the eigenfunctions better than each of them is one. In that space the
-//! eigenproblem is small: with `Σ = ΨᵀΨ/R` and `Π = ΨᵀKΨ/R²` over the data,
+//! The span of the learnt functions approximates the eigenfunctions better than the individual functions do. In that
+//! space the eigenproblem is small: with `Σ = ΨᵀΨ/R` and `Π = ΨᵀKΨ/R²` over the data,
 //!
 //! ```text
 //! Π a = μ Σ a,    aᵀΣa = 1,    ψ = Ψ a
 //! ```
 //!
-//! solved by whitening: `Σ = V diag(s) Vᵀ`, `W = V diag(s)^{-½}`, `WᵀΠW = Q diag(μ) Qᵀ`, `a = WQ`. Directions with `s` below
-//! [`FLOOR`] of the largest are what functions that have become alike leave over, and are dropped; so are values that rounding
-//! explains. Both are counted as [`Repairs::dropped`].
+//! solved by whitening: `Σ = V diag(s) Vᵀ`, `W = V diag(s)^{-½}`, `WᵀΠW = Q diag(μ) Qᵀ`, `a = WQ`. Directions with `s`
+//! below [`FLOOR`] of the largest come from functions that have become nearly equal, and are dropped. So are values
+//! within rounding. Both are counted as [`Repairs::dropped`].
 
 use super::draws::SecondMoments;
 use crate::error::{Result, SpectralError};
@@ -17,8 +17,8 @@ use crate::spectrum::{Repairs, orient};
 use mercer_linalg::{matmul, symmetric_eigen};
 use ndarray::{Array2, Axis, s};
 
-/// Directions of a smaller share of the largest variance are dropped. Networks compute in single precision, with errors
-/// near 1e-7; a direction with a share `s` has them larger by `1/√s`.
+/// Directions below this fraction of the largest variance are dropped. Networks compute in single precision, with
+/// errors near 1e-7, and a direction with fraction `s` amplifies them by `1/√s`.
 const FLOOR: f64 = 1e-10;
 
 /// The finish: values, the combinations `a` (`k × r`), and what was dropped.
@@ -31,7 +31,7 @@ pub(super) struct Ritz {
 /// Solves the small eigenproblem; `precision` is the unit of rounding of the kernel.
 pub(super) fn rayleigh_ritz(moments: &SecondMoments, precision: f64) -> Result<Ritz> {
     let (rows, k) = moments.functions.dim();
-    // Functions may be scaled very differently; unit variances first keep small ones from being dropped.
+    // Functions may have very different scales. Normalising to unit variance first keeps small ones from being dropped.
     let scale = moments.covariance.diag().mapv(|x| if x > 0.0 { x.sqrt().recip() } else { 0.0 });
     let scaled = |matrix: &Array2<f64>| {
         let mut matrix = matrix * &scale.view().insert_axis(Axis(0));
@@ -48,7 +48,8 @@ pub(super) fn rayleigh_ritz(moments: &SecondMoments, precision: f64) -> Result<R
     let whitening = &variance.vectors.slice(s![.., ..rank]) * &roots.insert_axis(Axis(0));
     let inner = matmul(matmul(whitening.t(), scaled(&moments.kernel).view()).view(), whitening.view());
     let eigen = symmetric_eigen(((&inner + &inner.t()) * 0.5).view())?;
-    // The rounding of the kernel is that of a matrix; that of the moments is divided by the smallest variance that was kept.
+    // The rounding of the kernel is that of a matrix. The rounding of the moments is divided by the smallest variance
+    // that was kept.
     let rounding = (rows as f64).sqrt() * precision + f64::EPSILON * largest / variance.values[rank - 1];
     let floor = 8.0 * rounding * eigen.values.first().copied().unwrap_or(0.0).abs();
     let found = eigen.values.iter().take_while(|&&value| value > floor).count();

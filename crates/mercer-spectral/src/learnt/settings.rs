@@ -1,4 +1,4 @@
-//! What is to be learnt, and how.
+//! Settings of learning.
 
 use super::nested::Nesting;
 use super::neural_ef::NeuralEf;
@@ -21,8 +21,8 @@ pub enum LearningMethod {
 }
 
 impl LearningMethod {
-    /// The share of a moving average that is kept at every step, by default: 0.9 in the authors' runs of NeuralEF, and 0.01 in their runs of
-    /// SpIN, which is also where its functions come into their order soonest; the authors of SpIN kept another share.
+    /// The default share of a moving average that is kept at every step: 0.9 in the authors' runs of NeuralEF, and 0.01
+    /// in their runs of SpIN, which also orders its functions soonest. The authors of SpIN used another share.
     pub fn keep(self) -> f64 {
         match self {
             Self::NeuralEf | Self::Nested(_) => 0.9,
@@ -49,21 +49,21 @@ pub struct LearningSettings {
     pub steps: usize,
     /// The learning rates; an epoch of the schedule is one step.
     pub schedule: Schedule,
-    /// How a gradient becomes a step.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// The share of moving averages that is kept at every step: of the values and scales of NeuralEF and nested approximation, of `Σ`
-    /// and its Jacobian in SpIN.
+    /// The share of moving averages that is kept at every step: averages of the values and scales in NeuralEF and
+    /// nested approximation, of `Σ` and its Jacobian in SpIN.
     pub keep: f64,
-    /// How many functions are kept after the finish; all of them by default. More functions than are wanted span more, and the
-    /// last ones are the worst, so that some extra ones pay.
+    /// How many functions are kept after the finish; all of them by default. A few extra functions pay off, because
+    /// they enlarge the span and the last ones are the least accurate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub components: Option<usize>,
-    /// Steps after which the state is written down, if there is a folder.
+    /// The number of steps between writes of the state, if there is a folder.
     pub checkpoint: usize,
 }
 
 impl LearningSettings {
-    /// The paper's: Adam with a learning rate of 1e-3, and 2000 steps.
+    /// The settings of the paper: Adam with a learning rate of 1e-3, and 2000 steps.
     pub fn new(method: LearningMethod) -> Self {
         Self {
             method,
@@ -81,12 +81,12 @@ impl LearningSettings {
         Self { steps, ..self }
     }
 
-    /// The same with so many functions kept after the finish.
+    /// The same with this many functions kept after the finish.
     pub fn components(self, components: usize) -> Self {
         Self { components: Some(components), ..self }
     }
 
-    /// The same with another share of moving averages that is kept.
+    /// The same with another share for moving averages.
     pub fn keep(self, keep: f64) -> Self {
         Self { keep, ..self }
     }

@@ -1,32 +1,33 @@
 //! Spectral inference networks (Pfau, Petersen, Agarwal, Barrett and Stachenfeld 2019, arXiv 1806.02215).
 //!
-//! With `Σ = E[u uᵀ]`, `Π = E[u κ uᵀ]`, `Σ = LLᵀ` and `Λ = L⁻¹ΠL⁻ᵀ`, the functions `v = L⁻¹u` are orthonormal and `Λ_jj` is the
-//! Rayleigh quotient of `v_j`, which depends on `u_1 … u_j` alone. Maximising `tr Λ = tr Σ⁻¹Π` finds the right space in no
-//! order; masking the gradient orders it: `u_j` follows the gradient of `Λ_jj` only, not that of later ones. With
-//! `D = diag(L)⁻¹`,
+//! With `Σ = E[u uᵀ]`, `Π = E[u κ uᵀ]`, `Σ = LLᵀ` and `Λ = L⁻¹ΠL⁻ᵀ`, the functions `v = L⁻¹u` are orthonormal and
+//! `Λ_jj` is the Rayleigh quotient of `v_j`, which depends only on `u_1 … u_j`. Maximising `tr Λ = tr Σ⁻¹Π` finds the
+//! right space without an order. Masking the gradient orders it: `u_j` follows only the gradient of `Λ_jj`, not of
+//! later ones. With `D = diag(L)⁻¹`,
 //!
 //! ```text
 //! ∂Λ_jj/∂u_j(x_b) = (2/n) [ (1/n) K U A − U B ]_bj,    A = L⁻ᵀD,   B = L⁻ᵀ triu(ΛD)
 //! ```
 //!
-//! `A` and `−B` are the cotangents of `Π` and `Σ`; both are upper triangular, and column `j` goes to `u_j`. A batch gives an
-//! unbiased estimate of `(Σ, Π, ∂Σ, ∂Π)` but not of the gradient, which is a non-linear function of them. The gradient is linear in `Π`
-//! and `∂Π`, however, so that `Σ` and its Jacobian `J_ij = (2/n) Σ_b u_i(x_b) ∂u_j(x_b)/∂θ` alone need to be moving averages (two
-//! time scales); `Π` and `∂Π` are the batch's own:
+//! `A` and `−B` are the cotangents of `Π` and `Σ`; both are upper triangular, and column `j` goes to `u_j`. A batch
+//! gives an unbiased estimate of `(Σ, Π, ∂Σ, ∂Π)` but not of the gradient, which is a non-linear function of them.
+//! However, the gradient is linear in `Π` and `∂Π`, so only `Σ` and its Jacobian
+//! `J_ij = (2/n) Σ_b u_i(x_b) ∂u_j(x_b)/∂θ` need to be moving averages (two time scales). `Π` and `∂Π` are those of the
+//! batch:
 //!
 //! ```text
 //! Σ̄ ← keep·Σ̄ + (1 − keep)·Σ,    J̄ ← keep·J̄ + (1 − keep)·J,    Σ̄ = LLᵀ,    Λ = L⁻¹ΠL⁻ᵀ
 //! ∇ = −Σ_ij A_ij ∂Π_ij + Σ_ij B_ij J̄_ij
 //! ```
 //!
-//! How much of the averages is kept is a setting of [`LearningSettings`](super::LearningSettings). The eigenvalues that are reported are a moving
-//! average of `diag Λ`, which no gradient sees.
+//! [`LearningSettings`](super::LearningSettings) defines how much of the averages is kept. The reported eigenvalues are a moving
+//! average of `diag Λ`, which does not enter the gradient.
 //!
-//! Functions that begin nearly alike make `Σ` ill-conditioned, and `L⁻¹` amplifies the rounding of `Π`: with ten networks on the line,
-//! single precision leaves nothing but the first function. Use `f64`.
+//! Functions that start nearly equal make `Σ` ill-conditioned, and `L⁻¹` amplifies the rounding of `Π`: with ten
+//! networks on the line, only the first function survives single precision. Use `f64`.
 //!
-//! Where functions do not share weights, `J_ij` has entries for the parameters of function `j` alone, and one pass back
-//! gives row `i` for all of them; otherwise every pair `i ≤ j` takes a pass.
+//! If functions do not share weights, `J_ij` has entries only for the parameters of function `j`, and one reverse pass
+//! gives row `i` for all of them. Otherwise every pair `i ≤ j` needs a pass.
 
 use super::objective::{Average, Objective, Rows, SecondPass, Sizes, average, inner};
 use crate::error::Result;
@@ -35,7 +36,7 @@ use mercer_linalg::simd::dispatch;
 use mercer_linalg::{Triangle, cholesky, gemm, matmul, solve_triangular};
 use ndarray::{Array2, ArrayView2};
 
-/// The averages and the memory of the method.
+/// The averages and the buffers of the method.
 #[derive(Debug)]
 pub(super) struct Spin<T> {
     keep: f64,
@@ -53,7 +54,7 @@ pub(super) struct Spin<T> {
 }
 
 impl<T: Real> Spin<T> {
-    /// With averages that keep this share at every step.
+    /// With moving averages that keep this share at every step.
     pub(super) fn new(keep: f64) -> Self {
         Self {
             keep,
@@ -74,7 +75,7 @@ impl<T: Real> Spin<T> {
     }
 }
 
-/// A square matrix, without the rounding that makes it asymmetric.
+/// Symmetrises a square matrix, which removes asymmetric rounding.
 fn symmetric<T: Real>(v: &[T]) -> Array2<f64> {
     let k = v.len().isqrt();
     Array2::from_shape_fn((k, k), |(i, j)| 0.5 * (v[i * k + j].wide() + v[j * k + i].wide()))
@@ -121,7 +122,7 @@ impl<T: Real> Objective<T> for Spin<T> {
         self.row.resize(rows * k, T::zero());
         let (factor, mut at) = (T::of(2.0 / rows as f64), 0);
         for i in 0..k {
-            // One pass for all columns j ≥ i if they do not meet in any parameter, else one each.
+            // One pass for all columns j ≥ i if they share no parameter, otherwise one each.
             for first in i..if separate { i + 1 } else { k } {
                 let columns = if separate { i..k } else { first..first + 1 };
                 self.row.fill(T::zero());
@@ -174,12 +175,12 @@ impl<T: Real> Objective<T> for Spin<T> {
         }
         match self.whitening() {
             Ok(_) => Ok(()),
-            Err(error) => Err(("sigma", format!("is no covariance: {error}"))),
+            Err(error) => Err(("sigma", format!("is not a covariance matrix: {error}"))),
         }
     }
 }
 
-/// Rows of `J̄`: one per function where parameters are not shared, else one per pair `i ≤ j`.
+/// Rows of `J̄`: one per function if parameters are not shared, otherwise one per pair `i ≤ j`.
 fn jacobian_rows(functions: usize, separate: bool) -> usize {
     if separate { functions } else { functions * (functions + 1) / 2 }
 }

@@ -1,9 +1,9 @@
-//! The state of a run on disk: weights, the optimiser's memory, the averages, and what run it is.
+//! The state of a run on disk: weights, optimiser state, averages, and the identity of the run.
 //!
-//! A sealed safetensors file with `weights/NAME`, `optimiser/first`, `optimiser/second` and `average/KERNEL/NAME`; its header holds
-//! the number of steps and the facts that must not change when the run is resumed. It is replaced atomically, so that a run that
-//! is killed at any time leaves the last complete one. Nothing in it is used before its name, shape, precision and numbers were
-//! checked: the lengths of averages follow from the run, not from the file.
+//! A sealed safetensors file with `weights/NAME`, `optimiser/first`, `optimiser/second` and `average/KERNEL/NAME`; its
+//! header holds the number of steps and the facts that must not change when the run is resumed. It is replaced
+//! atomically, so a run that is killed at any time leaves the last complete state. Every tensor is checked for name,
+//! shape, precision and finite numbers before use: the lengths of averages follow from the run, not from the file.
 
 use super::objective::{Average, Objective, Sizes};
 use crate::error::Result;
@@ -20,7 +20,8 @@ use std::path::Path;
 /// The name of the state file in a run's folder.
 pub const STATE: &str = "state.safetensors";
 
-/// Rises when the file changes its meaning. Files of version 1 were not sealed, and held another average of SpIN.
+/// Incremented when the meaning of the file changes. Files of version 1 were not sealed, and held different averages of
+/// SpIN.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -80,8 +81,8 @@ pub(super) fn save<T: Real>(
     Ok(tensors.write_sealed(path, &Header { version: VERSION, steps, facts: facts.to_vec() })?)
 }
 
-/// Puts a run of at most so many steps into the saved state and returns the steps that were done. Refuses the state of another run,
-/// and one that is damaged.
+/// Restores the saved state of a run with at most `most` steps and returns the steps that were done. Refuses damaged
+/// states and those of another run.
 pub(super) fn load<T: Real>(
     path: &Path,
     state: Changing<'_, T>,
@@ -91,7 +92,12 @@ pub(super) fn load<T: Real>(
     let file = TensorFile::read(path)?;
     let header: Header = file.unseal(EIGENFUNCTIONS)?;
     if header.version != VERSION {
-        return Err(file.refused(format!("version {} of the format; {VERSION} can be read", header.version)).into());
+        return Err(file
+            .refused(format!(
+                "it has version {} of the format, but only version {VERSION} is supported",
+                header.version
+            ))
+            .into());
     }
     for (name, given) in facts {
         let stored = header.facts.iter().find(|(other, _)| other == name).map_or(&Value::Null, |(_, value)| value);
@@ -102,12 +108,12 @@ pub(super) fn load<T: Real>(
         }
     }
     if header.steps > most {
-        return Err(file.refused(format!("{} steps were done of {most}", header.steps)).into());
+        return Err(file.refused(format!("it has {} steps, more than the {most} of this run", header.steps)).into());
     }
     let (parameters, optimiser) = read_state(&file, state.graph, state.optimiser, header.steps as u64)?;
     for (kernel, objective) in state.objectives.iter_mut().enumerate() {
         for Average { name, values, length } in objective.averages(state.sizes) {
-            // Before the first batch there is nothing to average.
+            // Before the first batch there are no averages.
             *values = file.exact(&name_of(kernel, name), &[if header.steps == 0 { 0 } else { length }])?;
         }
         objective.check().map_err(|(name, reason)| file.error(&name_of(kernel, name), reason))?;

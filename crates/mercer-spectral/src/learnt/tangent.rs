@@ -1,4 +1,4 @@
-//! Function networks that begin as eigenfunctions of a network's tangent kernel.
+//! Function networks that start as eigenfunctions of a network's tangent kernel.
 //!
 //! An eigenfunction of the NTK of a scalar output `f` is a derivative of `f`: with `κ(x, x') = ∂f(x)·∂f(x')`,
 //!
@@ -6,9 +6,9 @@
 //! ψ(x) = (1/μm) Σ_i κ(x, x_i) ψ(x_i) = ∂f(x)·v,    v = (1/μm) Σ_i ψ(x_i) ∂f(x_i)
 //! ```
 //!
-//! (Nyström's extension from `m` samples). Hence `f(x; θ + εv) − f(x; θ)` is `ε ψ(x)` to first order: the network itself, twice,
-//! is a function network that begins where Nyström's method ends, costs two forward passes per function instead of `m`
-//! kernel values, and is then learnt further on all of the data.
+//! (Nyström's extension from `m` samples). Hence `f(x; θ + εv) − f(x; θ)` is `ε ψ(x)` to first order. Two copies of the
+//! network therefore form a function network that starts where Nyström's method ends, costs two forward passes per
+//! function instead of `m` kernel values, and can be trained further on all of the data.
 
 use super::draws::same_samples;
 use super::join::{combined, side_by_side};
@@ -22,19 +22,19 @@ use mercer_net::Network;
 use mercer_run::Context;
 use ndarray::{Array2, ArrayView2};
 
-/// The length of a step away from the network's weights, relative to them. On a CNN of 24,000 parameters in single precision, ten
-/// eigenvalues are within 1.5 % with this one, and up to 18 % off with one ten times as long.
+/// The length of the step away from the network's weights, relative to their norm. On a CNN of 24,000 parameters in
+/// single precision, ten eigenvalues are within 1.5 % with this step, and up to 18 % off with a step ten times as long.
 const STEP: f64 = 1e-4;
 
-/// Samples whose gradients are summed at a time.
+/// The number of samples whose gradients are summed at a time.
 const BLOCK: usize = 256;
 
-/// Functions `f(x; θ + v_j) − f(x; θ)` for the first eigenfunctions of the tangent kernel on some of the samples; `f` is the
-/// outputs of the network, weighted and summed.
+/// Functions `f(x; θ + v_j) − f(x; θ)` for the first eigenfunctions of the tangent kernel on some of the samples, where
+/// `f` is the weighted sum of the network's outputs.
 ///
 /// # Errors
-/// [`SpectralError::Setting`] if there are fewer samples than functions, or as many weights as the network has outputs are not
-/// given; [`SpectralError::NoSpectrum`] if the kernel is zero on them.
+/// [`SpectralError::Setting`] if there are fewer samples than functions, or the numbers of weights and outputs differ;
+/// [`SpectralError::NoSpectrum`] if the kernel is zero on the samples.
 pub fn tangents(
     network: &Network,
     data: &[Dataset],
@@ -46,7 +46,7 @@ pub fn tangents(
     let (samples, m) = (same_samples(data)?, landmarks.len());
     if functions == 0 || m < functions || landmarks.iter().any(|&row| row >= samples) {
         return Err(SpectralError::Setting(format!(
-            "{functions} functions from {m} of {samples} samples; accepted: from 1 to as many functions as samples"
+            "{functions} functions from {m} of {samples} samples; accepted: at least 1 function, and no more than samples"
         )));
     }
     let column = ArrayView2::from_shape((outputs.len(), 1), outputs)

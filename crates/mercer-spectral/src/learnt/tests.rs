@@ -1,4 +1,4 @@
-//! Gradients against finite differences of the losses, with what is under stop-gradient held fixed.
+//! Gradients against finite differences of the losses, with values under stop-gradient held fixed.
 
 use super::nested::{Nested, Nesting};
 use super::neural_ef::NeuralEf;
@@ -41,8 +41,8 @@ fn cotangents(objective: &mut dyn Objective<f64>, gram: &Array2<f64>, outputs: &
     (loss, found)
 }
 
-/// `found` is the gradient of `loss(j, U)` in column `j`, for every column; differences of second order at a step of 1e-5
-/// are good to some 1e-9 of the largest entry.
+/// `found` is the gradient of `loss(j, U)` in column `j`, for every column; differences of second order at a step of
+/// 1e-5 are good to some 1e-9 of the largest entry.
 fn check(outputs: &Array2<f64>, found: &Array2<f64>, loss: impl Fn(usize, &Array2<f64>) -> f64) {
     let largest = found.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     for ((row, j), &slope) in found.indexed_iter() {
@@ -154,7 +154,7 @@ fn the_gradient_of_spin_is_masked() {
             owners: &owners,
         };
         Objective::<f64>::correct(&mut spin, again, &mut gradient);
-        // What the outputs should follow, by differences, taken back through the networks.
+        // The expected gradient of the outputs by differences, propagated back through the networks.
         let exact = Array2::from_shape_fn(u.dim(), |(row, j)| {
             let at = |step: f64| {
                 let mut moved = u.clone();
@@ -172,7 +172,8 @@ fn the_gradient_of_spin_is_masked() {
     }
 }
 
-/// `Σ` and its Jacobian are averages; `Π` is the batch's own, so that a batch with another kernel and the same outputs leaves no trace.
+/// `Σ` and its Jacobian are averages, but `Π` is that of the batch, so a batch with another kernel and the same outputs
+/// has no lasting effect.
 #[test]
 fn spin_averages_the_covariance_and_not_the_kernel() {
     let (gram, _) = problem();
@@ -200,7 +201,7 @@ fn spin_averages_the_covariance_and_not_the_kernel() {
     assert!((loss - expected).abs() < 1e-12 * expected.abs(), "{loss} {expected}");
     let largest = slopes.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     assert!(gradient.iter().zip(&slopes).all(|(a, b)| (a - b).abs() < 1e-12 * largest));
-    // Of two batches with other points, Σ̄ is what was kept and what is new.
+    // After two batches with different points, Σ̄ combines the kept and the new part.
     let mut spin = Spin::new(0.75);
     let (_, _, one) = step(&mut spin, &gram, &first);
     let (loss, _, two) = step(&mut spin, &gram, &second);
@@ -241,16 +242,16 @@ fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
     let functions = tangents(&network, &data, &[-1.0, 2.0], &all, 5, &Context::new()).unwrap();
     let mut kernel = Matrices::new(gram, 1).unwrap();
     let mut batches = Batches::new(&data, &mut kernel, 60, 0, &Context::new()).unwrap();
-    // A step that does not move: what is left is the beginning.
+    // A step of length zero: the functions stay as initialised.
     let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(1).schedule(Schedule::constant(1e-14));
     let learnt = Learn::new(settings).run::<f64>(functions, &mut batches).unwrap();
-    // The functions are differences over a finite step: what they differ in is of second order, and
-    // eigenvalues are of second order in the functions.
+    // The functions are differences over a finite step. Their error is of second order, and that of the eigenvalues is
+    // quadratic in it.
     for (found, exact) in learnt.after[0].values().iter().zip(&truth.values) {
         assert!((found / exact - 1.0).abs() < 1e-4, "{found} {exact}");
     }
-    // Before the finish a little of the first functions is left in the last ones, whose eigenvalues are a hundred times
-    // smaller.
+    // Before the finish, the last functions, whose eigenvalues are a hundred times smaller, still contain a little of
+    // the first ones.
     let before = &learnt.before[0];
     for (found, exact) in before.values().iter().zip(&truth.values) {
         assert!((found / exact - 1.0).abs() < 5e-2, "{found} {exact}");

@@ -1,17 +1,17 @@
-//! The landmarks' own matrix: its features, and what they say where it is indefinite.
+//! The Gram matrix of the landmarks: its features, and the treatment of indefinite kernels.
 //!
-//! With `K_ZZ = U Λ Uᵀ` and the signs `S` of `Λ`, `κ̃(x, x') = φ(x) S φ(x')ᵀ` for `φ(x) = κ(x, Z) U |Λ|^{-½}`. Where all signs are
-//! positive, its eigenfunctions are those of the features. Else, with `Φ = P Σ Vᵀ` over the data,
+//! With `K_ZZ = U Λ Uᵀ` and the signs `S` of `Λ`, `κ̃(x, x') = φ(x) S φ(x')ᵀ` for `φ(x) = κ(x, Z) U |Λ|^{-½}`. If all
+//! signs are positive, its eigenfunctions are those of the features. Otherwise, with `Φ = P Σ Vᵀ` over the data,
 //!
 //! ```text
 //! Σ Vᵀ S V Σ = G diag(d) Gᵀ,    μ_j = d_j / N,    ψ_j(x) = √N φ(x)·S V Σ g_j / d_j
 //! ```
 //!
-//! A kernel bounds its entries by its diagonal if it is positive semidefinite; an indefinite one does not, and dividing by a small
-//! eigenvalue of `K_ZZ` can then make anything of `κ̃`. Only the largest two thirds in magnitude are kept (Nakatsukasa and Park,
-//! Randomized low-rank approximation for symmetric indefinite matrices, 2022): with 200 of 400 points as landmarks of `tanh(x·x'/2)` in
-//! five dimensions (five draws) the leading eigenvalues are then off by less than 1 % of the largest, and by 34 to 64 % of it if all
-//! are kept.
+//! The entries of a positive semidefinite kernel are bounded by its diagonal. Those of an indefinite kernel are not,
+//! and division by a small eigenvalue of `K_ZZ` can then make `κ̃` arbitrarily wrong. Only the largest two thirds in
+//! magnitude are kept (Nakatsukasa and Park, Randomized low-rank approximation for symmetric indefinite matrices,
+//! 2022): with 200 of 400 points as landmarks of `tanh(x·x'/2)` in five dimensions (five draws) the leading eigenvalues
+//! are then off by less than 1 % of the largest, and by 34 to 64 % of it if all are kept.
 
 use crate::error::{Result, SpectralError};
 use crate::exact::{follow_signs, scale_columns};
@@ -20,21 +20,21 @@ use mercer_kernel::Real;
 use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
 use ndarray::{Array1, Array2, Axis, s};
 
-/// Of the eigenvalues of an indefinite matrix, those that are kept.
+/// The share of the eigenvalues of an indefinite matrix that is kept.
 const KEPT: f64 = 2.0 / 3.0;
 
-/// `K_ZZ⁺`, as far as rounding allows.
+/// `K_ZZ⁺`, up to rounding.
 pub(super) struct Core<T> {
     /// `U |Λ|^{-½}`: a column per eigenvalue.
     pub(super) whitening: Array2<T>,
     /// `Λ`.
     values: Array1<f64>,
-    /// What rounding explains of an eigenvalue.
+    /// The rounding error of an eigenvalue.
     floor: f64,
 }
 
 impl<T: Real> Core<T> {
-    /// Of the landmarks' Gram matrix; `complete` says that they are all samples there are.
+    /// From the Gram matrix of the landmarks; `complete` means that all samples are landmarks.
     pub(super) fn new(gram: &Array2<T>, complete: bool) -> Result<Self> {
         let rows = gram.nrows();
         let eigen = symmetric_eigen(gram.mapv(|v| v.wide()).view())?;
@@ -77,15 +77,15 @@ impl<T: Real> Core<T> {
         Ok((spectrum, weights))
     }
 
-    /// What the approximation explains of `κ(x, x)`, for every row of the data.
+    /// The part of `κ(x, x)` that the approximation explains, for every row of the data.
     pub(super) fn explained(&self, features: &Array2<T>) -> Array1<f64> {
         features.map_axis(Axis(1), |row| {
             row.iter().zip(&self.values).map(|(v, value)| v.wide() * v.wide() * value.signum()).sum()
         })
     }
 
-    /// A negative eigenvalue of the kernel's matrix is at most this, if the data prove that there is one: a sample of which more
-    /// is explained than there is.
+    /// An upper bound on a negative eigenvalue of the kernel's matrix, if the data prove that there is one: a sample of
+    /// which more than everything is explained.
     ///
     /// Beside the landmarks, the vector `(-K_ZZ⁺ κ(Z, x), 1)` has the quadratic form `κ(x, x) - κ̃(x, x)`.
     pub(super) fn least(&self, features: &Array2<T>, left: &Array1<f64>) -> Option<f64> {
@@ -94,7 +94,7 @@ impl<T: Real> Core<T> {
             left / (1.0 + length)
         };
         let least = features.outer_iter().zip(left).map(quotient).fold(0.0, f64::min);
-        // Features are products in the kernel's precision, with errors of their own.
+        // Features are products in the precision of the kernel, with their own errors.
         (least < -4.0 * self.floor).then_some(least)
     }
 }

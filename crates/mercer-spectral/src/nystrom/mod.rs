@@ -1,20 +1,21 @@
 //! Eigenfunctions from landmarks.
 //!
-//! Nyström's approximation of a kernel by `m` landmarks `Z` is `κ̃(x, x') = κ(x, Z) K_ZZ⁺ κ(Z, x')`. With `K_ZZ = U Λ Uᵀ` its
-//! features are `φ(x) = κ(x, Z) U Λ^{-½}`, and
+//! Nyström's approximation of a kernel by `m` landmarks `Z` is `κ̃(x, x') = κ(x, Z) K_ZZ⁺ κ(Z, x')`. With
+//! `K_ZZ = U Λ Uᵀ` its features are `φ(x) = κ(x, Z) U Λ^{-½}`, and
 //!
 //! ```text
 //! landmarks' measure   ψ_j(x) = 1/(m μ_j) Σ_i κ(x, z_i) ψ_j(z_i),   μ_j = λ_j / m          Deng, Shi and Zhu 2022, (7)(8)
 //! data's measure       Φ = [φ(x_1); …; φ(x_N)] = P S Vᵀ,   ψ_j(x) = √N φ(x)·v_j / s_j,   μ_j = s_j² / N
 //! ```
 //!
-//! The first is the textbook's and costs `O(m³)`, but its functions are orthonormal under the landmarks only, and its
-//! values are those of the landmarks as a sample. The second gives the eigenfunctions of `κ̃` under all of the data for `O(N m²)`
-//! more. With all samples as landmarks both are exact. The reading-group notes lack the factor `1/μ_j` of (8).
+//! The first is the textbook version and costs `O(m³)`, but its functions are orthonormal only under the landmarks, and
+//! its values are those of the landmarks as a sample. The second gives the eigenfunctions of `κ̃` under all of the
+//! data, for an additional `O(N m²)`. With all samples as landmarks both are exact. The reading-group notes lack the
+//! factor `1/μ_j` of (8).
 //!
-//! `κ - κ̃` is positive semidefinite, so its trace over the data bounds its norm: `trace_residual` is that trace relative to the
-//! kernel's, zero if the landmarks explain everything. Of an indefinite kernel that is reported, the positive part is found under
-//! the data's measure, and there is no such bound.
+//! `κ - κ̃` is positive semidefinite, so its trace over the data bounds its norm: `trace_residual` is that trace
+//! relative to the kernel's, zero if the landmarks explain everything. If the kernel is indefinite, this is reported,
+//! the positive part is found under the data's measure, and there is no such bound.
 
 mod core;
 
@@ -34,7 +35,7 @@ use mercer_run::Context;
 use ndarray::Array2;
 use std::sync::Arc;
 
-/// Under which points functions are orthonormal.
+/// The measure under which functions are orthonormal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// All samples of the data.
@@ -51,15 +52,15 @@ pub struct Nystrom {
     seed: u64,
 }
 
-/// What it gives.
+/// The result of Nyström's method.
 #[derive(Debug)]
 pub struct NystromFit<T: Real> {
     /// The functions.
     pub functions: Eigenfunctions<T>,
-    /// The rows that are landmarks.
+    /// The rows of the landmarks.
     pub landmarks: Vec<usize>,
-    /// `tr(K - K̃) / tr(K)` over the data, of the approximation with all its components; none for an indefinite kernel, and for
-    /// the landmarks' measure, which does not look at the data.
+    /// `tr(K - K̃) / tr(K)` over the data, for the approximation with all its components. `None` for an indefinite
+    /// kernel, and for the landmarks' measure, which does not use the data.
     pub trace_residual: Option<f64>,
 }
 
@@ -74,7 +75,7 @@ impl Nystrom {
         Self { measure, ..self }
     }
 
-    /// With another seed of the landmarks.
+    /// With another seed for the landmarks.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -118,7 +119,7 @@ impl Nystrom {
         Ok(NystromFit { functions, landmarks: rows, trace_residual })
     }
 
-    /// What `k` functions of a kernel on so many samples, with so many rows each, take.
+    /// The memory of `k` functions of a kernel, for this many samples with this many rows each.
     pub fn needs(&self, (samples, per_sample, k): (usize, usize, usize)) -> MemoryNeeds {
         let rows = samples.saturating_mul(per_sample);
         let columns = self.landmarks.count(samples).saturating_mul(per_sample);
@@ -131,7 +132,7 @@ impl Nystrom {
     }
 }
 
-/// The features' decomposition over the data.
+/// The decomposition of the features over the data.
 fn on_data<T: Real>(
     kernel: Arc<dyn Kernel<T>>,
     chosen: &[Dataset],
@@ -156,7 +157,7 @@ fn on_data<T: Real>(
         repairs.negative = repairs.negative.max(1);
         repairs.most_negative = repairs.most_negative.min(least / diagonal.len() as f64);
     }
-    // Without a sign, what is left bounds nothing.
+    // The residual of an indefinite kernel bounds nothing.
     let trace = diagonal.sum();
     let share = if trace > 0.0 { (left.sum() / trace).max(0.0) } else { 0.0 };
     let residual = (repairs.negative == 0).then_some(share);
@@ -164,7 +165,7 @@ fn on_data<T: Real>(
     Ok((Eigenfunctions::from_spectrum(&spectrum, basis, weights)?, residual))
 }
 
-/// A few of many components come from products; most of them from the whole decomposition.
+/// A few components are computed by products; most or all of them by the whole decomposition.
 fn solver(k: usize, available: usize) -> Solver {
     if 4 * k < available { Solver::Lanczos } else { Solver::Full }
 }

@@ -1,4 +1,4 @@
-//! The way back from an output, and the forms in which files write a softmax or a sigmoid.
+//! Walking back from an output, and recognising the forms in which files write a softmax or a sigmoid.
 
 use super::Squash;
 use crate::graph::{Graph, Node, Origin, ValueId};
@@ -7,23 +7,23 @@ use crate::op::{
     Binary, Combine, Concat, Expand, Function, Gather, Op, Reduce, Reduction, Slice, Softmax, Transpose, Unary,
 };
 
-/// More nodes than this do not follow a softmax.
+/// The most nodes that may follow a softmax.
 pub(super) const LONGEST: usize = 32;
 
-/// What is added to a probability before its logarithm is no more than this.
+/// The largest number that may be added to a probability before its logarithm.
 const SMALL: f64 = 1e-3;
 
 /// What a node between probabilities and the output does.
 pub(super) enum Step {
-    /// It leaves probabilities what they are: another shape, a limit.
+    /// It keeps them probabilities: a reshape, a clip.
     Same,
     Log,
     Exp,
-    /// It takes a part of them, or joins several.
+    /// It slices them, or concatenates several.
     Part,
-    /// It is a softmax along one axis of several.
+    /// It is a softmax along one of several axes.
     Positions,
-    /// It makes probabilities of numbers that are not exponentials.
+    /// It makes probabilities from numbers that are not exponentials.
     Normalised,
     /// Something else.
     End,
@@ -57,14 +57,14 @@ impl<'a> Walk<'a> {
         Some((op::<Binary>(node)?.0, node.inputs[0], node.inputs[1]))
     }
 
-    /// The number that a value is everywhere.
+    /// The number, if the value is constant.
     fn number(&self, id: ValueId) -> Option<f64> {
         let numbers = self.graph.constant(id)?;
         let first = *numbers.first()?;
         numbers.iter().all(|x| *x == first).then_some(first)
     }
 
-    /// `id = scale · x + shift`, as far back as numbers are multiplied and added.
+    /// `id = scale · x + shift`, followed back through products and sums with constants.
     fn affine(&self, id: ValueId) -> (ValueId, f64, f64) {
         let (mut at, mut scale, mut shift) = (id, 1.0, 0.0);
         for _ in 0..LONGEST {
@@ -155,7 +155,7 @@ impl<'a> Walk<'a> {
         self.total_of(total, e, Reduction::Sum).then(|| self.unshifted(below))
     }
 
-    /// `x − ln Σ exp x`, the sum shifted by the largest number or not.
+    /// `x − ln Σ exp x`, where the sum may be shifted by the maximum.
     fn written_log_softmax(&self, id: ValueId) -> Option<ValueId> {
         let (Combine::Sub, x, shift) = self.binary(id)? else { return None };
         let shift = self.bare(shift);
@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
         reduce.kind == kind && members == meta.numel() && self.same(node.inputs[0], x, DEPTH)
     }
 
-    /// The value under another shape, repeated, or summed over nothing.
+    /// Skips reshapes, broadcasts, and reductions of a single number.
     fn bare(&self, mut id: ValueId) -> ValueId {
         while let Some(node) = self.node(id) {
             let Some(&inner) = node.inputs.first() else { break };
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
         let (Some(left), Some(right)) = (self.node(a), self.node(b)) else {
             return self.graph.constant(a).is_some() && self.graph.constant(a) == self.graph.constant(b);
         };
-        // Of two operands at most, so that no file makes this long.
+        // At most two operands, so that no file makes this slow.
         depth > 0
             && left.inputs.len() <= 2
             && left.inputs.len() == right.inputs.len()
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
             && left.inputs.iter().zip(&right.inputs).all(|(&a, &b)| self.same(a, b, depth - 1))
     }
 
-    /// The value, or the same under another shape, with a name that finds it.
+    /// The value, or a reshaped one, with a name by which it can be found.
     pub(super) fn named(&self, mut id: ValueId) -> Option<(ValueId, String)> {
         loop {
             let name = &self.graph.value(id).name;

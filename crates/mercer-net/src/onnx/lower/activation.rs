@@ -1,4 +1,4 @@
-//! Functions of one number.
+//! Elementwise functions of one number.
 
 use super::constant::NumberKind;
 use super::scope::{Operand, Results, Scope};

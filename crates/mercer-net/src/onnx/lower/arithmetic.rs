@@ -1,4 +1,4 @@
-//! Functions of two and more numbers, and casts.
+//! Elementwise functions of two or more numbers, and casts.
 
 use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
@@ -61,7 +61,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// The two operands; before opset 7 the second one is aligned by an attribute.
+/// The two operands. Before opset 7 an attribute aligns the second one.
 fn pair(scope: &mut Scope<'_, '_>) -> Result<(Operand, Operand)> {
     let (a, mut b) = (scope.input(0)?, scope.input(1)?);
     let (rank, own) = (scope.shape(&a).len(), scope.shape(&b));
@@ -74,7 +74,7 @@ fn pair(scope: &mut Scope<'_, '_>) -> Result<(Operand, Operand)> {
             b = scope.emit(Reshape { shape }, &[&b])?;
         }
     }
-    // PRelu's slope of shape [C] belongs to axis 1 in files that say so only by habit.
+    // By convention, PRelu's slope of shape [C] belongs to axis 1.
     if scope.op() == "PRelu" {
         let own = scope.shape(&b);
         let x = scope.shape(&a);

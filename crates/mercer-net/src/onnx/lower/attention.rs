@@ -1,7 +1,7 @@
 //! `Attention` of opset 23: `softmax(q·kᵀ·scale + bias)·v` over heads.
 //!
-//! Masked scores are very negative instead of −∞, and masked weights are zero whatever the row holds, so that a row in
-//! which everything is masked has finite values and derivatives.
+//! Masked scores are very negative instead of −∞, and masked weights are exactly zero, so that a fully masked row has
+//! finite values and derivatives.
 
 use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::graph::Batch;
 use crate::op::{Binary, Combine, Concat, Expand, Function, MatMul, Reshape, Softmax, Transpose, Unary, Where};
 
-/// A score that has no weight, in both precisions.
+/// A score with zero weight in both precisions.
 const MASKED: f64 = -1e30;
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -17,7 +17,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         return Ok(None);
     }
     if scope.optional(6).is_some() || scope.node.outputs.get(3).is_some_and(|name| !name.is_empty()) {
-        return Err(scope.unsupported("padded caches and scores as an output"));
+        return Err(scope.unsupported("padded caches, and scores as an output"));
     }
     if scope.int("left_window_size", -1) >= 0 || scope.int("right_window_size", -1) >= 0 {
         return Err(scope.unsupported("sliding windows"));
@@ -37,7 +37,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let (q_shape, k_shape) = (scope.shape(&q), scope.shape(&k));
     let groups = k_shape[1].max(1);
     if !q_shape[1].is_multiple_of(groups) || scope.shape(&v)[1] != k_shape[1] {
-        return Err(scope.misshapen(format!("{} heads for {groups} of keys", q_shape[1])));
+        return Err(scope.misshapen(format!("{} query heads for {groups} key heads", q_shape[1])));
     }
     let repeats = q_shape[1] / groups;
     let (k, v) = (repeated(scope, k, repeats)?, repeated(scope, v, repeats)?);
@@ -56,7 +56,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         if scope.kind(&mask) == NumberKind::Bool {
             masks.push(mask);
         } else {
-            // Infinities would meet as not a number where a whole row is masked.
+            // Infinities would give NaN where a whole row is masked.
             let finite = Function::Clip { low: MASKED, high: f64::INFINITY };
             let mask = scope.emit(Unary(finite), &[&mask])?;
             scores = scope.emit(Binary(Combine::Add), &[&scores, &mask])?;
@@ -85,7 +85,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     Ok(Some(vec![(y, NumberKind::Float), (present_k, NumberKind::Float), (present_v, NumberKind::Float)]))
 }
 
-/// `[n, tokens, heads·size]` as `[n, heads, tokens, size]`, unless it is that already.
+/// `[n, tokens, heads·size]` as `[n, heads, tokens, size]`, unless it already has that shape.
 fn heads(scope: &mut Scope<'_, '_>, x: Operand, attribute: &str) -> Result<Operand> {
     let shape = scope.shape(&x);
     let [n, tokens, width] = match shape[..] {
@@ -103,7 +103,7 @@ fn heads(scope: &mut Scope<'_, '_>, x: Operand, attribute: &str) -> Result<Opera
     scope.emit(Transpose { perm: vec![0, 2, 1, 3] }, &[&apart])
 }
 
-/// Each head of keys or values for as many heads of queries, one after the other.
+/// Repeats each head of keys or values for its group of query heads.
 fn repeated(scope: &mut Scope<'_, '_>, x: Operand, repeats: usize) -> Result<Operand> {
     let [n, heads, tokens, size] = scope.shape(&x)[..] else { return Err(scope.misshapen("heads of four axes")) };
     if repeats == 1 {
@@ -120,7 +120,7 @@ fn repeated(scope: &mut Scope<'_, '_>, x: Operand, repeats: usize) -> Result<Ope
     Ok(y)
 }
 
-/// A mask that is shorter than the keys masks the rest.
+/// A mask that is shorter than the keys masks the remaining keys.
 fn padded(scope: &mut Scope<'_, '_>, mask: Operand, tokens: usize) -> Result<Operand> {
     let mut rest = scope.shape(&mask);
     let rank = rest.len();
@@ -137,7 +137,7 @@ fn padded(scope: &mut Scope<'_, '_>, mask: Operand, tokens: usize) -> Result<Ope
     scope.emit_as(kind, Concat { axis: rank - 1 }, &[&mask, &rest])
 }
 
-/// Whether a query sees a key: those of the past, and those up to its own place.
+/// Whether a query sees a key: cached keys, and keys up to its own position.
 fn causal(scope: &mut Scope<'_, '_>, queries: usize, keys: usize, past: usize) -> Result<Operand> {
     scope.spend_constant(&[queries, keys])?;
     let seen = |at: usize| f64::from(u8::from(at % keys <= at / keys + past));

@@ -1,11 +1,11 @@
-//! Constants of a lowering: small arrays of numbers, whatever their type in the file.
+//! Constants of a lowering: small arrays of numbers of any file type.
 
 use super::super::tensor::{Data, Tensor};
 use crate::op::{Arg, Call, Op, OpKernel, Operands, Scratch};
 use crate::shape::numel;
 use std::sync::Arc;
 
-/// What the numbers of a value stand for. All are computed with as floating-point numbers; integers are exact.
+/// The kind of the numbers of a value. All are computed in floating point, in which integers are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NumberKind {
     /// Floating-point numbers.
@@ -78,7 +78,7 @@ impl Operands<f64> for HostOperands<'_> {
     }
 }
 
-/// Evaluates a primitive on constants; its result has this shape.
+/// Evaluates a primitive on constants. The result has this shape.
 pub(super) fn evaluate(op: &dyn Op, hosts: &[&Host], shape: Vec<usize>, kind: NumberKind) -> Host {
     let mut data = vec![0.0; numel(&shape)];
     let operands = HostOperands { hosts, result: &shape };

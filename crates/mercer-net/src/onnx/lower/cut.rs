@@ -1,4 +1,4 @@
-//! Parts of values, and margins around them: slice, split, pad.
+//! Slice, split and pad.
 
 use super::scope::{Results, Scope};
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub(super) fn slice(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
             along.push(axis);
         }
         let size = shape[axis] as i64;
-        // No axis is so long that a longer step would make a difference.
+        // No axis is long enough for a longer step to matter.
         let step = steps[index].clamp(-i64::from(i32::MAX), i64::from(i32::MAX));
         if step == 0 {
             return Err(scope.misshapen("a step of zero"));
@@ -52,13 +52,13 @@ pub(super) fn slice(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 }
 
 impl Scope<'_, '_> {
-    /// Whether a slice takes an axis whole however long it is: to the end, or to the end of the file's own batch.
+    /// Whether a slice takes a whole axis of any length: to the end, or to the end of the file's batch.
     fn takes_all(&self, axis: usize, size: usize, (start, end, step): (i64, i64, i64), index: usize) -> Result<bool> {
         if start != 0 || step != 1 {
             self.fixed(1)?;
             return Ok(false);
         }
-        // Writers mean "to the end" by the largest number of some type.
+        // Exporters write "to the end" as the largest number of some type.
         if end >= i64::from(i32::MAX) {
             return Ok(true);
         }

@@ -1,4 +1,4 @@
-//! Looking things up by index.
+//! Lookups by index.
 
 use super::constant::{Host, NumberKind};
 use super::samples::{along, doubled_axis};
@@ -34,7 +34,7 @@ fn gather(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let axis = scope.int("axis", 0);
     let axis = scope.axis(axis, scope.shape(&data).len())?;
     let found = match (&indices, scope.batch(&data)) {
-        // Indices computed from the batch size may walk over the batch: each sample finds itself.
+        // Indices computed from the batch size may run over the batch: each sample looks up itself.
         (Operand::Constant(one), Some(batch)) if is_only(&batch, axis) => {
             let minor = scope.shape(&data)[axis];
             Some(walk(scope, one, (1, 0), minor).ok_or_else(|| scope.mixes())?)
@@ -56,14 +56,14 @@ fn gather(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// Whether the batch can only be along this axis.
+/// Whether this axis is the only candidate for the batch.
 fn is_only(batch: &Batch, axis: usize) -> bool {
     matches!(batch, Batch::At(places) if places.iter().all(|place| *place == Position { axis, major: 1 }))
 }
 
-/// The axis of constant indices along which they count samples, each at its own place: in tuples of `depth` numbers the
-/// one at `component` is the sample's number times `minor`, the rows that a sample has, plus what it is for the first
-/// sample; the others are the same for all.
+/// The axis along which constant indices count samples. In tuples of `depth` numbers, the one at `component` is the
+/// sample's index times `minor` (the rows per sample) plus its value for the first sample. The other numbers are the
+/// same for all samples.
 fn walk(scope: &Scope<'_, '_>, one: &Host, (depth, component): (usize, usize), minor: usize) -> Option<usize> {
     let two = scope.second(1)?;
     let axis = doubled_axis(one, &two).filter(|&axis| one.shape[axis] == 1)?;
@@ -85,7 +85,7 @@ fn elements(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// A lookup by index tuples becomes one along a flattened axis.
+/// A lookup by index tuples becomes a lookup along a flattened axis.
 fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let data = scope.input(0)?;
     if scope.int("batch_dims", 0) != 0 {
@@ -96,7 +96,7 @@ fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let fits = indices.shape.split_last().filter(|(depth, _)| (1..=shape.len()).contains(*depth));
     let Some((&depth, lead)) = fits else { return Err(scope.misshapen("index tuples do not fit the data")) };
     let tuples = &indices.data;
-    // Where the batch is looked up, each sample must find itself; where it is not, it moves with its axis.
+    // Where the batch is indexed, each sample must look up itself. Otherwise the batch moves with its axis.
     let mut found = None;
     let batch = match scope.batch(&data) {
         Some(batch @ Batch::At(_)) => match (0..depth).find(|&axis| is_only(&batch, axis)) {
@@ -144,7 +144,7 @@ fn gather_nd(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let indices = scope.input(0)?;
     let depth = scope.integers(1)?.and_then(|d| d.first().copied()).unwrap_or(0);
-    let depth = usize::try_from(depth).map_err(|_| scope.misshapen("depth of a one-hot"))?;
+    let depth = usize::try_from(depth).map_err(|_| scope.misshapen("the depth of a one-hot is not a size"))?;
     let values = scope.constant(2)?.filter(|host| host.data.len() == 2);
     let Some(values) = values else { return Err(scope.misshapen("a one-hot needs two values")) };
     let shape = scope.shape(&indices);
@@ -158,7 +158,7 @@ fn one_hot(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.spend_constant(&class_shape)?;
     let classes = Host::new(class_shape, (0..depth).map(|c| c as f64).collect(), NumberKind::Int);
     scope.fixed(1)?;
-    // Negative indices count from the end; those out of range hit nothing.
+    // Negative indices count from the end. Indices out of range match no class.
     let depth_value = Unary(Function::Affine { scale: 1.0, shift: depth as f64 });
     let (from_end, zero) = (scope.emit(depth_value, &[&indices])?, Scope::scalar(0.0));
     let negative = scope.emit_as(NumberKind::Bool, Binary(Combine::Less), &[&indices, &zero])?;

@@ -49,7 +49,7 @@ fn gemm(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
 
 fn matmul(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let (mut a, mut b) = (scope.input(0)?, scope.input(1)?);
-    // Vectors become matrices of one row or column.
+    // Vectors become matrices with one row or column.
     let (rank_a, rank_b) = (scope.shape(&a).len(), scope.shape(&b).len());
     if rank_a == 0 || rank_b == 0 {
         return Err(scope.misshapen("MatMul of a scalar"));
@@ -77,7 +77,7 @@ fn matmul(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// A weight that the file turns before it multiplies is multiplied as it is stored: its gradient stays an outer product.
+/// A weight that the file transposes before the product is used as stored, so that its gradient stays an outer product.
 fn untransposed(scope: &Scope<'_, '_>, b: Operand) -> (Operand, bool) {
     let Operand::Value(id) = b else { return (b, false) };
     let graph = scope.lowering.builder.graph();

@@ -1,10 +1,10 @@
 //! Lowering an ONNX graph to primitives, for given sample shapes.
 //!
-//! The graph is lowered for **one sample**: the batch axis has size one, and shape arithmetic is plain arithmetic on known
-//! numbers. A primitive whose operands are all constants is evaluated on the spot with the same code that runs it later,
-//! so there is no second evaluator. What depends on the batch size is found by doing all constant arithmetic a second time
-//! for two samples (`two`): where the results differ the batch is involved, and a reshape's target tells where its axis
-//! went.
+//! The graph is lowered for **one sample**: the batch axis has size one, and shape arithmetic is plain arithmetic on
+//! known numbers. A primitive whose operands are all constants is evaluated at once with the code that runs it later,
+//! so there is no second evaluator. To find what depends on the batch size, all constant arithmetic is done a second
+//! time for two samples (`two`). Where the results differ the batch is involved, and the target of a reshape tells
+//! where its axis went.
 
 mod activation;
 mod arithmetic;
@@ -34,7 +34,7 @@ use crate::graph::{Batch, Graph, GraphBuilder, ValueId, count, shortened};
 use crate::op::Transpose;
 use std::collections::HashMap;
 
-/// An input of the model as it is to be lowered.
+/// An input of the model for lowering.
 #[derive(Clone, Debug)]
 pub(crate) struct InputShape {
     pub(crate) name: String,
@@ -71,7 +71,7 @@ pub(crate) struct Request<'a> {
     pub(crate) tensors: &'a [Detected],
     pub(crate) inputs: &'a [InputShape],
     pub(crate) baked: Option<usize>,
-    /// What the decoded file has left.
+    /// The budget left after decoding the file.
     pub(crate) budget: Budget,
 }
 
@@ -117,8 +117,8 @@ pub(crate) fn lower(request: &Request<'_>) -> Result<Graph> {
     Ok(graph)
 }
 
-/// Refuses nodes that work on nothing, or give nothing: their derivatives, norms and kernels mean nothing. What no output
-/// needs is gone by now, as are empty parts of what was joined.
+/// Refuses nodes with empty operands or results: their derivatives, norms and kernels are meaningless. Nodes that no
+/// output needs, and empty parts of a concatenation, have been removed before.
 fn check_elements(graph: &Graph) -> Result<()> {
     for node in graph.nodes() {
         let mut values = std::iter::once(&node.output).chain(&node.inputs).map(|&id| graph.value(id));
@@ -144,7 +144,7 @@ impl Lowering<'_> {
         self.names.insert(name.to_owned(), Known { one: operand, two: None });
     }
 
-    /// A copy of a parameter is that parameter, turned if need be.
+    /// A copy of a parameter is that parameter, transposed if necessary.
     fn tied(&mut self, detected: &Detected) -> Result<()> {
         let Some(Tied { to, transposed, .. }) = &detected.tied else { return Ok(()) };
         let Some(Known { one: Operand::Value(source), .. }) = self.names.get(to) else { return Ok(()) };
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Lowers the nodes of a graph in an order in which operands come first.
+    /// Lowers the nodes of a graph in topological order.
     fn graph(&mut self, graph: &GraphDef) -> Result<()> {
         for tensor in &graph.initializers {
             if !self.names.contains_key(&tensor.name) {
@@ -178,7 +178,7 @@ impl Lowering<'_> {
 
     fn node(&mut self, node: &NodeDef) -> Result<()> {
         match node.op.as_str() {
-            // A Constant node whose tensor was taken for a parameter is known already.
+            // A Constant node that was classified as a parameter is known already.
             "Constant" if node.outputs.iter().all(|name| self.names.contains_key(name)) => Ok(()),
             "If" => self.branch(node),
             _ => match self.functions.get(&(&node.domain[..], &node.op[..])) {
@@ -247,7 +247,7 @@ impl Lowering<'_> {
         let Some(Attribute::Graph(graph)) = node.attribute(chosen) else {
             return Err(unsupported("the branch is missing"));
         };
-        // The names of a branch are its own: another one may have the same.
+        // Names are local to a branch: another branch may use the same.
         let results = graph.nodes.iter().flat_map(|inner| &inner.outputs);
         let own: Vec<&String> = graph.initializers.iter().map(|tensor| &tensor.name).chain(results).collect();
         let hidden: Vec<Option<Known>> = own.iter().map(|&name| self.names.remove(name)).collect();
@@ -265,7 +265,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A function of the model, written out in place.
+    /// A function of the model, inlined.
     fn function(&mut self, node: &NodeDef, function: &FunctionDef) -> Result<()> {
         const MAX_DEPTH: usize = 16;
         let unsupported = |reason: &str| NetError::Unsupported { node: node.label(), reason: reason.to_owned() };
@@ -282,7 +282,7 @@ impl Lowering<'_> {
         for inner in &function.nodes {
             let names = 1 + inner.inputs.len() + inner.outputs.len();
             let passed = inner.attributes.iter().filter(|(_, value)| matches!(value, Attribute::Reference(_))).count();
-            // Every name is known from here on by what it stands for.
+            // From here on, names are resolved in the function's scope.
             let own = inner.bytes() + names * (prefix.len() + 1) + inner.outputs.len() * (size_of::<Known>() + 64);
             let bytes = own.saturating_add(passed.saturating_mul(node.bytes()));
             self.builder.budget().spend(|| format!("node {}", node.label()), bytes)?;
@@ -311,7 +311,8 @@ impl Lowering<'_> {
         self.nodes(&body)?;
         self.depth -= 1;
         for (outer, inner) in node.outputs.iter().zip(&function.outputs) {
-            let known = self.names.get(&local(inner)).cloned().ok_or_else(|| unsupported("it has no result"))?;
+            let known =
+                self.names.get(&local(inner)).cloned().ok_or_else(|| unsupported("the function has no result"))?;
             self.names.insert(outer.clone(), known);
         }
         Ok(())
@@ -330,7 +331,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What could be found out for two samples; what there is no room for is an error, and not a thing unknown.
+/// The result for two samples, if it could be computed. Exceeding the budget is an error, not an unknown.
 fn known<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(value) => Ok(Some(value)),
@@ -339,7 +340,7 @@ fn known<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// An order of the nodes in which every operand is known before it is used.
+/// A topological order of the nodes.
 fn topological(nodes: &[NodeDef], known: impl Fn(&str) -> bool) -> Result<Vec<usize>> {
     let maker: HashMap<&str, usize> = nodes
         .iter()
@@ -358,7 +359,7 @@ fn topological(nodes: &[NodeDef], known: impl Fn(&str) -> bool) -> Result<Vec<us
             users[source].push(index);
         }
     }
-    // Files are written in order; a heap keeps to it where there is a choice.
+    // Files are usually in order already; the heap keeps that order where there is a choice.
     let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<usize>> =
         (0..nodes.len()).filter(|&index| waiting[index] == 0).map(std::cmp::Reverse).collect();
     let mut order = Vec::with_capacity(nodes.len());

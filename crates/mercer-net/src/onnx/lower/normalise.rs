@@ -37,7 +37,7 @@ fn affine(scope: &mut Scope<'_, '_>, x: Operand, scale: Option<Operand>, shift: 
     Ok(y)
 }
 
-/// A vector over channels as `[C, 1, …]`, to meet `[n, C, …space]`.
+/// A vector over channels as `[C, 1, …]`, to broadcast with `[n, C, …space]`.
 fn per_channel(scope: &mut Scope<'_, '_>, x: Option<Operand>, rank: usize) -> Result<Option<Operand>> {
     let Some(x) = x else { return Ok(None) };
     let mut shape = vec![scope.shape(&x).iter().product()];
@@ -87,7 +87,7 @@ fn layer(scope: &mut Scope<'_, '_>, centred: bool) -> Result<Option<Results>> {
     Ok(Some(results))
 }
 
-/// The further outputs of a layer normalisation: the mean, where there is one, and 1/σ.
+/// The additional outputs of a layer normalisation: the mean, if there is one, and 1/σ.
 fn statistics(
     scope: &mut Scope<'_, '_>,
     x: &Operand,
@@ -165,7 +165,7 @@ fn length(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         2 => super::reduce::norm_2(scope, &x, vec![axis], true)?,
         p => return Err(scope.unsupported(format!("p = {p}"))),
     };
-    // Nothing has no direction: it stays nothing.
+    // A zero vector has no direction and stays zero.
     let zero = Scope::scalar(0.0);
     let nothing = scope.emit_as(NumberKind::Bool, Binary(Combine::Equal), &[&norm, &zero])?;
     let norm = scope.emit_as(NumberKind::Float, Where, &[&nothing, &Scope::scalar(1.0), &norm])?;

@@ -1,4 +1,4 @@
-//! Moving numbers about: transpose, concat, tile, blocks of space; and making them: constants and ranges.
+//! Rearranging numbers (transpose, concat, tile, space to depth) and creating them (constants, ranges).
 
 use super::constant::{Host, NumberKind};
 use super::scope::{Operand, Results, Scope};
@@ -8,7 +8,7 @@ use crate::onnx::model::Attribute;
 use crate::op::{Concat, Expand, Function, Reshape, Transpose, Unary};
 use crate::shape::numel;
 
-/// The largest constant that is filled when a file is read.
+/// The largest constant that is materialised when a file is read.
 const MAX_FILLED: usize = 1 << 20;
 
 pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
@@ -36,7 +36,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     }
 }
 
-/// Nothing, in a network that is not being trained; its mask lets everything through.
+/// The identity, since the network is not being trained. Its mask is all ones.
 fn dropout(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let training = scope.constant(2)?.is_some_and(|host| host.first() != 0.0);
@@ -93,7 +93,7 @@ fn filled(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         scope.spend_constant(&shape)?;
         return scope.result(Operand::Constant(Host::new(shape, vec![value; count], kind)));
     }
-    // What is this large is no shape arithmetic: it is made when the network runs.
+    // A constant this large is not shape arithmetic. It is created when the network runs.
     let scalar = Operand::Constant(Host::new(vec![], vec![value], kind));
     let id = scope.value(&scalar)?;
     let y = scope.emit_as(kind, Expand { shape }, &[&Operand::Value(id)])?;
@@ -132,24 +132,24 @@ fn transpose(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// Operands that are joined at once; more are joined in steps, because a reverse pass finds the place of each among those
-/// before it.
+/// The most operands that are concatenated at once. More are concatenated in steps, because a reverse pass finds the
+/// place of each operand by adding up those before it.
 const JOINED_AT_ONCE: usize = 256;
 
 fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let mut parts: Vec<Operand> = (0..scope.n_inputs()).map(|index| scope.input(index)).collect::<Result<_>>()?;
-    // Old exporters join an empty vector with anything.
+    // Old exporters concatenate an empty vector with anything.
     let is_nothing = |part: &Operand| scope.shape(part) == [0];
     if parts.iter().any(|part| !is_nothing(part)) {
         parts.retain(|part| !is_nothing(part));
     }
-    let Some(first) = parts.first() else { return Err(scope.misshapen("nothing to join")) };
+    let Some(first) = parts.first() else { return Err(scope.misshapen("nothing to concatenate")) };
     let rank = scope.shape(first).len();
     let axis = scope.int("axis", 1);
     let axis = scope.axis(axis, rank)?;
     scope.unbake(&mut parts)?;
     if parts.len() > 1 {
-        // Rows of several samples one after the other belong to no sample.
+        // The concatenated rows of several samples belong to no single sample.
         for part in &parts {
             scope.batch_off(part, &[axis])?;
         }
@@ -164,9 +164,9 @@ fn concat(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     };
     let first = off_axis(&parts[0]);
     if parts.iter().any(|part| off_axis(part) != first) {
-        return Err(scope.misshapen(format!("shapes differ off axis {axis}")));
+        return Err(scope.misshapen(format!("shapes differ outside axis {axis}")));
     }
-    // Parts of length zero appear in shape arithmetic.
+    // Parts of length zero occur in shape arithmetic.
     let (empty, full): (Vec<&Operand>, Vec<&Operand>) = parts.iter().partition(|part| scope.shape(part)[axis] == 0);
     let y = match full.as_slice() {
         [] => (*empty[0]).clone(),
@@ -194,7 +194,7 @@ fn tile(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let repeats: Option<Vec<usize>> =
         scope.integers(1)?.and_then(|r| r.iter().map(|&r| usize::try_from(r).ok()).collect());
     let Some(repeats) = repeats.filter(|repeats| repeats.len() == shape.len()) else {
-        return Err(scope.misshapen("the repeats do not fit the shape"));
+        return Err(scope.misshapen("the repeats do not match the shape"));
     };
     if scope.batch(&x).is_some() {
         scope.fixed(1)?;
@@ -219,14 +219,14 @@ fn tile(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// Blocks of channels become blocks of space.
+/// Depth to space: blocks of channels become blocks of pixels.
 fn depth_to_space(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let x = scope.input(0)?;
     let shape = scope.shape(&x);
     let block = usize::try_from(scope.int("blocksize", 1)).unwrap_or(0);
     let blocks = block.checked_mul(block).unwrap_or(0);
     if shape.len() != 4 || blocks == 0 || !shape[1].is_multiple_of(blocks) {
-        return Err(scope.misshapen(format!("blocks of {block} of {shape:?}")));
+        return Err(scope.misshapen(format!("blocks of size {block} do not divide shape {shape:?}")));
     }
     let [n, c, h, w] = [shape[0], shape[1] / (block * block), shape[2], shape[3]];
     let batch = outer_batch(scope, &x)?;
@@ -243,7 +243,7 @@ fn space_to_depth(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let shape = scope.shape(&x);
     let block = usize::try_from(scope.int("blocksize", 1)).unwrap_or(0);
     if shape.len() != 4 || block == 0 || !shape[2].is_multiple_of(block) || !shape[3].is_multiple_of(block) {
-        return Err(scope.misshapen(format!("blocks of {block} of {shape:?}")));
+        return Err(scope.misshapen(format!("blocks of size {block} do not divide shape {shape:?}")));
     }
     let [n, c, h, w] = [shape[0], shape[1], shape[2] / block, shape[3] / block];
     let batch = outer_batch(scope, &x)?;
@@ -252,7 +252,7 @@ fn space_to_depth(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     rearranged(scope, &x, split, perm, vec![n, c * block * block, h, w], batch)
 }
 
-/// The batch of an operand whose axes after the first are worked along.
+/// The batch of an operand after an operation along all axes but the first.
 fn outer_batch(scope: &Scope<'_, '_>, x: &Operand) -> Result<Option<Batch>> {
     let axes: Vec<usize> = (1..scope.shape(x).len()).collect();
     scope.batch_off(x, &axes)

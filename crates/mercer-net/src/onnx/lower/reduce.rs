@@ -48,7 +48,7 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         "ReduceLogSumExp" => log_sum_exp(scope, &x, axes, keep)?,
         _ => return Ok(None),
     };
-    // The extremes of no truth values are truth values too.
+    // The extremes over an empty set of truth values are truth values too.
     if scope.kind(&x) == NumberKind::Bool && matches!(scope.op(), "ReduceMax" | "ReduceMin") {
         let y = scope.emit(Unary(Function::Clip { low: 0.0, high: 1.0 }), &[&y])?;
         return scope.result(y);
@@ -67,7 +67,7 @@ pub(super) fn norm_2(scope: &mut Scope<'_, '_>, x: &Operand, axes: Vec<usize>, k
     scope.emit(Unary(Function::Sqrt), &[&sum])
 }
 
-/// `max + ln Σ exp(x − max)`: the maximum moves neither value nor derivative.
+/// `max + ln Σ exp(x − max)`: subtracting the maximum changes neither value nor derivative.
 fn log_sum_exp(scope: &mut Scope<'_, '_>, x: &Operand, axes: Vec<usize>, keep: bool) -> Result<Operand> {
     let largest = scope.emit(Reduce { kind: Reduction::Max, axes: axes.clone(), keep: true }, &[x])?;
     let below = scope.emit(Binary(Combine::Sub), &[x, &largest])?;

@@ -1,4 +1,4 @@
-//! Changing shapes, and following the batch axis through it.
+//! Changing shapes, and tracking the batch axis.
 
 use super::constant::Host;
 use super::scope::{Operand, Results, Scope};
@@ -46,7 +46,7 @@ impl Scope<'_, '_> {
     pub(super) fn shape_of_two(&mut self) -> Result<Option<Host>> {
         let x = self.input(0)?;
         let shape = self.shape(&x);
-        // A constant that depends on the batch size has its own shape for two samples.
+        // A constant that depends on the batch size has a different shape for two samples.
         let doubled = match self.batch(&x) {
             Some(batch) => for_samples(&shape, &batch, 2),
             None => Some(shape),
@@ -68,7 +68,7 @@ fn for_samples(shape: &[usize], batch: &Batch, samples: usize) -> Option<Vec<usi
     Some(shape)
 }
 
-/// A reshape's target with 0 (as before) and −1 (the rest) resolved, if it fits.
+/// The target of a reshape with 0 (unchanged) and −1 (inferred) resolved, if it is valid.
 fn resolve(target: &[i64], shape: &[usize], zero_is_zero: bool) -> Option<Vec<usize>> {
     let total = numel(shape);
     let mut resolved = Vec::with_capacity(target.len());
@@ -94,7 +94,7 @@ fn resolve(target: &[i64], shape: &[usize], zero_is_zero: bool) -> Option<Vec<us
     (count == Some(total)).then_some(resolved)
 }
 
-/// Where the batch of `samples` samples is in a reshaped file shape: the axis and what of it is outside of the batch.
+/// Where the batch of `samples` samples is in a reshaped file shape: the axis, and how much of it is outside the batch.
 fn batch_in(shape: &[usize], outside: usize, samples: usize) -> Option<Position> {
     let mut before = 1;
     for (axis, &size) in shape.iter().enumerate() {
@@ -132,7 +132,7 @@ fn reshape(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         })
 }
 
-/// Reshapes to what `target(file shape, for two samples)` says, and finds the batch axis again.
+/// Reshapes to `target(file shape, for two samples)`, and finds the batch axis again.
 fn to_shape(
     scope: &mut Scope<'_, '_>,
     x: &Operand,
@@ -142,7 +142,7 @@ fn to_shape(
     let shape = scope.shape(x);
     let batch = scope.batch(x);
     let around = batch.as_ref().and_then(|batch| outside(&shape, batch));
-    // A batch size baked into the file: reshape as the file does, then take the batch out again.
+    // A batch size fixed in the file: reshape as the file does, then remove the batch again.
     if let (Some(samples), Some(batch), Some(around), false) = (scope.baked(), &batch, around, follows_batch)
         && let Batch::At(places) = batch
         && let Some(place) = places.first()
@@ -167,7 +167,7 @@ fn to_shape(
     {
         let differs: Vec<usize> = (0..result.len()).filter(|&axis| doubled[axis] != result[axis]).collect();
         let [axis] = differs[..] else { return Err(scope.mixes()) };
-        // What lies outside of the batch must be whole axes before this one and a part of it.
+        // What lies outside the batch must be whole axes before this one and a part of it.
         let before = numel(&result[..axis]);
         let major = around.checked_div(before).unwrap_or(0);
         if major == 0 || major * before != around || !result[axis].is_multiple_of(major) {
@@ -200,7 +200,7 @@ fn squeeze(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     };
     let gone: Vec<usize> = match scope.integers_or(1, "axes")? {
         Some(axes) => scope.axes(&axes, shape.len())?,
-        // All axes of size one; the batch only looks like one of them.
+        // All axes of size one except the batch, which only appears to have size one.
         None => (0..shape.len()).filter(|&axis| shape[axis] == 1 && !is_batch(axis)).collect(),
     };
     if let Some(&axis) = gone.iter().find(|&&axis| shape[axis] != 1) {
@@ -240,7 +240,7 @@ fn expand(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     let Some(target) = scope.integers(1)? else { return Err(scope.misshapen("the shape is missing")) };
     let sizes: Option<Vec<usize>> = target.iter().map(|&size| usize::try_from(size).ok()).collect();
     let Some(mut sizes) = sizes else { return Err(scope.misshapen(format!("cannot expand to {target:?}"))) };
-    // A baked batch size stands where a single sample is meant.
+    // A fixed batch size stands for a single sample.
     if let (Some(samples), Some(Batch::At(places))) = (scope.baked(), scope.batch(&x)) {
         let shift = sizes.len().saturating_sub(shape.len());
         for place in places {
@@ -265,7 +265,8 @@ fn expand(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
     scope.result(y)
 }
 
-/// Whether an expansion by the batch size is along the batch itself: anything else repeats each sample for every other.
+/// Whether an expansion by the batch size is along the batch itself. Anything else would repeat each sample for every
+/// other.
 fn only_the_batch_grows(
     scope: &Scope<'_, '_>,
     shape: &[usize],

@@ -27,9 +27,9 @@ pub(super) fn lower(scope: &mut Scope<'_, '_>) -> Result<Option<Results>> {
         }
         for (&axis, scale) in axes.iter().zip(given) {
             let size = shape[axis] as f64 * scale;
-            // The last corner is at the size before or after it was rounded down, depending on whom one asks.
+            // Implementations disagree on whether the last corner uses the size before or after rounding.
             if size != size.floor() && scope.text("coordinate_transformation_mode") == Some("align_corners") {
-                return Err(scope.unsupported("aligned corners of a size that is not whole"));
+                return Err(scope.unsupported("aligned corners with a fractional size"));
             }
             scales[axis] = scale;
             sizes[axis] = size.floor() as usize;

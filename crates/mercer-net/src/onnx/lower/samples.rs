@@ -1,8 +1,8 @@
-//! Keeping samples apart: what an operand that was computed from the batch size may be used for.
+//! Keeping samples apart: the permitted uses of operands that are computed from the batch size.
 //!
 //! Constants are known for one and for two samples. An operand that is the same for every sample (a mask or a class
-//! token expanded to the batch) is shared; one that differs from sample to sample, or with their number, would make the
-//! network a function of the batch.
+//! token expanded to the batch) is shared. An operand that differs between samples, or with the batch size, would make
+//! the network a function of the batch.
 
 use super::Lowering;
 use super::constant::Host;
@@ -33,13 +33,13 @@ pub(super) fn along(two: &Host, axis: usize, mut body: impl FnMut(usize, usize, 
     })
 }
 
-/// Whether the constant for two samples is that for one sample, twice.
+/// Whether the constant for two samples repeats that for one sample.
 fn repeats(one: &Host, two: &Host) -> bool {
     let Some(axis) = doubled_axis(one, two) else { return false };
     along(two, axis, |of_two, of_one, _| two.data[of_two] == one.data[of_one])
 }
 
-/// Whether an operand says how to work, so that its lowering looks at it itself.
+/// Whether an operand is an argument that the lowering itself reads.
 fn is_argument(op: &str, which: usize) -> bool {
     match op {
         "Reshape" | "Expand" | "Slice" | "Tile" | "Gather" | "GatherND" => which > 0,
@@ -82,12 +82,12 @@ impl Scope<'_, '_> {
         NetError::MixesSamples { node: self.node.label() }
     }
 
-    /// The batch of an operand that is worked along these axes.
+    /// The batch of an operand after an operation along these axes.
     pub(super) fn batch_off(&self, x: &Operand, axes: &[usize]) -> Result<Option<Batch>> {
         self.batch(x).map(|batch| batch.not_along(axes)).transpose().map_err(|_| self.mixes())
     }
 
-    /// Indices that look something up for every sample must be the same for each.
+    /// Lookup indices must be the same for every sample.
     pub(super) fn same_for_all(&self, indices: &Operand) -> Result<()> {
         match (indices, self.second(1)) {
             (Operand::Constant(one), Some(two)) if !self.is_folding() && !repeats(one, &two) => Err(self.mixes()),
@@ -123,7 +123,7 @@ impl Scope<'_, '_> {
         Ok(())
     }
 
-    /// Takes operands that the file repeats for each sample of its own batch size once instead.
+    /// Replaces operands that the file repeats for each sample of its fixed batch by a single copy.
     ///
     /// They meet the others elementwise, aligned at the last axis.
     pub(super) fn unbake(&mut self, operands: &mut [Operand]) -> Result<()> {

@@ -148,7 +148,7 @@ impl<'a, 'b> Scope<'a, 'b> {
         }
     }
 
-    /// A constant operand, where only a constant will do.
+    /// An operand that must be constant.
     pub(super) fn constant(&self, index: usize) -> Result<Option<Host>> {
         match self.optional(index) {
             None => Ok(None),
@@ -223,7 +223,7 @@ impl<'a, 'b> Scope<'a, 'b> {
         Ok(Operand::Value(id))
     }
 
-    /// Whether a shape is one that a network may compute with; before anything of it is allocated.
+    /// Checks that a shape is within the limits, before anything is allocated.
     pub(super) fn check_result(&self, shape: &[usize]) -> Result<()> {
         match count(shape) {
             Some(_) => Ok(()),
@@ -231,7 +231,7 @@ impl<'a, 'b> Scope<'a, 'b> {
         }
     }
 
-    /// Takes a constant of this shape from the budget; before anything of it is allocated.
+    /// Charges a constant of this shape to the budget, before anything is allocated.
     pub(super) fn spend_constant(&mut self, shape: &[usize]) -> Result<()> {
         self.check_result(shape)?;
         let node = self.node;
@@ -244,7 +244,7 @@ impl<'a, 'b> Scope<'a, 'b> {
         match operand {
             Operand::Value(id) => Ok(*id),
             Operand::Constant(host) => {
-                // Passes keep it once more, in their own scalar.
+                // Passes store another copy in their own scalar.
                 let node = self.node;
                 let place = || format!("node {}, a constant of shape {:?}", node.label(), host.shape);
                 self.lowering.builder.budget().spend_numbers(place, host.data.len())?;
@@ -271,7 +271,7 @@ impl<'a, 'b> Scope<'a, 'b> {
         Ok(Some(vec![(operand, kind)]))
     }
 
-    /// The batch size the file is written for, where it is baked into its constants.
+    /// The batch size of the file, if it is fixed in its constants.
     pub(super) fn baked(&self) -> Option<usize> {
         self.lowering.baked
     }
@@ -282,7 +282,7 @@ impl<'a, 'b> Scope<'a, 'b> {
     }
 }
 
-/// The shortest decimal that reads as this `f32`: 1e-5 in a file is meant to be 1e-5.
+/// The shortest decimal that parses to this `f32`: 1e-5 in a file is meant as 1e-5.
 fn shortest(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }

@@ -1,18 +1,18 @@
-//! The arithmetic of sliding windows, shared by convolutions and pools. Space has three axes here; missing ones have
-//! size one.
+//! The arithmetic of sliding windows, shared by convolutions and pools. There are always three spatial axes here;
+//! missing ones have size one.
 
 use crate::op::InferError;
 use std::ops::Range;
 
-/// The most points along an axis of space, padding included.
+/// The most points along a spatial axis, padding included.
 const LARGEST: usize = 1 << 31;
 
-/// How a window slides over one to three axes of space.
+/// How a window slides over one to three spatial axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Steps of the window, one per axis of space.
+    /// The stride, one per spatial axis.
     pub strides: Vec<usize>,
-    /// Distance between the window's points.
+    /// The dilation: the distance between the points of the window.
     pub dilations: Vec<usize>,
     /// Padding before the first point.
     pub before: Vec<usize>,
@@ -21,16 +21,16 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that steps by one, without padding.
+    /// A window with stride one, without padding.
     pub fn plain(axes: usize) -> Self {
         Self { strides: vec![1; axes], dilations: vec![1; axes], before: vec![0; axes], after: vec![0; axes] }
     }
 
-    /// The size of the result along each axis; with `round_up`, a last window may hang over the end.
+    /// The size of the result along each axis; with `round_up`, the last window may extend past the end.
     pub fn output(&self, input: &[usize], kernel: &[usize], round_up: bool) -> Result<Vec<usize>, InferError> {
         let fits = [&self.strides, &self.dilations, &self.before, &self.after].iter().all(|v| v.len() == input.len());
         if !fits || kernel.len() != input.len() || self.strides.contains(&0) || self.dilations.contains(&0) {
-            return Err(InferError::Shape("window does not fit the axes of space".into()));
+            return Err(InferError::Shape("the window does not match the spatial axes".into()));
         }
         (0..input.len())
             .map(|axis| {
@@ -38,10 +38,10 @@ impl Window {
                 let extent = kernel[axis].checked_sub(1).map(|k| k.saturating_mul(dilation).saturating_add(1));
                 let padded = input[axis].saturating_add(self.before[axis]).saturating_add(self.after[axis]);
                 if padded > LARGEST {
-                    return Err(InferError::Shape(format!("{padded} points with padding are too many")));
+                    return Err(InferError::Shape(format!("{padded} points, including padding, are too many")));
                 }
                 let Some(room) = extent.and_then(|extent| padded.checked_sub(extent)) else {
-                    return Err(InferError::Shape(format!("window of {kernel:?} is larger than the input")));
+                    return Err(InferError::Shape(format!("the window {kernel:?} is larger than the input")));
                 };
                 let stride = self.strides[axis];
                 let mut size = (room / stride).saturating_add(1);
@@ -57,7 +57,7 @@ impl Window {
     }
 }
 
-/// A convolution's sizes with three axes of space.
+/// The sizes of a convolution with three spatial axes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     pub(super) images: usize,
@@ -73,7 +73,7 @@ pub(super) struct Geometry {
     after: [usize; 3],
 }
 
-/// Patches of one strip should fit into most of a second-level cache of 1 MiB.
+/// The patches of one strip should fit into a second-level cache of 1 MiB, with some room to spare.
 const STRIP_ELEMENTS: usize = 3 << 16;
 
 fn three(sizes: &[usize], fill: usize) -> [usize; 3] {
@@ -109,7 +109,7 @@ impl Geometry {
         self.output.iter().product()
     }
 
-    /// Elements of an image that comes in.
+    /// Elements of an input image.
     pub(super) fn input_size(&self) -> usize {
         self.channels * self.input.iter().product::<usize>()
     }
@@ -119,14 +119,14 @@ impl Geometry {
         self.kernel == [1; 3] && self.strides == [1; 3] && self.before == [0; 3] && self.after == [0; 3]
     }
 
-    /// Whether a plane of patches is the image's plane, shifted: steps of one, rows as long as before, no depth.
+    /// Whether a plane of patches is a shifted plane of the image: stride one, rows of unchanged length, no depth.
     pub(super) fn is_shift(&self) -> bool {
         let fits = (self.kernel[2].max(1) - 1) * self.dilations[2] <= self.input[2] + self.before[2];
         let narrow = self.before[2] <= self.input[2] && fits;
         self.strides == [1; 3] && self.output[2] == self.input[2] && self.input[0] == 1 && self.kernel[0] == 1 && narrow
     }
 
-    /// Whether a row of patches is a piece of a row of the image: no padding, steps of one along rows, no depth.
+    /// Whether a row of patches is a piece of a row of the image: no padding, stride one along rows, no depth.
     pub(super) fn is_piecewise(&self) -> bool {
         let plain = self.before == [0; 3] && self.after == [0; 3] && self.strides[2] == 1;
         plain && self.input[0] == 1 && self.kernel[0] == 1
@@ -157,13 +157,13 @@ impl Geometry {
         (strip.start * self.output[2], strip.len() * self.output[2])
     }
 
-    /// The index along an axis of input that output position `at` and kernel point `k` meet at, if it is inside.
+    /// The index along an input axis that output position `at` reads through kernel point `k`, if it is inside.
     pub(super) fn source(&self, axis: usize, at: usize, k: usize) -> Option<usize> {
         let index = (at * self.strides[axis] + k * self.dilations[axis]).checked_sub(self.before[axis])?;
         (index < self.input[axis]).then_some(index)
     }
 
-    /// The output positions along the last axis that kernel point `k` sees inside of the input.
+    /// The output positions along the last axis at which kernel point `k` is inside the input.
     pub(super) fn inside(&self, k: usize) -> Range<usize> {
         let (stride, shift) = (self.strides[2], k * self.dilations[2]);
         let first = self.before[2].saturating_sub(shift).div_ceil(stride).min(self.output[2]);

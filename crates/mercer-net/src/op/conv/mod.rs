@@ -1,5 +1,5 @@
 //! Convolution by patches: `Y = W · im2col(X)`, one image and one strip of its positions at a time, so that the patches
-//! stay in cache between being written and being multiplied.
+//! are still in cache when they are multiplied.
 
 mod geometry;
 mod patches;
@@ -15,13 +15,13 @@ use mercer_linalg::{gemm, gemm_rows};
 use patches::{add_transposed, from_patches, to_patches, transpose};
 use winograd::Plan;
 
-/// `y = w ∗ x (+ bias)`: `x` is `[n, channels, …space]`, `w` is `[out, channels / groups, …kernel]`, one to three axes of
-/// space.
+/// `y = w ∗ x (+ bias)`: `x` is `[n, channels, …space]`, `w` is `[out, channels / groups, …kernel]`, with one to three
+/// spatial axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conv {
     /// Stride, dilation and padding.
     pub window: Window,
-    /// The number of groups of channels that do not see each other.
+    /// The number of independent groups of channels.
     pub groups: usize,
 }
 
@@ -45,17 +45,17 @@ impl Op for Conv {
         let rank = x.rank();
         let space = rank.wrapping_sub(2);
         if !(1..=3).contains(&space) || w.rank() != rank {
-            return Err(InferError::Shape("a convolution has one to three axes of space".into()));
+            return Err(InferError::Shape("a convolution has one to three spatial axes".into()));
         }
         if w.is_batched() {
             return Err(InferError::Shape("a convolution's weight must not depend on the data".into()));
         }
         let (channels, out) = (x.shape[1], w.shape[0]);
         if self.groups == 0 || w.shape[1] * self.groups != channels || !out.is_multiple_of(self.groups) {
-            return Err(InferError::Shape(format!("{channels} channels do not fit {} groups", self.groups)));
+            return Err(InferError::Shape(format!("{channels} channels cannot be split into {} groups", self.groups)));
         }
         if inputs.get(2).is_some_and(|bias| bias.numel() != out || bias.is_batched()) {
-            return Err(InferError::Shape("bias does not fit".into()));
+            return Err(InferError::Shape("the bias does not match the output channels".into()));
         }
         let mut shape = vec![x.shape[0], out];
         shape.extend(self.window.output(&x.shape[2..], &w.shape[2..], false)?);
@@ -172,7 +172,7 @@ impl<T: Element> OpKernel<T> for Conv {
             return false;
         }
         match which {
-            // Samples are just more images.
+            // Samples are treated as further images.
             1 => backward_weight(&g, dy, x.data, dx, scratch),
             2 => add_row_sums(dy, dx, g.positions()),
             _ => return false,
@@ -229,7 +229,7 @@ impl<T: Element> OpKernel<T> for Conv {
     }
 }
 
-/// `dx += Wᵀ · dy`, put back where the patches came from.
+/// `dx += Wᵀ · dy`, scattered back to where the patches came from.
 fn backward_input<T: Element>(g: &Geometry, dy: &[T], w: &[T], dx: &mut [T], scratch: &mut Scratch<T>) {
     let (patch, positions) = (g.patch(), g.positions());
     let (out, image_in, image_out) = (g.out / g.groups, g.input_size(), g.out * positions);
@@ -253,7 +253,7 @@ fn backward_input<T: Element>(g: &Geometry, dy: &[T], w: &[T], dx: &mut [T], scr
     }
 }
 
-/// `dw += dy · im2col(x)ᵀ`, summed over all images there are.
+/// `dw += dy · im2col(x)ᵀ`, summed over all images.
 fn backward_weight<T: Element>(g: &Geometry, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
     match Plan::new(g) {
         Some(plan) => plan.weight(dy, x, dw, scratch),
@@ -261,8 +261,8 @@ fn backward_weight<T: Element>(g: &Geometry, dy: &[T], x: &[T], dw: &mut [T], sc
     }
 }
 
-/// By patches. The product is formed transposed, which is up to twice as fast when there are few output channels
-/// (16 × 144 over 1024 positions: 104 against 49 GF/s), and turned at the end.
+/// By patches. The product is formed transposed, which is up to twice as fast when there are few output channels (16 ×
+/// 144 over 1024 positions: 104 against 49 GF/s), and transposed at the end.
 fn weight_by_patches<T: Element>(g: &Geometry, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
     let (patch, positions) = (g.patch(), g.positions());
     let (out, image_in, image_out) = (g.out / g.groups, g.input_size(), g.out * positions);
@@ -287,11 +287,11 @@ fn weight_by_patches<T: Element>(g: &Geometry, dy: &[T], x: &[T], dw: &mut [T], 
     }
 }
 
-/// Rows of a product that are too few for its speed.
+/// Products with fewer rows than this are slow.
 const FEW: usize = 32;
 
-/// The cotangents of the weight for all seeds of one sample, `dw[seed] += dy[seed] · im2col(x)ᵀ`. Patches
-/// are made once, and seeds are just more output channels: it is a single product.
+/// The cotangents of the weight for all seeds of one sample, `dw[seed] += dy[seed] · im2col(x)ᵀ`. Patches are made
+/// once, and seeds are treated as further output channels, so this is a single product.
 fn backward_weights<T: Element>(g: &Geometry, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
     let (patch, positions) = (g.patch(), g.positions());
     let (image_in, size) = (g.input_size(), g.out * positions);
@@ -364,12 +364,12 @@ mod tests {
         check(depthwise, &[batched(&[1, 3, 7]), shared(&[3, 1, 5])]);
         let volume = Conv { window: Window::plain(3), groups: 1 };
         check(volume, &[batched(&[1, 2, 3, 4, 3]), shared(&[2, 2, 2, 2, 2])]);
-        // Padding wider than the image: some windows see nothing of it.
+        // Padding wider than the image: some windows see only padding.
         let wide = Conv { window: window(&[3, 3], &[1, 1], &[4, 4], &[4, 4]), groups: 1 };
         check(wide, &[batched(&[1, 1, 2, 2]), shared(&[1, 1, 2, 2])]);
     }
 
-    /// Convolutions that are done at six points: `(channels, out, taps, height, width, top, left, bottom, right)`.
+    /// Convolutions for the six-point method: `(channels, out, taps, height, width, top, left, bottom, right)`.
     const AT_POINTS: [[usize; 9]; 6] = [
         [8, 8, 3, 8, 8, 1, 1, 1, 1],
         [6, 7, 3, 11, 17, 0, 2, 1, 0],
@@ -386,7 +386,7 @@ mod tests {
             let (x_shape, w_shape) = ([1, channels, height, width], [out, channels, taps, taps]);
             let y_shape = [1, out, height + top + bottom + 1 - taps, width + left + right + 1 - taps];
             let g = conv.geometry(&x_shape, &w_shape, &y_shape);
-            let plan = Plan::fitting(&g).expect("this way is for it");
+            let plan = Plan::fitting(&g).expect("the method applies");
             let numbers =
                 |count: usize, step: f64| -> Vec<f64> { (0..count).map(|i| (i as f64 * step).sin()).collect() };
             let images = 3;
@@ -420,7 +420,7 @@ mod tests {
         }
     }
 
-    /// The points cost about one digit of sixteen, and sums of waves cancel another.
+    /// The method costs about one digit of sixteen, and cancellation in sums of waves another.
     fn near(found: &[f64], expected: &[f64], times: f64) {
         let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
         let error = norm(&mut found.iter().zip(expected).map(|(found, expected)| found - times * expected));

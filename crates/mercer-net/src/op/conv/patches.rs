@@ -4,8 +4,8 @@ use super::geometry::Geometry;
 use crate::element::Element;
 use std::ops::Range;
 
-/// Visits the runs of patches of a strip: `body(to, from, inside)` for the row of patches that starts at `to`, of which
-/// `inside` (positions along the last axis) comes from the image row at `from`; `None` if the row is all padding.
+/// Visits the runs of patches of a strip: `body(to, from, inside)` for the row of patches that starts at `to`. Its
+/// positions `inside` along the last axis come from the image row at `from`; `None` if the row is all padding.
 #[inline(always)]
 fn each_row(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, Option<usize>, Range<usize>, usize)) {
     let [depth, height, width] = g.input;
@@ -17,7 +17,7 @@ fn each_row(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, Opti
                 for kw in 0..g.kernel[2] {
                     let inside = g.inside(kw);
                     for at in strip.clone() {
-                        // Dividing costs more than a short row.
+                        // A division costs more than a short row.
                         let (od, oh) = if g.output[0] == 1 { (0, at) } else { (at / g.output[1], at % g.output[1]) };
                         let from = match (g.source(0, od, kd), g.source(1, oh, kh)) {
                             (Some(d), Some(h)) if !inside.is_empty() => {
@@ -35,7 +35,7 @@ fn each_row(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, Opti
     }
 }
 
-/// Where the window keeps the rows' length and steps by one, a plane of patches is the image's plane, shifted. Visits the
+/// If the stride is one and rows keep their length, a plane of patches is a shifted plane of the image. Visits the
 /// points of the window as `body(point, run)`; the run is the same for all channels.
 #[inline(always)]
 fn each_shift(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, &Run)) {
@@ -49,7 +49,7 @@ fn each_shift(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, &R
             let right = (kw * g.dilations[2]) as isize - g.before[2] as isize;
             let start = (first as isize + down) * width as isize + right;
             let end = start + ((last - first) * width) as isize;
-            // What the shift pushes out of the plane is padding in any case.
+            // What the shift pushes out of the plane is padding anyway.
             let (from, until) = (start.max(0), end.min((height * width) as isize));
             let edge = if right < 0 { 0..(-right) as usize } else { width - right as usize..width };
             let mut run = Run { to: 0, from: 0, count: 0, edge };
@@ -62,7 +62,7 @@ fn each_shift(g: &Geometry, strip: &Range<usize>, mut body: impl FnMut(usize, &R
     }
 }
 
-/// Sets a few columns of a plane to zero. (A fill per row is a call per row.)
+/// Sets a few columns of a plane to zero. (Filling row by row would be one call per row.)
 #[inline(always)]
 fn clear_columns<T: Element>(plane: &mut [T], width: usize, columns: Range<usize>) {
     for column in columns {
@@ -70,8 +70,8 @@ fn clear_columns<T: Element>(plane: &mut [T], width: usize, columns: Range<usize
     }
 }
 
-/// A run of a shifted plane: `count` elements from `from` of the image's plane to `to` of the plane of patches. What is
-/// outside of the run is padding, and so are the columns `edge` of every row, whatever the shift brought there.
+/// A run of a shifted plane: `count` elements from `from` of the image's plane to `to` of the plane of patches.
+/// Everything outside the run is padding, and so are the columns `edge` of every row, whatever the shift wrote there.
 struct Run {
     to: usize,
     from: usize,
@@ -79,8 +79,8 @@ struct Run {
     edge: Range<usize>,
 }
 
-/// Patches whose rows are pieces of the image's rows, of `N` to `2 N` elements or, with `N` = 0, of any length. A short row is
-/// copied as two vectors that may overlap: calling a function costs more than that.
+/// Patches whose rows are pieces of the image's rows, of `N` to `2 N` elements or, with `N` = 0, of any length. A short
+/// row is copied as two possibly overlapping vectors, which costs less than a function call.
 fn copy_pieces<T: Element, const N: usize>(g: &Geometry, image: &[T], strip: &Range<usize>, patches: &mut [T]) {
     let ([_, height, width], row) = (g.input, g.output[2]);
     let mut to = patches.chunks_exact_mut(row.max(1));
@@ -158,7 +158,7 @@ pub(super) fn to_patches<'a, T: Element>(
     patches
 }
 
-/// Adds a `patch × positions` matrix back to the image; what was padding in it is lost.
+/// Adds a `patch × positions` matrix back to the image; the padding part is dropped.
 pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &mut [T], strip: &Range<usize>, image: &mut [T]) {
     if g.is_shift() {
         let (width, plane) = (g.input[2], g.input[1] * g.input[2]);
@@ -200,7 +200,7 @@ pub(super) fn from_patches<T: Element>(g: &Geometry, patches: &mut [T], strip: &
     );
 }
 
-/// Side of the blocks in which matrices are turned.
+/// The side of the blocks for transposing matrices.
 const BLOCK: usize = 16;
 
 fn turned(rows: usize, cols: usize, mut body: impl FnMut(usize, usize)) {

@@ -1,4 +1,4 @@
-//! The sizes of a pool with three axes of space; missing ones have size one.
+//! The sizes of a pool with three spatial axes; missing ones have size one.
 
 use crate::op::conv::Window;
 
@@ -11,11 +11,12 @@ pub(super) struct Geometry {
     pub(super) dilations: [usize; 3],
     before: [usize; 3],
     after: [usize; 3],
-    /// What [`inside`](Self::inside) says of the first points: dividing costs more than a row of a small image.
+    /// Cached results of [`inside`](Self::inside) for the first points: a division costs more than a row of a small
+    /// image.
     spans: [Span; 8],
 }
 
-/// Where a point of the window is inside of the input along the last axis.
+/// Where a point of the window is inside the input along the last axis.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     /// The first position.
@@ -59,14 +60,14 @@ impl Geometry {
         self.output[2]
     }
 
-    /// Whether windows are 2 × 2 squares side by side, none of them over the edge.
+    /// Whether windows are adjacent 2 × 2 squares, none of them over the edge.
     pub(super) fn halves(&self) -> bool {
         let plain = self.before == [0; 3] && self.dilations == [1; 3];
         let inside = (1..3).all(|axis| 2 * self.output[axis] <= self.input[axis]);
         self.kernel == [1, 2, 2] && self.strides == [1, 2, 2] && self.input[0] == self.output[0] && plain && inside
     }
 
-    /// The index that position `at` and window point `k` meet at, if it is inside.
+    /// The index that position `at` reads through window point `k`, if it is inside.
     #[inline(always)]
     pub(super) fn source(&self, axis: usize, at: usize, k: usize) -> Option<usize> {
         let index = (at * self.strides[axis] + k * self.dilations[axis]).checked_sub(self.before[axis])?;
@@ -87,7 +88,7 @@ impl Geometry {
         Span { start, length, from: (start * stride + shift).saturating_sub(self.before[2]) }
     }
 
-    /// How many points of the window at `at` count: those inside, or with `padding` inside of the padded input.
+    /// How many points of the window at `at` count: those inside the input or, with `padding`, inside the padded input.
     pub(super) fn count(&self, axis: usize, at: usize, padding: bool) -> usize {
         if padding {
             let end = self.before[axis] + self.input[axis] + self.after[axis];

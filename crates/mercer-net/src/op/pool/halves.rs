@@ -1,11 +1,11 @@
-//! The most common pool: the maximum of 2 × 2 squares side by side, which halves an image.
+//! The most common pool: the maximum of adjacent 2 × 2 squares, which halves an image.
 
 use super::geometry::Geometry;
 use crate::element::Element;
 use mercer_linalg::simd::dispatch;
 
-/// Calls `body(upper, to)` for every pair of rows that is pooled: the upper one starts at `upper`, the row of the result
-/// at `to`.
+/// Calls `body(upper, to)` for every pair of rows that is pooled: the upper one starts at `upper`, the row of the
+/// result at `to`.
 #[inline(always)]
 fn each_pair(g: &Geometry, planes: usize, mut body: impl FnMut(usize, usize)) {
     let [_, height, width] = g.input;
@@ -27,7 +27,7 @@ fn larger<T: Element>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
-/// The largest number in each square; samples are just more channels.
+/// The largest number in each square. Samples are treated as further channels.
 pub(super) fn largest<T: Element>(g: &Geometry, x: &[T], y: &mut [T]) {
     let (width, used) = (g.input[2], 2 * g.row());
     dispatch(
@@ -49,7 +49,7 @@ pub(super) fn largest<T: Element>(g: &Geometry, x: &[T], y: &mut [T]) {
     );
 }
 
-/// Squares that are worked on together.
+/// Squares that are processed together.
 const SQUARES: usize = 64;
 
 /// The cotangent for one sample and all its seeds, written or added.
@@ -58,7 +58,7 @@ pub(super) fn largest_back<T: Element>(g: &Geometry, x: &[T], y: &[T], dy: &[T],
         return super::clear(dx, add);
     }
     if !add && (2 * g.row() < g.input[2] || 2 * g.output[1] < g.input[1]) {
-        // What no square covers.
+        // The part that no square covers.
         dx.fill(T::zero());
     }
     for (dy, dx) in dy.chunks_exact(y.len()).zip(dx.chunks_exact_mut(x.len())) {
@@ -73,8 +73,9 @@ pub(super) fn largest_back<T: Element>(g: &Geometry, x: &[T], y: &[T], dy: &[T],
     }
 }
 
-/// The squares of at most [`SQUARES`] columns from `column` on. As many pairs of rows as fit are laid side by side: a short row alone would not
-/// fill a vector, and what is left of a loop over vectors takes branches that cannot be foreseen (a seventh of the time of a small CNN, measured).
+/// The squares of at most [`SQUARES`] columns from `column` on. As many pairs of rows as fit are laid side by side,
+/// because a short row alone would not fill a vector, and the remainder of a vector loop has unpredictable branches
+/// (measured: a seventh of the time of a small CNN).
 #[inline(always)]
 fn columns_back<T: Element>(g: &Geometry, [x, y, dy]: [&[T]; 3], dx: &mut [T], column: usize, add: bool) {
     let width = g.input[2];
@@ -85,7 +86,7 @@ fn columns_back<T: Element>(g: &Geometry, [x, y, dy]: [&[T]; 3], dx: &mut [T], c
     let mut slopes = [[T::zero(); 2 * SQUARES]; 2];
     let (mut maxima, mut given) = ([T::zero(); SQUARES], [T::zero(); SQUARES]);
     for first in (0..pairs).step_by(at_once) {
-        // Where each pair of rows is: among those that lie side by side, in the image, in the result.
+        // The position of each pair of rows: in the buffer, in the image, and in the result.
         let places = (first..pairs.min(first + at_once)).map(|pair| {
             let upper = (pair / rows * g.input[1] + pair % rows * 2) * width + 2 * column;
             ((pair - first) * squares, upper, pair * g.row() + column)
@@ -113,15 +114,15 @@ fn columns_back<T: Element>(g: &Geometry, [x, y, dy]: [&[T]; 3], dx: &mut [T], c
     }
 }
 
-/// Squares side by side, their upper halves `a` and their lower halves `b`. The slices are arguments because the compiler
-/// then knows that they do not overlap.
+/// Squares side by side, their upper halves `a` and their lower halves `b`. The slices are arguments because the
+/// compiler then knows that they do not overlap.
 #[inline(always)]
 fn squares_back<T: Element>(a: &[T], b: &[T], y: &[T], dy: &[T], da: &mut [T], db: &mut [T]) {
     let zero = T::zero();
     let squares = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
     let into = da.as_chunks_mut::<2>().0.iter_mut().zip(db.as_chunks_mut::<2>().0);
     for (((a, b), (da, db)), (&y, &dy)) in squares.zip(into).zip(y.iter().zip(dy)) {
-        // What is left of dy after each place: none once it found its own.
+        // The part of dy that is left after each position: zero once it has found its maximum.
         let first = if a[0] == y { dy } else { zero };
         let rest = if a[0] == y { zero } else { dy };
         let second = if a[1] == y { rest } else { zero };

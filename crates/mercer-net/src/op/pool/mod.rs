@@ -1,9 +1,9 @@
 //! Pools: the largest or the average number in a sliding window.
 //!
-//! Padding is −∞ for the maximum, of which the first (in row-major order of the window) has the derivative; where it was
-//! is found again from `x` and `y` instead of being stored. An average divides by the number of points inside of the
-//! image, or with `count_padding` of the padded image, in no case counting what hangs over its end when sizes are
-//! rounded up.
+//! For the maximum, padding is −∞. The first maximum (in row-major order of the window) has the derivative; its
+//! position is found again from `x` and `y` instead of being stored. An average divides by the number of points inside
+//! the image or, with `count_padding`, inside the padded image. Points past the end, when sizes are rounded up, never
+//! count.
 
 mod geometry;
 mod halves;
@@ -17,16 +17,16 @@ use crate::element::Element;
 use crate::graph::Meta;
 use geometry::Geometry;
 
-/// Slides a window over `[n, channels, …space]` with one to three axes of space.
+/// Slides a window over `[n, channels, …space]` with one to three spatial axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// What is computed from a window.
     pub kind: Pooling,
-    /// The window's points along each axis of space.
+    /// The size of the window along each spatial axis.
     pub kernel: Vec<usize>,
     /// Stride, dilation and padding.
     pub window: Window,
-    /// Whether a last window may hang over the end (`ceil_mode`).
+    /// Whether the last window may extend past the end (`ceil_mode`).
     pub round_up: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum Pooling {
     Max,
     /// The mean.
     Average {
-        /// Whether padding counts as zeros, or does not count.
+        /// Whether padding counts as zeros.
         count_padding: bool,
     },
 }
@@ -60,14 +60,16 @@ impl Op for Pool {
     fn infer(&self, inputs: &[&Meta]) -> Result<Meta, InferError> {
         let x = only(inputs)?;
         if !(3..=5).contains(&x.rank()) {
-            return Err(InferError::Shape("a pool has one to three axes of space".into()));
+            return Err(InferError::Shape("a pool has one to three spatial axes".into()));
         }
         let mut shape = x.shape[..2].to_vec();
         shape.extend(self.window.output(&x.shape[2..], &self.kernel, self.round_up)?);
         for axis in 0..self.kernel.len() {
             let extent = (self.kernel[axis] - 1).saturating_mul(self.window.dilations[axis]).saturating_add(1);
             if self.window.before[axis].max(self.window.after[axis]) >= extent {
-                return Err(InferError::Shape("padding is as wide as the window, which would see nothing else".into()));
+                return Err(InferError::Shape(
+                    "padding is as wide as the window, so some windows would see only padding".into(),
+                ));
             }
         }
         let space: Vec<usize> = (2..x.rank()).collect();
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn the_fast_path_is_the_slow_path() {
         let op = pool(Pooling::Max, &[2, 2], &[2, 2], &[0, 0], &[0, 0]);
-        // Odd sizes, rows of which several are worked on together, rows longer than what is worked on at once.
+        // Odd sizes, short rows that are processed together, and rows longer than one step.
         for [channels, height, width] in [[2, 5, 7], [3, 4, 64], [1, 2, 301]] {
             let (rows, columns) = (height / 2, width / 2);
             // Many ties.

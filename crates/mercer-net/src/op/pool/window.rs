@@ -4,7 +4,8 @@ use super::geometry::Geometry;
 use crate::element::Element;
 use mercer_linalg::simd::dispatch;
 
-/// Calls `body(plane, [depth, height], to)` for every row of positions of every channel; it is at `to` of the result.
+/// Calls `body(plane, [depth, height], to)` for every row of positions of every channel; the row starts at `to` in the
+/// result.
 #[inline(always)]
 fn each_row(g: &Geometry, planes: usize, mut body: impl FnMut(usize, [usize; 2], usize)) {
     let mut to = 0;
@@ -39,8 +40,8 @@ fn each_point(g: &Geometry, plane: usize, [d, h]: [usize; 2], mut body: impl FnM
     }
 }
 
-/// Positions handled at once. Rows of pools are short, and left alone the compiler would unroll so far that all of a row
-/// is remainder.
+/// Positions handled at once. Rows of pools are short, and the compiler would otherwise unroll so far that the whole
+/// row is remainder.
 const LANES: usize = 8;
 
 /// A few elements, read before anything is written: the compiler cannot know that slices do not overlap.
@@ -50,7 +51,7 @@ fn take<T: Element, const STRIDE: usize>(x: &[T]) -> [T; LANES] {
     std::array::from_fn(|lane| x[lane * STRIDE])
 }
 
-/// `y[i] = f(y[i], x[i·stride])`, with loops of their own for the usual strides.
+/// `y[i] = f(y[i], x[i·stride])`, with separate loops for the usual strides.
 #[inline(always)]
 fn combine<T: Element>(y: &mut [T], x: &[T], stride: usize, f: impl Fn(T, T) -> T) {
     #[inline(always)]
@@ -114,10 +115,10 @@ pub(super) fn add_hits<T: Element>(x: &mut [T], y: &[T], hits: &[T], stride: usi
     x_rest.iter_mut().zip(y_rest).zip(hits_rest).for_each(|((x, &y), &hit)| *x += y * hit);
 }
 
-/// `hits = open` where `x[i·stride] = y[i]`, else 0; what was hit is no longer open.
+/// `hits = open` where `x[i·stride] = y[i]`, else 0. Positions that were hit are no longer open.
 #[inline(always)]
 fn compare<T: Element>(x: &[T], y: &[T], stride: usize, hits: &mut [T], open: &mut [T]) {
-    // First what is there, so that the rest is a loop over slices that are all contiguous.
+    // Gather first, so that the rest is a loop over contiguous slices.
     combine(hits, x, stride, |_, x| x);
     let ((hits, hits_rest), (open, open_rest)) = (hits.as_chunks_mut::<LANES>(), open.as_chunks_mut::<LANES>());
     let (y, y_rest) = y.as_chunks::<LANES>();
@@ -137,7 +138,7 @@ fn planes<T>(g: &Geometry, y: &[T]) -> usize {
     y.len().checked_div(g.plane_out()).unwrap_or(0)
 }
 
-/// The largest number in each window; samples are just more channels.
+/// The largest number in each window. Samples are treated as further channels.
 pub(super) fn largest<T: Element>(g: &Geometry, x: &[T], y: &mut [T]) {
     y.fill(T::neg_infinity());
     dispatch(
@@ -208,7 +209,7 @@ pub(super) fn average<T: Element>(g: &Geometry, x: &[T], y: &mut [T], count_padd
     );
 }
 
-/// Adds the cotangent of averages to `dx`; samples and seeds are just more channels.
+/// Adds the cotangent of averages to `dx`. Samples and seeds are treated as further channels.
 pub(super) fn average_back<T: Element>(
     g: &Geometry,
     dy: &[T],
@@ -244,9 +245,9 @@ pub(super) fn average_back<T: Element>(
     );
 }
 
-/// Finds the first maximum of each window again: `body(at, from, end, step, hits)` says for positions `at..` of the result
-/// which of the elements `from..end` in steps of `step` they are (1) and are not (0). `hits` and `open` are memory for a
-/// row.
+/// Finds the first maximum of each window again: `body(at, from, end, step, hits)` tells for positions `at..` of the
+/// result whether their maximum is (1) or is not (0) the element of `from..end` in steps of `step`. `hits` and `open`
+/// are memory for a row.
 #[inline(always)]
 pub(super) fn hits<T: Element>(
     g: &Geometry,

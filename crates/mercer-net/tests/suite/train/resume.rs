@@ -107,9 +107,9 @@ fn a_run_is_not_resumed_with_something_else() {
         fit.run(trainer, TrainingSamples { inputs, labels }).unwrap_err().to_string()
     };
     let text = try_with(&mut new_trainer(), TrainingSettings { seed: 1, ..settings() }, &inputs, &labels);
-    assert!(text.contains("its seed was 9, now it is 1"), "{text}");
+    assert!(text.contains("its seed was 9, but is now 1"), "{text}");
     let text = try_with(&mut new_trainer(), TrainingSettings { batch_size: Some(40), ..settings() }, &inputs, &labels);
-    assert!(text.contains("its batch size was 50, now it is 40"), "{text}");
+    assert!(text.contains("its batch size was 50, but is now 40"), "{text}");
     let text = try_with(&mut new_trainer(), TrainingSettings { epochs: 7, ..settings() }, &inputs, &labels);
     assert!(text.contains("number of epochs was 6"), "{text}");
     assert!(try_with(&mut new_trainer(), settings(), &other_inputs, &labels).contains("its data was"));

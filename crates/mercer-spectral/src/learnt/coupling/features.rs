@@ -1,4 +1,4 @@
-//! Kernels by their features.
+//! Kernels given by features.
 
 use super::{Between, Coupling, CouplingForm, digest};
 use crate::error::{Result, SpectralError};
@@ -6,7 +6,7 @@ use mercer_kernel::Real;
 use ndarray::{Array2, ArrayView2};
 use serde_json::{Value, json};
 
-/// Kernels by their features: `κ(x, x') = φ(x)·φ(x')`, which is never formed.
+/// Kernels given by features: `κ(x, x') = φ(x)·φ(x')`, which is never formed.
 #[derive(Debug)]
 pub struct FeatureRows<T> {
     features: Vec<Array2<T>>,

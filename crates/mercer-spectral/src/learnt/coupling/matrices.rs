@@ -35,19 +35,19 @@ impl<T: Real> Matrices<T> {
         for gram in &grams {
             let fits = gram.dim() == (rows, rows) && rows > 0 && per_sample > 0 && rows.is_multiple_of(per_sample);
             if !fits {
-                let text = format!("a matrix of shape {:?} is no kernel matrix of {rows} rows", gram.shape());
+                let text = format!("a matrix of shape {:?} is not a kernel matrix of {rows} rows", gram.shape());
                 return Err(SpectralError::Setting(text));
             }
             mercer_linalg::check_symmetric("kernel matrix", gram.view())?;
         }
         if grams.is_empty() {
-            return Err(SpectralError::Setting("there is no kernel matrix".to_owned()));
+            return Err(SpectralError::Setting("no kernel matrix was given".to_owned()));
         }
         let grams = grams.into_iter().map(|gram| gram.as_standard_layout().into_owned()).collect();
         Ok(Self { grams, per_sample, gathered: Vec::new(), row: Vec::new() })
     }
 
-    /// Brings the part of these rows and columns together; returns its size.
+    /// Gathers the part with these rows and columns; returns its size.
     fn gather(&mut self, kernel: usize, rows: &[usize], columns: &[usize]) -> [usize; 2] {
         let (each, gram) = (self.per_sample, &self.grams[kernel]);
         let (n, m) = (rows.len() * each, columns.len() * each);
@@ -56,8 +56,8 @@ impl<T: Real> Matrices<T> {
         for (line, to) in lines.zip(self.gathered.chunks_exact_mut(m.max(1))) {
             let from = gram.row(line).to_slice().expect("matrices are kept row by row");
             if each == 1 {
-                // Where most cache lines of a row are wanted, reading it as a whole waits for memory once; picking numbers
-                // from it waits again and again.
+                // Where most cache lines of a row are needed, reading it as a whole waits for memory once, whereas
+                // picking numbers waits repeatedly.
                 let mut near = from;
                 if from.len() <= 16 * m {
                     self.row.clear();

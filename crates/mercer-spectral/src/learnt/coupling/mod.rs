@@ -1,4 +1,4 @@
-//! The kernel between the samples of a batch: from a matrix, from features, or computed when it is needed.
+//! The kernel between the samples of a batch: from a matrix, from features, or computed on demand.
 
 mod features;
 mod matrices;
@@ -29,7 +29,7 @@ pub trait Coupling<T: Real>: Send {
         1
     }
 
-    /// How many kernels there are: 1, or one per output.
+    /// The number of kernels: 1, or one per output.
     fn n_kernels(&self) -> usize {
         1
     }
@@ -37,10 +37,10 @@ pub trait Coupling<T: Real>: Send {
     /// The kernel between the samples `rows` and `columns`.
     fn between(&mut self, kernel: usize, rows: &[usize], columns: &[usize]) -> Result<Between<'_, T>>;
 
-    /// The mean of `κ(x, x)` over all rows, or over a sample of them if that would be costly.
+    /// The mean of `κ(x, x)` over all rows, or over some of them if that would be costly.
     fn mean_diagonal(&mut self, kernel: usize) -> Result<f64>;
 
-    /// What it is: two of the same identity give the same numbers.
+    /// The identity: two couplings with the same identity give the same numbers.
     fn identity(&self) -> Result<Value>;
 }
 
@@ -55,12 +55,12 @@ pub struct Between<'a, T> {
     pub form: CouplingForm<'a, T>,
 }
 
-/// How a part of a matrix is given; everything is row-major.
+/// The form of a part of a matrix. Everything is row-major.
 #[derive(Clone, Copy, Debug)]
 pub enum CouplingForm<'a, T> {
     /// Its summands, one after the other.
     Entries(&'a [T]),
-    /// The features of its rows and of its columns, whose products its entries are.
+    /// The features of its rows and columns. Its entries are their products.
     Features {
         /// Of the rows.
         left: &'a [T],
@@ -77,8 +77,8 @@ impl<T: Real> Between<'_, T> {
         self.times(v, width, out, Cow::Borrowed);
     }
 
-    /// The same with sums in double precision: the finish divides by small variances, which amplifies the rounding of
-    /// products, though not that of the kernel itself.
+    /// The same with sums in double precision. The finish divides by small variances, which amplifies the rounding of
+    /// products, but not that of the kernel itself.
     pub fn product_wide(&self, v: &[f64], width: usize, out: &mut [f64]) {
         self.times(v, width, out, |numbers| numbers.iter().map(|x| x.wide()).collect());
     }

@@ -1,4 +1,4 @@
-//! A kernel that is computed when it is needed.
+//! A kernel that is computed on demand.
 
 use super::{Between, Coupling, CouplingForm};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use mercer_kernel::{Block, Kernel, Real};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A kernel that is computed for every batch, so that the number of samples does not matter.
+/// A kernel that is computed for every batch, so the cost does not depend on the number of samples.
 #[derive(Debug)]
 pub struct PerBatch<'a, T: Real> {
     kernel: Arc<dyn Kernel<T>>,
@@ -21,7 +21,8 @@ impl<'a, T: Real> PerBatch<'a, T> {
     /// A kernel on data, one set per input.
     ///
     /// # Errors
-    /// [`SpectralError::Setting`](crate::SpectralError::Setting) if there are no samples, or not as many in every input.
+    /// [`SpectralError::Setting`](crate::SpectralError::Setting) if there are no samples, or the inputs differ in their
+    /// number.
     pub fn new(kernel: Arc<dyn Kernel<T>>, data: &'a [Dataset]) -> Result<Self> {
         let n_samples = same_samples(data)?;
         Ok(Self { kernel, data, n_samples, tile: Vec::new() })
@@ -35,7 +36,7 @@ impl<'a, T: Real> PerBatch<'a, T> {
     }
 }
 
-/// Samples whose diagonal is looked at.
+/// The number of samples for the mean of the diagonal.
 const DIAGONAL: usize = 4096;
 
 impl<T: Real> Coupling<T> for PerBatch<'_, T> {
@@ -52,7 +53,7 @@ impl<T: Real> Coupling<T> for PerBatch<'_, T> {
         let left = if rows == columns { None } else { Some(self.prepare(rows)?) };
         let each = self.kernel.per_sample();
         let (rows, columns) = (rows.len() * each, columns.len() * each);
-        // What stands beside the parts is no summand.
+        // Matrices beside the parts are not summands.
         let parts = self.kernel.parts().len();
         self.tile.resize((parts + self.kernel.beside().len()) * rows * columns, T::zero());
         self.kernel.contract(left.as_ref().unwrap_or(&right), &right, &mut self.tile);
@@ -60,7 +61,7 @@ impl<T: Real> Coupling<T> for PerBatch<'_, T> {
     }
 
     fn mean_diagonal(&mut self, _: usize) -> Result<f64> {
-        // Evenly spaced samples: the order of a set may mean something.
+        // Evenly spaced samples, because a set may be sorted.
         let step = self.n_samples.div_ceil(DIAGONAL).max(1);
         let samples: Vec<usize> = (0..self.n_samples).step_by(step).collect();
         let (mut sum, mut count) = (0.0, 0);

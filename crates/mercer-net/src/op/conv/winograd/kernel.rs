@@ -1,4 +1,4 @@
-//! The products at the points. Sums are kept in registers: a few output channels times a few vectors of a row.
+//! The products at the points. Sums stay in registers: a few output channels times a few vectors of a row.
 
 use super::{OUT, POINTS, Plan, points};
 use crate::element::Element;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Numbers in a vector: a register of `f32`, two of `f64`.
 pub(super) const LANES: usize = 8;
 
-/// The most vectors of positions that are worked on together.
+/// The most vectors of positions that are processed together.
 pub(super) const AT_ONCE: usize = 2;
 
 /// A vector of a row. (Loops and not `from_fn` here: a function that is not inlined is compiled for the baseline.)
@@ -50,7 +50,7 @@ fn sums<T: Element, const V: usize, const TAPS: usize>(
     sums
 }
 
-/// The result's rows of some tiles from the image and the weight at the points; there is room for `rows` tiles.
+/// The result's rows of some tiles from the image and the weight at the points; the buffers hold `rows` tiles.
 pub(super) fn multiply<T: Element>(
     plan: &Plan,
     x: &[T],
@@ -93,7 +93,7 @@ fn blocks<T: Element, const V: usize, const TAPS: usize>(
         || {
             let products = products.as_chunks_mut::<LANES>().0.as_chunks_mut::<V>().0;
             for first in (0..count).step_by(V) {
-                // Beyond the end the last vector is done again.
+                // Past the end, the last vector is computed again.
                 let (mut places, mut starts) = ([0; V], [0; V]);
                 for v in 0..V {
                     places[v] = (first + v).min(count - 1);
@@ -126,7 +126,7 @@ fn blocks<T: Element, const V: usize, const TAPS: usize>(
 }
 
 /// Adds the products of slopes and image, summed over rows and columns, to `sums`, which is laid out as the weights;
-/// `rows` are those there is room for, and those that are used.
+/// `rows` are the capacity and the number in use.
 pub(super) fn correlate<T: Element>(plan: &Plan, x: &[T], slopes: &[T], rows: [usize; 2], sums: &mut [T]) {
     match plan.taps {
         3 => correlations::<T, 4, 3>(plan, x, slopes, rows, sums),
@@ -153,7 +153,7 @@ fn correlations<T: Element, const O: usize, const TAPS: usize>(
                 let x = &x[point * plan.channels * channel..][..plan.channels * channel];
                 let slopes = &slopes[point * plan.out * channel_out..][..plan.out * channel_out];
                 for out in (block * OUT..((block + 1) * OUT).min(plan.out)).step_by(O) {
-                    // Beyond the last channel it is done again, for nothing.
+                    // Past the last channel, it is computed again and discarded.
                     let mut rows: [&[T]; O] = [&[]; O];
                     for (o, row) in rows.iter_mut().enumerate() {
                         *row = &slopes[(out + o).min(plan.out - 1) * channel_out..][..channel_out];

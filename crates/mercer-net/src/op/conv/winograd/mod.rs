@@ -1,14 +1,14 @@
-//! Convolutions with windows of 3 × 3 or 5 × 5 in half as many multiplications, without patches.
+//! Convolutions with 3 × 3 or 5 × 5 windows in half as many multiplications, without patches.
 //!
-//! Along the rows of an image a convolution with `r` taps is a product of polynomials, and `m = 7 − r` rows of its result
-//! follow from values at six points (0, ±1, ±2, ∞) instead of `m·r` products: `y = Aᵀ[(G w) ∘ (Bᵀ x)]` (Winograd 1980;
-//! Lavin and Gray 2016, arXiv 1509.09308, equation 8, there in two dimensions). Only the rows are treated so: the sums of
-//! rows are contiguous, the window still slides along the columns, and with one dimension the rounding is hardly more
-//! than that of the plain sum (measured for 64 channels in `f32`: 6·10⁻⁷ against 3·10⁻⁷ of the result's norm, in either
-//! size of window).
+//! Along the rows of an image a convolution with `r` taps is a product of polynomials, and `m = 7 − r` rows of its
+//! result follow from values at six points (0, ±1, ±2, ∞) instead of `m·r` products: `y = Aᵀ[(G w) ∘ (Bᵀ x)]` (Winograd
+//! 1980; Lavin and Gray 2016, arXiv 1509.09308, equation 8, there in two dimensions). Only the rows are transformed:
+//! the sums over rows are contiguous, the window still slides along the columns, and in one dimension the rounding is
+//! hardly more than that of the plain sum (measured for 64 channels in `f32`: 6·10⁻⁷ against 3·10⁻⁷ of the result's
+//! norm, in either size of window).
 //!
-//! The reverse pass is the same twice: the cotangent of the image is a convolution of `dy` with the window turned, and
-//! that of the weight is `Gᵀ Σ (A dy) (Bᵀ x)`, summed over everything but the channels.
+//! The reverse pass uses the same method twice: the cotangent of the image is a convolution of `dy` with the flipped
+//! window, and that of the weight is `Gᵀ Σ (A dy) (Bᵀ x)`, summed over everything but the channels.
 
 #![allow(
     clippy::needless_range_loop,
@@ -24,7 +24,7 @@ use crate::element::Element;
 use crate::op::Scratch;
 use kernel::LANES;
 
-/// Output channels that are worked on together.
+/// Output channels that are processed together.
 const OUT: usize = 4;
 
 /// Points at which polynomials are evaluated.
@@ -33,25 +33,25 @@ const POINTS: usize = 6;
 /// Elements of an image at the points that should stay in the second-level cache.
 const CACHED: usize = 1 << 17;
 
-/// The sizes of a convolution that this way is for: `out × channels` windows of `taps × taps`, by steps of one.
+/// The sizes of a convolution for this method: `out × channels` windows of `taps × taps`, with stride one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     channels: usize,
     out: usize,
     taps: usize,
-    /// Rows and columns of what comes in and of the result, and the padding above and to the left.
+    /// Rows and columns of the input and of the result, and the padding above and to the left.
     input: [usize; 2],
     output: [usize; 2],
     before: [usize; 2],
 }
 
 impl Plan {
-    /// The plan of a convolution, if it can be done in this way and gains by it.
+    /// The plan of a convolution, if this method applies and is faster.
     pub(super) fn new(g: &Geometry) -> Option<Self> {
         Self::fitting(g).filter(|plan| mercer_linalg::simd::is_fused() && plan.gains())
     }
 
-    /// The plan of a convolution, if it can be done in this way.
+    /// The plan of a convolution, if this method applies.
     pub(super) fn fitting(g: &Geometry) -> Option<Self> {
         let taps = g.kernel[1];
         let plain = g.groups == 1 && g.strides == [1; 3] && g.dilations == [1; 3] && g.input[0] == 1;
@@ -79,12 +79,13 @@ impl Plan {
         plan.is_wide().then_some(plan)
     }
 
-    /// Whether enough is saved: what hangs over the edges of blocks is computed for nothing.
+    /// Whether the method is faster, given that work past the edges of blocks is wasted.
     pub(super) fn gains(&self) -> bool {
         let [rows, columns] = self.output;
         let useful = (rows * columns * self.out * self.taps) as f64;
         let done = (POINTS * self.tiles() * self.pieces() * LANES * self.out.next_multiple_of(OUT)) as f64;
-        // The transforms of the image and of the result, in products; patches cost about as much as they are made for.
+        // The cost of transforming the image and the result, relative to the products. The patches of the plain method
+        // are not counted.
         let overhead = 1.0 + 6.0 / (self.channels * self.taps) as f64 + 2.0 / self.out as f64;
         useful > done * overhead
     }
@@ -155,8 +156,8 @@ impl Plan {
         turned.max(self.convolve_sizes().1.iter().sum())
     }
 
-    /// `y = w ∗ x + bias`, or added to it, for all images there are. `w` is `[out, channels, taps, taps]`; with `turned`
-    /// it is the weight of the convolution that this one is the reverse of, `[channels, out, taps, taps]`.
+    /// `y = w ∗ x + bias`, or added to it, for all images. `w` is `[out, channels, taps, taps]`; with `turned` it is
+    /// the weight of the forward convolution of which this is the reverse, `[channels, out, taps, taps]`.
     pub(super) fn convolve<T: Element>(
         &self,
         x: &[T],
@@ -185,7 +186,7 @@ impl Plan {
         }
     }
 
-    /// `dw += dy · xᵀ`, summed over all images there are.
+    /// `dw += dy · xᵀ`, summed over all images.
     pub(super) fn weight<T: Element>(&self, dy: &[T], x: &[T], dw: &mut [T], scratch: &mut Scratch<T>) {
         if self.image_in() == 0 || self.image_out() == 0 {
             return;

@@ -9,10 +9,10 @@ use std::ops::Range;
 /// The finite points.
 const AT: [f64; 5] = [0.0, 1.0, -1.0, 2.0, -2.0];
 
-/// What the values of a weight are divided by at each point, so that [`lift`] has whole numbers only.
+/// The divisors of the weight's values at each point, chosen so that [`lift`] has only integers.
 const DIVISOR: [f64; POINTS] = [4.0, -6.0, -6.0, 24.0, 24.0, 1.0];
 
-/// Where an image's rows are among those that are worked on together.
+/// The position of an image's rows among those that are processed together.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// All rows.
@@ -57,8 +57,8 @@ fn each<T: Element, const N: usize, const M: usize, const L: usize>(
     y
 }
 
-/// The rows of some tiles of an image at the points: `[points, channels, rows, pitch]`. The padding is not written: it
-/// must be zero before.
+/// The rows of some tiles of an image at the points: `[points, channels, rows, pitch]`. The padding is not written, so
+/// it must already be zero.
 pub(super) fn lift_image<T: Element>(plan: &Plan, x: &[T], tiles: Range<usize>, place: Place, lifted: &mut [T]) {
     let [height, width] = plan.input;
     let ([top, left], pitch) = (plan.before, plan.pitch());
@@ -142,7 +142,7 @@ fn slopes<T: Element>(dy: [T; 4], count: usize) -> [T; POINTS] {
     [dy[0], even + odd, even - odd, even2 + odd2, even2 - odd2, dy[count - 1]]
 }
 
-/// `Aᵀ` of the products: rows of the result, of which two or four are there.
+/// `Aᵀ` applied to the products: two or four rows of the result.
 #[inline(always)]
 fn lower<T: Element>(m: [T; POINTS], count: usize) -> [T; 4] {
     let (two, four) = (T::of(2.0), T::of(4.0));
@@ -152,7 +152,7 @@ fn lower<T: Element>(m: [T; POINTS], count: usize) -> [T; 4] {
     [m[0] + even + even2, odd + odd2 + last(1), even + four * even2, odd + four * odd2 + last(3)]
 }
 
-/// Writes or adds what the products at the points say of one vector of rows.
+/// Writes or adds one vector of rows of the result, from the products at the points.
 #[inline(always)]
 pub(super) fn lower_rows<T: Element>(
     plan: &Plan,
@@ -193,7 +193,7 @@ pub(super) fn lower_rows<T: Element>(
     }
 }
 
-/// `G`: what tap `k` of `taps` is multiplied by at each point.
+/// `G`: the factor of tap `k` of `taps` at each point.
 fn factors<T: Element>(taps: usize, k: usize) -> [T; POINTS] {
     std::array::from_fn(|point| {
         let power = AT.get(point).map_or(f64::from(k + 1 == taps), |at| at.powi(k as i32));
@@ -201,7 +201,7 @@ fn factors<T: Element>(taps: usize, k: usize) -> [T; POINTS] {
     })
 }
 
-/// `G w` as `[points, blocks, channels, taps, OUT]`, zero for the output channels that a last block has too many.
+/// `G w` as `[points, blocks, channels, taps, OUT]`, zero for the surplus output channels of the last block.
 pub(super) fn lift_weights<T: Element>(plan: &Plan, w: &[T], turned: bool, weights: &mut [T]) {
     match plan.taps {
         3 => lift_windows::<T, 3>(plan, w, turned, weights),
