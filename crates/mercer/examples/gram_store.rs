@@ -8,8 +8,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("gram.zarr");
     let context = Context::new().with_memory(2 << 30);
-    let x = digits::load()?.pixels()?;
-    let network = Cnn::new(&[8, 8], &[CnnLayer::dense(64)], 10).build(0)?;
+    let x = digits::load()?.pixels()?.insert_axis(ndarray::Axis(1));
+    let network = Cnn::new(&[1, 8, 8], &[CnnLayer::dense(64)], 10).build(0)?;
 
     // A run that is interrupted goes on where it stopped when it is called again.
     let store = KernelFn::new("trace", &network)?.within(&context).store(&x, &path)?;

@@ -3,13 +3,14 @@
 //! `cargo run --release -p mercer --example infinite_width`
 
 use mercer::prelude::*;
-use ndarray::s;
+use ndarray::{Axis, s};
 
 pub(crate) fn main() -> Result<(), mercer::Error> {
     let (train, test) = digits::split()?;
-    let (x, new) = (train.pixels()?, test.pixels()?);
-    let (x, labels) = (x.slice(s![..400, .., ..]), &train.classes.indices()[..400]);
-    let network = Cnn::new(&[8, 8], &[CnnLayer::dense(64), CnnLayer::dense(64)], 10).build(0)?;
+    let x = train.pixels()?.insert_axis(Axis(1));
+    let new = test.pixels()?.insert_axis(Axis(1));
+    let (x, labels) = (x.slice(s![..400, .., .., ..]), &train.classes.indices()[..400]);
+    let network = Cnn::new(&[1, 8, 8], &[CnnLayer::dense(64), CnnLayer::dense(64)], 10).build(0)?;
     for kernel in ["nngp", "ntk-limit"] {
         let kernel_fn = KernelFn::new(kernel, &network)?;
         let gram = kernel_fn.gram(x)?;

@@ -100,7 +100,7 @@ fn a_store_is_completed_and_not_mistaken() {
     assert_eq!(store.read_all::<f64>("kernel").unwrap(), kernel.gram(&x).unwrap().into_dyn());
     assert!(kernel.store(&x, &path).is_ok(), "nothing is left to do");
     let other = kernel.store(&points(6), &path).unwrap_err();
-    assert_eq!(other.code(), "other-inputs", "{other}");
+    assert_eq!(other.code(), "other-run", "{other}");
     assert!(kernel.store(&x, folder.path().join("g.txt")).is_err());
 }
 
