@@ -92,7 +92,9 @@ impl TangentChoice {
                 format!("{costs}: the matrix is made, although it may not fit into memory")
             }
             (TangentMethod::Products, true) => format!("{costs}: the matrix is not made"),
-            (TangentMethod::Products, false) => format!("{costs}: the matrix is not made, because it does not fit into memory"),
+            (TangentMethod::Products, false) => {
+                format!("{costs}: the matrix is not made, because it does not fit into memory")
+            }
         }
     }
 }

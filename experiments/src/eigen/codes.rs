@@ -5,12 +5,14 @@ use crate::experiment::{Experiment, Needs};
 use crate::images::{Images, linear_probe};
 use crate::options::Options;
 use crate::report::{Cell, Drawing, Format, Report, Table};
-use mercer::net::arch::{Cnn, Layer};
+use mercer::net::arch::{Cnn, CnnLayer};
 use mercer::net::train::{Decay, Schedule};
 use mercer::report::{Axis, Figure, Panel, Series};
 use mercer::run::Context;
 use mercer::spectral::Eigenfunctions;
-use mercer::spectral::learnt::{Augmentation, Learn, Learnt, Method, Nesting, Pairs, Settings, side_by_side};
+use mercer::spectral::learnt::{
+    Augmentation, Learn, LearningMethod, LearningSettings, Learnt, Nesting, Pairs, side_by_side,
+};
 use mercer::spectral::retrieval::{Codes, Retrieval, retrieval};
 use ndarray::{Array2, s};
 
@@ -49,13 +51,13 @@ fn run(options: &Options) -> Fallible<Report> {
         table = table.column(length.to_string(), Format::Percent(1));
     }
     for (name, method) in [
-        ("low rank", Method::Nested(Nesting::None)),
-        ("nested, joint", Method::Nested(Nesting::Joint)),
-        ("NeuralEF", Method::NeuralEf),
+        ("low rank", LearningMethod::Nested(Nesting::None)),
+        ("nested, joint", LearningMethod::Nested(Nesting::Joint)),
+        ("NeuralEF", LearningMethod::NeuralEf),
     ] {
         let found = learn(&train, method, steps, pairs, width, options.seed)?;
         // Without nesting, the same functions before the finish know the same, in no order.
-        let order = if method == Method::Nested(Nesting::None) { "no order" } else { "its own order" };
+        let order = if method == LearningMethod::Nested(Nesting::None) { "no order" } else { "its own order" };
         for (name, functions) in [
             (format!("{name}, ordered by the finish"), &found.after[0]),
             (format!("{name}, {order}"), &found.before[0]),
@@ -96,13 +98,20 @@ fn measure(functions: &Eigenfunctions<f32>, train: &Images, test: &Images) -> Fa
     Ok([probes.collect::<Fallible<_>>()?, of(|r| r.precision), of(|r| r.mean_average_precision)])
 }
 
-fn learn(train: &Images, method: Method, steps: usize, pairs: usize, width: usize, seed: u64) -> Fallible<Learnt<f32>> {
-    let conv = |channels| Layer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
-    let layers = [conv(16), Layer::max_pool(2), conv(32), Layer::max_pool(2), Layer::dense(128)];
+fn learn(
+    train: &Images,
+    method: LearningMethod,
+    steps: usize,
+    pairs: usize,
+    width: usize,
+    seed: u64,
+) -> Fallible<Learnt<f32>> {
+    let conv = |channels| CnnLayer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
+    let layers = [conv(16), CnnLayer::max_pool(2), conv(32), CnnLayer::max_pool(2), CnnLayer::dense(128)];
     let network = Cnn::new(&[1, 28, 28], &layers, width).build(seed)?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
     let augmentation = Augmentation { crop: 0.6, flip: false, noise: 0.1 };
     let mut draws = Pairs::augmented(&train.data, augmentation, pairs, seed, &Context::new())?;
-    let settings = Settings::new(method).steps(steps).schedule(schedule);
+    let settings = LearningSettings::new(method).steps(steps).schedule(schedule);
     Ok(Learn::new(settings).run(side_by_side(&[network])?, &mut draws)?)
 }

@@ -11,7 +11,7 @@ use mercer::kernel::Kernel;
 use mercer::kernel::classic::{Classic, Expression};
 use mercer::report::{Axis, Figure, Panel, Series};
 use mercer::run::Context;
-use mercer::spectral::learnt::{Batches, Learn, Learnt, Method, PerBatch, Settings};
+use mercer::spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, PerBatch};
 use mercer::spectral::{Landmarks, Nystrom, Solver, exact};
 use std::sync::Arc;
 use std::time::Instant;
@@ -75,7 +75,7 @@ fn times(expression: &Expression, size: usize, steps: usize, seed: u64) -> Falli
     let start = Instant::now();
     let mut coupling = PerBatch::new(single, &data)?;
     let mut batches = Batches::new(&data, &mut coupling, 256, seed, &Context::new())?;
-    let settings = Settings::new(Method::NeuralEf).steps(steps);
+    let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(steps);
     let _: Learnt<f32> = Learn::new(settings).run(networks(false, seed)?, &mut batches)?;
     let learnt = start.elapsed().as_secs_f64();
     let full = if size <= 2048 { Some(solved(Solver::Full)?) } else { None };

@@ -11,7 +11,9 @@ use mercer::net::Network;
 use mercer::net::arch::{Activation, Mlp};
 use mercer::net::train::{Decay, Schedule};
 use mercer::run::{Context, Listener};
-use mercer::spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Nesting, Settings, side_by_side};
+use mercer::spectral::learnt::{
+    Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, Nesting, side_by_side,
+};
 use mercer::spectral::{Comparison, Eigenfunctions};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -74,29 +76,33 @@ impl Pace {
 
 struct Row {
     name: &'static str,
-    settings: Settings,
+    settings: LearningSettings,
     shared: bool,
 }
 
 fn rows(steps: usize) -> Vec<Row> {
-    let constant = |method: Method| Settings::new(method).steps(steps);
-    let cosine = |method: Method, rate: f64| {
+    let constant = |method: LearningMethod| LearningSettings::new(method).steps(steps);
+    let cosine = |method: LearningMethod, rate: f64| {
         let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(rate) };
         constant(method).schedule(schedule)
     };
     vec![
-        Row { name: "NeuralEF", settings: constant(Method::NeuralEf), shared: false },
-        Row { name: "NeuralEF, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: false },
-        Row { name: "shared", settings: constant(Method::NeuralEf), shared: true },
-        Row { name: "shared, cosine 3e-3", settings: cosine(Method::NeuralEf, 3e-3), shared: true },
-        Row { name: "nested sequential", settings: constant(Method::Nested(Nesting::Sequential)), shared: false },
-        Row { name: "nested joint, shared", settings: constant(Method::Nested(Nesting::Joint)), shared: true },
+        Row { name: "NeuralEF", settings: constant(LearningMethod::NeuralEf), shared: false },
+        Row { name: "NeuralEF, cosine 3e-3", settings: cosine(LearningMethod::NeuralEf, 3e-3), shared: false },
+        Row { name: "shared", settings: constant(LearningMethod::NeuralEf), shared: true },
+        Row { name: "shared, cosine 3e-3", settings: cosine(LearningMethod::NeuralEf, 3e-3), shared: true },
+        Row {
+            name: "nested sequential",
+            settings: constant(LearningMethod::Nested(Nesting::Sequential)),
+            shared: false,
+        },
+        Row { name: "nested joint, shared", settings: constant(LearningMethod::Nested(Nesting::Joint)), shared: true },
         // What the runs of the NeuralEF paper keep of the averages, and a slower average.
-        Row { name: "SpIN, keeps 0.01", settings: constant(Method::Spin).keep(0.01), shared: false },
-        Row { name: "SpIN, keeps 0.9", settings: constant(Method::Spin).keep(0.9), shared: false },
-        Row { name: "SpIN, keeps 0.99", settings: constant(Method::Spin).keep(0.99), shared: false },
-        Row { name: "SpIN, shared, keeps 0.01", settings: constant(Method::Spin).keep(0.01), shared: true },
-        Row { name: "SpIN, shared, keeps 0.99", settings: constant(Method::Spin).keep(0.99), shared: true },
+        Row { name: "SpIN, keeps 0.01", settings: constant(LearningMethod::Spin).keep(0.01), shared: false },
+        Row { name: "SpIN, keeps 0.9", settings: constant(LearningMethod::Spin).keep(0.9), shared: false },
+        Row { name: "SpIN, keeps 0.99", settings: constant(LearningMethod::Spin).keep(0.99), shared: false },
+        Row { name: "SpIN, shared, keeps 0.01", settings: constant(LearningMethod::Spin).keep(0.01), shared: true },
+        Row { name: "SpIN, shared, keeps 0.99", settings: constant(LearningMethod::Spin).keep(0.99), shared: true },
     ]
 }
 
@@ -116,7 +122,7 @@ fn run(options: &Options) -> Fallible<Report> {
         for row in rows(steps).iter().filter(|row| options.wants(row.name)) {
             // The Cholesky factors of SpIN amplify rounding by the condition of Σ: it needs double precision.
             table.push(match row.settings.method {
-                Method::Spin => one::<f64>(&problem, row, samples, batch, options.seed)?,
+                LearningMethod::Spin => one::<f64>(&problem, row, samples, batch, options.seed)?,
                 _ => one::<f32>(&problem, row, samples, batch, options.seed)?,
             });
         }

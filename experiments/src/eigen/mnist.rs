@@ -11,10 +11,10 @@ use mercer::kernel::infinite::Rule;
 use mercer::kernel::montecarlo::{Ensemble, RandomNetworks};
 use mercer::kernel::{FeatureMap, Kernel};
 use mercer::net::Network;
-use mercer::net::arch::{Cnn, Layer};
+use mercer::net::arch::{Cnn, CnnLayer};
 use mercer::net::train::{Decay, Schedule};
 use mercer::run::Context;
-use mercer::spectral::learnt::{Batches, FeatureRows, Learn, Learnt, Method, Settings, side_by_side};
+use mercer::spectral::learnt::{Batches, FeatureRows, Learn, LearningMethod, LearningSettings, Learnt, side_by_side};
 use mercer::spectral::{Comparison, Solver, Spectrum, exact};
 use ndarray::{Array2, s};
 use std::sync::Arc;
@@ -60,9 +60,9 @@ const PRIORS: [Prior; 2] = [
 impl Prior {
     /// With widths of the convolutions, and of a dense layer if there is one.
     fn network(&self, widths: [usize; 2], dense: Option<usize>, outputs: usize, seed: u64) -> Fallible<Network> {
-        let conv = |channels| Layer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
-        let mut layers = vec![conv(widths[0]), Layer::max_pool(2), conv(widths[1]), Layer::max_pool(self.pool)];
-        layers.extend(dense.map(Layer::dense));
+        let conv = |channels| CnnLayer::Conv { channels, kernel: 5, stride: 1, padding: Some(0) };
+        let mut layers = vec![conv(widths[0]), CnnLayer::max_pool(2), conv(widths[1]), CnnLayer::max_pool(self.pool)];
+        layers.extend(dense.map(CnnLayer::dense));
         Ok(Cnn::new(&[1, 28, 28], &layers, outputs).build(seed)?)
     }
 }
@@ -146,7 +146,8 @@ fn random_networks(
     let batch = options.number("batch", 512, 64)?;
     let mut batches = Batches::new(&train.data, &mut kernel, batch, options.seed, &Context::new())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(1e-3) };
-    let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
+    let settings =
+        LearningSettings::new(LearningMethod::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     let network = side_by_side(&[prior.network([16, 32], Some(256), FUNCTIONS + extra, options.seed)?])?;
     let learnt: Learnt<f32> = Learn::new(settings).run(network, &mut batches)?;
     let (before, after) = (learnt.before[0].truncated(FUNCTIONS), &learnt.after[0]);

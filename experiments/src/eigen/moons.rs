@@ -13,7 +13,7 @@ use mercer::linalg::syrk;
 use mercer::net::arch::{Activation, Mlp};
 use mercer::report::{Figure, Panel};
 use mercer::run::Context;
-use mercer::spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, side_by_side};
+use mercer::spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, side_by_side};
 use mercer::spectral::{Comparison, Eigenfunctions, Solver, Spectrum};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use std::sync::Arc;
@@ -164,7 +164,7 @@ fn learn(x: &Array2<f32>, gram: Array2<f32>, steps: usize, seed: u64) -> Fallibl
     let networks = (0..2 * FUNCTIONS as u64).map(|index| mlp(1000 * seed + index)).collect::<Result<Vec<_>, _>>()?;
     let mut kernel = Matrices::new(gram, 1)?;
     let mut batches = Batches::new(&data, &mut kernel, 256, seed, &Context::new())?;
-    let settings = Settings::new(Method::NeuralEf).steps(steps).components(FUNCTIONS);
+    let settings = LearningSettings::new(LearningMethod::NeuralEf).steps(steps).components(FUNCTIONS);
     let mut learnt: Learnt<f32> = Learn::new(settings).run(side_by_side(&networks)?, &mut batches)?;
     Ok(learnt.after.swap_remove(0))
 }

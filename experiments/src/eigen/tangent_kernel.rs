@@ -7,10 +7,10 @@ use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::kernel::{Directions, FeatureMap, Kernel, Kind, Ntk, Selection};
 use mercer::net::Network;
-use mercer::net::arch::{Cnn, Layer};
-use mercer::net::train::{Decay, Fit, FitSettings, Loss, Optimiser, Samples, Schedule, Trainer};
+use mercer::net::arch::{Cnn, CnnLayer};
+use mercer::net::train::{Decay, Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings};
 use mercer::run::Context;
-use mercer::spectral::learnt::{Batches, Learn, Learnt, Matrices, Method, Settings, tangents};
+use mercer::spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, Matrices, tangents};
 use mercer::spectral::{Comparison, Eigenfunctions, Landmarks, Nystrom, Solver, Spectrum};
 use ndarray::Array2;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ const FUNCTIONS: usize = 10;
 
 fn architecture() -> Cnn {
     let layers = [
-        Layer::conv(16, 3),
-        Layer::max_pool(2),
-        Layer::conv(32, 3),
-        Layer::max_pool(2),
-        Layer::conv(64, 3),
-        Layer::GlobalAveragePool,
+        CnnLayer::conv(16, 3),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(32, 3),
+        CnnLayer::max_pool(2),
+        CnnLayer::conv(64, 3),
+        CnnLayer::GlobalAveragePool,
     ];
     Cnn::new(&[3, 32, 32], &layers, 2)
 }
@@ -106,7 +106,8 @@ fn learn(network: &Network, train: &Images, gram: Array2<f32>, options: &Options
     let mut batches = Batches::new(&train.data, &mut kernel, 256, options.seed, &Context::new())?;
     let rate = options.number("rate", 1e-6, 1e-6)?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(rate) };
-    let settings = Settings::new(Method::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
+    let settings =
+        LearningSettings::new(LearningMethod::NeuralEf).steps(steps).schedule(schedule).components(FUNCTIONS);
     Ok(Learn::new(settings).run(networks, &mut batches)?)
 }
 
@@ -118,11 +119,11 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<(Net
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
     let epochs = options.number("epochs", 120, 1)?;
-    let settings = FitSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
+    let settings = TrainingSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
     let (labels, test_labels) = (train.labels()?, test.labels()?);
-    let evaluation = Samples { inputs: &test.data[0], labels: &test_labels };
-    let fit = Fit::new(settings).evaluation(evaluation);
-    let history = fit.run(&mut trainer, Samples { inputs: &train.data[0], labels: &labels })?;
+    let evaluation = TrainingSamples { inputs: &test.data[0], labels: &test_labels };
+    let fit = TrainingLoop::new(settings).evaluation(evaluation);
+    let history = fit.run(&mut trainer, TrainingSamples { inputs: &train.data[0], labels: &labels })?;
     let last = history.last().ok_or("no epochs")?;
     let trained = format!(
         "The classifier is a CNN of {} parameters: accuracy {:.1} % on {} training images, {:.1} % on {} test images.",

@@ -11,7 +11,7 @@ use mercer::data::random::stream;
 use mercer::kernel::MonteCarlo;
 use mercer::kernel::infinite::{Limit, LimitKind, Rule};
 use mercer::net::Network;
-use mercer::net::arch::{Activation, Cnn, Layer, Mlp};
+use mercer::net::arch::{Activation, Cnn, CnnLayer, Mlp};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
@@ -113,7 +113,7 @@ fn dense(width: usize) -> mercer::net::Result<Network> {
 }
 
 fn images(width: usize) -> mercer::net::Result<Network> {
-    let layers = [Layer::conv(width, 3), Layer::conv(width, 3), Layer::GlobalAveragePool];
+    let layers = [CnnLayer::conv(width, 3), CnnLayer::conv(width, 3), CnnLayer::GlobalAveragePool];
     Cnn::new(&[3, 6, 6], &layers, width).activation(Activation::Erf).build(0)
 }
 

@@ -17,7 +17,7 @@ use mercer::data::{Dataset, Labels, Source};
 use mercer::kernel::empirical::{Kind, Selection};
 use mercer::kernel::sketch::Method;
 use mercer::kernel::{FeatureMap, Ntk};
-use mercer::learn::laplace::{Laplace, Likelihood, Settings, Structure};
+use mercer::learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer::net::Network;
 use mercer::run::Context;
 use mercer::spectral::{Landmarks, Nystrom};
@@ -73,8 +73,8 @@ impl Case {
         })
     }
 
-    fn settings(&self, structure: Structure) -> Settings {
-        Settings::new(structure, Likelihood::of(&self.labels)).prior_precision(self.precision)
+    fn settings(&self, structure: Structure) -> LaplaceSettings {
+        LaplaceSettings::new(structure, Likelihood::for_labels(&self.labels)).prior_precision(self.precision)
     }
 
     fn covariances(&self, machine: &Laplace<f64>) -> Fallible<[Array3<f64>; 2]> {

@@ -4,7 +4,7 @@
 mod architectures;
 mod bad_input;
 mod comparison;
-#[path = "../../../mercer-net/tests/train/damage.rs"]
+#[path = "../../../mercer-net/tests/suite/train/damage.rs"]
 mod damage;
 mod exact;
 mod folder;
