@@ -15,21 +15,28 @@ mod uncertainty;
 use crate::console::Console;
 use mercer::Error;
 
-/// What to do.
+/// What to do. `mercer --help` shows them in these groups, in this order.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    Compare(compare::CompareArguments),
-    Demo(demo::DemoArguments),
+    Train(Box<train::TrainArguments>),
+    Predict(Box<predict::PredictArguments>),
+    Kernel(Box<kernel::KernelArguments>),
     Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
-    Info(info::InfoArguments),
-    Kernel(Box<kernel::KernelArguments>),
-    Predict(Box<predict::PredictArguments>),
-    Replay(replay::ReplayArguments),
-    Train(Box<train::TrainArguments>),
     Uncertainty(Box<uncertainty::UncertaintyArguments>),
+    Info(info::InfoArguments),
+    Compare(compare::CompareArguments),
+    Demo(demo::DemoArguments),
+    Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
 }
+
+/// The commands by what they are for.
+pub(crate) const GROUPS: [(&str, &[&str]); 3] = [
+    ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
+    ("Look and compare", &["info", "compare", "demo"]),
+    ("Housekeeping", &["replay", "completions", "help"]),
+];
 
 impl Command {
     /// Does it.

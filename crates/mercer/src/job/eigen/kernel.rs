@@ -58,7 +58,7 @@ impl<T: Real> KernelProblem<T> {
         spec.tell(&recipe, &source, &shapes, opening.context);
         let eval = match &job.eval[..] {
             [] => None,
-            data => Some(source.samples("eval", data, &job.eval_data(), &samples.columns, opening)?),
+            data => Some(source.samples("test", data, &job.eval_data(), &samples.columns, opening)?),
         };
         check_eval(eval.as_ref(), &samples)?;
         let way = way(job, (&recipe, &built), &source, &samples, opening.context)?;
@@ -220,7 +220,7 @@ fn features<T: Real>(
             Ok(Arc::new(Fourier::<T>::new(&FourierSpec { orthogonal, seed, ..spec }, &shapes[0])?))
         }
         (_, Some(map)) => Ok(Arc::new(Mapped::new(Arc::clone(map), &shapes))),
-        _ => Err(Error::new("‹method› rff: this kernel has no random features")
-            .hint("‹kernel› rbf(), ‹sketch› METHOD:K, ‹kind› ck or nngp-mc; or ‹method› nystrom")),
+        _ => Err(Error::new("rff: this kernel has no random features")
+            .hint("‹kernel› rbf(), ‹sketch› METHOD:K, ‹kind› ck or nngp-mc; or the method nystrom")),
     }
 }

@@ -127,7 +127,7 @@ impl KernelJob {
         }
         if self.features && (self.kernel.normalise || !self.against.is_empty()) {
             let other = if self.kernel.normalise { "‹normalise›" } else { "‹against›" };
-            return Err(Error::new(format!("‹features› writes the features of ‹data›; {other} is for matrices")));
+            return Err(Error::new(format!("‹as-features› writes the features of ‹data›; {other} is for matrices")));
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ impl<'a, T: Real> Work<'a, T> {
     ) -> Result<Self, Error> {
         if job.features {
             let Some(map) = built.map.as_deref() else {
-                return Err(Error::new("‹features›: this kernel has no finite features")
+                return Err(Error::new("‹as-features›: this kernel has no finite features")
                     .hint("add ‹sketch› METHOD:K, or take ‹kind› ck, embedding or nngp-mc"));
             };
             return Ok(Self::Features(FeatureRun::new(map, &rows.inputs).holding(held)));
