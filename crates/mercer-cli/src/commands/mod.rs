@@ -7,6 +7,7 @@ mod eigen;
 mod fit;
 mod info;
 mod kernel;
+mod manual;
 mod predict;
 mod replay;
 mod train;
@@ -29,13 +30,14 @@ pub(crate) enum Command {
     Demo(demo::DemoArguments),
     Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
+    Manual(manual::ManualArguments),
 }
 
 /// The commands by what they are for.
 pub(crate) const GROUPS: [(&str, &[&str]); 3] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
     ("Look and compare", &["info", "compare", "demo"]),
-    ("Housekeeping", &["replay", "completions", "help"]),
+    ("Housekeeping", &["replay", "completions", "manual", "help"]),
 ];
 
 impl Command {
@@ -53,6 +55,7 @@ impl Command {
             Self::Train(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
+            Self::Manual(arguments) => arguments.run(console),
         }
     }
 }

@@ -30,6 +30,22 @@ fn help_teaches() {
 }
 
 #[test]
+fn manual_pages() {
+    let folder = Folder::with(&[]);
+    folder.succeed("manual man");
+    for (page, word) in
+        [("mercer", "mercer\\-eigen"), ("mercer-eigen-nystrom", "landmark\\-choice"), ("mercer-train", "optimiser")]
+    {
+        let text = std::fs::read_to_string(folder.path(&format!("man/{page}.1"))).unwrap();
+        assert!(text.contains(".SH SYNOPSIS") && text.contains(word), "{page}: {text}");
+    }
+    // Rarely used flags are in it.
+    assert!(std::fs::read_to_string(folder.path("man/mercer-eigen-nystrom.1")).unwrap().contains("import\\-limit"));
+    folder.refuse("manual man", &["--force"]);
+    folder.succeed("manual man --force");
+}
+
+#[test]
 fn names_come_from_one_table() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
     folder.refuse("eigen nystrom --kernel rbf() --data mlp.x.npy --landmark-choice k-means -o out", &["k-means++"]);
