@@ -6,6 +6,8 @@ mod arguments;
 mod commands;
 mod console;
 mod format;
+#[cfg(test)]
+mod grammar;
 mod interrupt;
 mod options;
 mod output;
