@@ -50,16 +50,16 @@ def data(tmp_path):
 
 
 KERNEL = ["--kernel", "rbf()"]
-VECTORS = ["--data", "x.npy", "--eval", "new.npy"]
-IMAGES = ["--data", "x_images.npy", "--eval", "new_images.npy"]
+VECTORS = ["--data", "x.npy", "--test", "new.npy"]
+IMAGES = ["--data", "x_images.npy", "--test", "new_images.npy"]
 CASES = {
-    "neuralef": [*KERNEL, *VECTORS, "--method", "neuralef"],
-    "shared": [*KERNEL, *VECTORS, "--method", "shared"],
-    "spin": [*KERNEL, *VECTORS, "--method", "spin"],
-    "contrastive": [*VECTORS, "--pairs", "pairs.npy", "--method", "contrastive"],
-    "augmented": [*IMAGES, "--method", "contrastive"],
-    "cnn": [*KERNEL, *IMAGES, "--method", "neuralef", "--functions", "cnn.toml"],
-    "resnet": [*KERNEL, *IMAGES, "--method", "neuralef", "--functions", "resnet.toml"],
+    "neuralef": ["neuralef", *KERNEL, *VECTORS],
+    "shared": ["shared", *KERNEL, *VECTORS],
+    "spin": ["spin", *KERNEL, *VECTORS],
+    "contrastive": ["contrastive", *VECTORS, "--pairs", "pairs.npy"],
+    "augmented": ["contrastive", *IMAGES],
+    "cnn": ["neuralef", *KERNEL, *IMAGES, "--functions", "cnn.toml"],
+    "resnet": ["neuralef", *KERNEL, *IMAGES, "--functions", "resnet.toml"],
 }
 
 
@@ -67,7 +67,7 @@ CASES = {
 def test_onnxruntime_computes_the_functions(name, data):
     out = eigen(data, *CASES[name], "-k", "3", *RUN)
     run = onnxruntime.InferenceSession(str(out / "psi.onnx"), providers=["CPUExecutionProvider"])
-    x = np.load(data / CASES[name][CASES[name].index("--eval") + 1]).astype(np.float32)
+    x = np.load(data / CASES[name][CASES[name].index("--test") + 1]).astype(np.float32)
     (got,) = run.run(None, {run.get_inputs()[0].name: x})
     psi = np.load(out / "psi.npy")
     assert got.shape == psi.shape and psi.shape[1] >= 1
@@ -82,7 +82,7 @@ def test_onnxruntime_computes_the_functions(name, data):
 
 @pytest.mark.parametrize("method", ["exact", "lanczos", "randomised"])
 def test_numpy_finds_the_same_spectrum(method, data):
-    out = eigen(data, *KERNEL, *VECTORS, "--method", method, "-k", "4", "-q")
+    out = eigen(data, method, *KERNEL, *VECTORS, "-k", "4", "-q")
     x, new = np.load(data / "x.npy"), np.load(data / "new.npy")
 
     def gram(a, b):

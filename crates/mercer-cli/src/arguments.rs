@@ -1,31 +1,32 @@
 //! The command line as a whole.
 
-use crate::commands::Command;
+use crate::commands::{self, GROUPS};
 use crate::options::parse_bytes;
-use clap::Parser;
+use clap::{ArgAction, Command, CommandFactory, FromArgMatches, Parser};
+use std::fmt::Write;
 use std::num::NonZeroUsize;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer demo                                       train a small network and look at it
-  mercer info model.onnx                            what a network is made of
-  mercer info data.npz                              what a data set holds
-  mercer info gram.zarr                             what a store of Gram matrices holds, checked
-  mercer predict --net model.onnx --data data.npz:x --labels data.npz:y
-  mercer train --arch cnn.toml --data images.npy --labels digits.npy -o run
+  mercer demo                                                          train a small network and look at it
+  mercer info model.onnx                                               what a network is made of
+  mercer predict --net model.onnx --data test.npz:x --labels test.npz:y
+  mercer eigen nystrom --kernel 'rbf()' --data x.npy -o functions      the leading eigenfunctions
+  mercer predict --from functions --data new.npy -o psi.npy            their values on new samples
+  mercer help eigen nystrom                                            everything about a command
 
-Data are .npy, .npz, IDX (also gzipped) and CSV files, written as FILE or FILE:KEY, where KEY is an
-array of an .npz file or a column of a CSV file. Results go to standard output and to files,
-progress and errors to standard error.
+Data are .npy, .npz, IDX (also gzipped) and CSV files, written as FILE or FILE:KEY. KEY is an array of an .npz file or a
+column of a CSV file. Results go to standard output and to files, progress and errors to standard error. Existing files
+are replaced only with --force.
 
-Exit codes: 0 done, 1 a check you asked for failed, 2 an error, 130 interrupted; 101 is a bug of mercer's own.";
+Exit codes: 0 done, 1 a check you asked for failed, 2 an error, 130 interrupted, 101 a bug in mercer.";
 
-/// A workbench for neural kernels: see what is in a trained network, run it, train small ones.
+/// A workbench for neural kernels: a trained network as a kernel machine
 #[derive(Debug, Parser)]
-#[command(name = "mercer", version, after_help = EXAMPLES, max_term_width = 110, disable_help_subcommand = true)]
+#[command(name = "mercer", version, after_help = EXAMPLES, max_term_width = 120, disable_help_flag = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: commands::Command,
 
     #[command(flatten)]
     pub(crate) common: Common,
@@ -39,19 +40,51 @@ pub(crate) struct Common {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Use so many threads; results do not depend on it [default: one per core]
+    /// Number of threads; this does not change the results [default: one per core]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 
-    /// Use no more memory than this, as in 4GiB [default: three quarters of what is free]
+    /// Memory limit, such as 4GiB [default: three quarters of the free memory]
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) memory: Option<usize>,
 
-    /// No progress bar and no notes: only results and errors
+    /// Print only results and errors, no progress or notes
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Show everything, also long lists
+    /// Print long lists in full
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+
+    /// Print help; `mercer help COMMAND` says more
+    #[arg(short, long, global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+}
+
+/// The tree of commands. The first page lists them in groups.
+pub(crate) fn command() -> Command {
+    let command = Arguments::command();
+    let page = page(&command);
+    command.help_template(page)
+}
+
+/// The arguments of this process; leaves with help or an error if that is what they ask for or deserve.
+pub(crate) fn arguments() -> Arguments {
+    Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+}
+
+/// The first page of help, with the one line that every command says of itself.
+fn page(command: &Command) -> String {
+    let mut page = "{about}\n\n{usage-heading} {usage}\n".to_owned();
+    for (title, names) in GROUPS {
+        let _ = write!(page, "\n{title}:\n");
+        for &name in names {
+            let about = match command.find_subcommand(name).and_then(Command::get_about) {
+                Some(about) => about.to_string(),
+                None => "Explain a command and all of its options".to_owned(),
+            };
+            let _ = writeln!(page, "  {name:<12} {about}");
+        }
+    }
+    page + "\nOptions:\n{options}{after-help}"
 }

@@ -6,14 +6,14 @@ mod arguments;
 mod commands;
 mod console;
 mod format;
+#[cfg(test)]
+mod grammar;
 mod interrupt;
 mod options;
 mod output;
 mod progress;
 mod visible;
 
-use arguments::Arguments;
-use clap::Parser;
 use console::Console;
 use mercer::Error;
 use std::io::Write;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 const BUG: u8 = 101;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments::arguments();
     mercer::linalg::memory::arrange(arguments.common.memory);
     std::panic::set_hook(Box::new(apologise));
     let console = match Console::new(&arguments.common) {

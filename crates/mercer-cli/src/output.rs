@@ -1,44 +1,70 @@
-//! `-o`: where results go.
+//! `-o`: where results go. What is written over is the same in all commands.
 
 use mercer::job::Destination;
 use std::path::PathBuf;
+
+/// Help of `--out`, which is one flag in all commands.
+const OUT: &str = "Where to write: an .npy file or .zarr store for arrays, a folder for everything else";
 
 /// Where an array goes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFile {
-    /// Write the result to this .npy file
-    #[arg(short = 'o', long = "output", value_name = "OUT.npy")]
-    pub(crate) path: Option<PathBuf>,
+    #[arg(short = 'o', long, value_name = "PATH", help = OUT)]
+    pub(crate) out: Option<PathBuf>,
 
-    /// Replace a file that is there already
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-impl OutputFile {
-    /// As the library takes it.
-    pub(crate) fn destination(&self) -> Destination {
-        Destination { path: self.path.clone(), force: self.force, ..Destination::default() }
-    }
+    #[command(flatten)]
+    pub(crate) force: ForceOption,
 }
 
 /// Where the results of a command that writes several files go.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFolder {
-    /// Write the results to this folder
-    #[arg(short = 'o', long = "output", value_name = "DIR")]
-    pub(crate) path: PathBuf,
+    #[arg(short = 'o', long, value_name = "PATH", help = OUT)]
+    pub(crate) out: PathBuf,
 
-    /// Replace the results that are in the folder
+    #[command(flatten)]
+    pub(crate) force: ForceOption,
+}
+
+/// Whether results may be replaced.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ForceOption {
+    /// Replace existing results
     #[arg(long)]
     pub(crate) force: bool,
 }
 
+/// Whether to go on with a run.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ResumeOption {
+    /// Resume an interrupted run
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) resume: bool,
+}
+
+/// Whether to plan only.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct DryRunOption {
+    /// Say what would be done and what it would take, without doing it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl OutputFile {
+    /// As the library takes it.
+    pub(crate) fn destination(&self) -> Destination {
+        Destination { path: self.out.clone(), force: self.force.force, ..Destination::default() }
+    }
+}
+
 impl OutputFolder {
     /// As the library takes it.
-    pub(crate) fn destination(&self, resume: bool) -> Destination {
-        Destination { path: Some(self.path.clone()), force: self.force, resume, ..Destination::default() }
+    pub(crate) fn destination(&self) -> Destination {
+        Destination { force: self.force.force, ..Destination::new(&self.out) }
     }
 }

@@ -9,17 +9,17 @@ use mercer::text::duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer compare trace.npy pseudo.npy                         may the cheap one stand in for the other?
-  mercer compare exact.zarr sketch.zarr limit.npy             each with each
+  mercer compare trace.npy pseudo.npy                         can the cheap kernel replace the other?
+  mercer compare exact.zarr sketch.zarr limit.npy             all pairs
 
-The matrices are of the same samples in the same order. `distance` is ‖A − B‖/‖A‖. `CKA` is the debiased centred kernel
-alignment: 1 for kernels that are multiples of each other, 0 on average for kernels that have nothing in common.";
+The matrices must belong to the same samples in the same order. `distance` is ‖A − B‖/‖A‖. `CKA` is the debiased centred
+kernel alignment: 1 if one kernel is a multiple of the other, 0 on average if they have nothing in common.";
 
-/// Compare Gram matrices of the same samples: distance, alignment, ends of their spectra
+/// Compare Gram matrices of the same samples: distance, alignment, extreme eigenvalues
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArguments {
-    /// Gram matrices, .npy files or .zarr stores
+    /// Gram matrices: .npy files or .zarr stores
     #[arg(value_name = "GRAM", required = true, num_args = 2..)]
     grams: Vec<String>,
 }

@@ -1,8 +1,7 @@
 //! `mercer completions SHELL`.
 
-use crate::arguments::Arguments;
+use crate::arguments::command;
 use crate::console::Console;
-use clap::CommandFactory;
 use mercer::Error;
 
 const EXAMPLES: &str = "\
@@ -11,11 +10,11 @@ Examples:
   mercer completions zsh > ~/.zfunc/_mercer
   mercer completions fish > ~/.config/fish/completions/mercer.fish";
 
-/// Print a script that makes your shell complete mercer's commands and options
+/// Print a completion script for your shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
+    /// Shell
     shell: clap_complete::Shell,
 }
 
@@ -23,7 +22,7 @@ impl CompletionsArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         // Into memory first: the generator panics when its writer fails.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), "mercer", &mut script);
+        clap_complete::generate(self.shell, &mut command(), "mercer", &mut script);
         console.print(&String::from_utf8_lossy(&script))
     }
 }

@@ -4,44 +4,41 @@ use super::info;
 use super::train::report;
 use crate::console::Console;
 use crate::format::table;
+use crate::options::SeedOption;
+use crate::output::OutputFolder;
 use mercer::Error;
 use mercer::demo::{Demo, DemoFindings, Example, Neighbour, SimilarityFindings};
-use mercer::job::{Destination, Outcome};
+use mercer::job::Outcome;
 use mercer::text::duration;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer demo                    trains, and writes ./mercer-demo
-  mercer demo -o digits          writes ./digits
-  mercer demo --force            trains again";
+  mercer demo                    train, and write ./mercer-demo
+  mercer demo -o digits          write ./digits
+  mercer demo --force            train again";
 
-/// Train a small convolutional network on handwritten digits, and show what can be done with it
+/// Train a small network on handwritten digits and show what can be done with it
 ///
 /// The 1,797 digits come with the program; nothing is downloaded. It takes a few seconds.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("out", |arg| arg.required(false).default_value("mercer-demo"))
+)]
 pub(crate) struct DemoArguments {
-    /// The folder to write
-    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = "mercer-demo")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputFolder,
 
-    /// Replace the demo that is there
-    #[arg(long)]
-    force: bool,
-
-    /// Initial weights and the order of the samples depend on this
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedOption,
 }
 
 impl DemoArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let destination = Destination { force: self.force, ..Destination::new(&self.output) };
         let listener = console.clone();
         let speak = move |epoch: &_| listener.slow_line(&report::line(epoch));
-        let outcome = Demo { seed: self.seed }.run(&destination, console.context(), speak)?;
-        let model = self.output.join(&outcome.findings.training.model);
+        let outcome = Demo { seed: self.seed.seed }.run(&self.output.destination(), console.context(), speak)?;
+        let model = self.output.out.join(&outcome.findings.training.model);
         let network = info::text_of(&model.display().to_string(), console.verbose, console.context())?;
         console.result(&outcome, || self.tour(&outcome, &network, console))
     }
@@ -50,9 +47,9 @@ impl DemoArguments {
     fn tour(&self, outcome: &Outcome<DemoFindings>, network: &str, console: &Console) -> String {
         let found = &outcome.findings;
         let n_test = found.similarity.n_test;
-        let folder = self.output.display();
+        let folder = self.output.out.display();
         let accuracy = found.training.accuracy().map_or_else(String::new, |accuracy| {
-            format!("It reads {:.1} % of {n_test} digits right that it has not seen before.\n", 100.0 * accuracy)
+            format!("It classifies {:.1} % of {n_test} unseen digits correctly.\n", 100.0 * accuracy)
         });
         format!(
             "{table}\n{summary}.\n{accuracy}\n{network}\n{kernel}\n\
@@ -66,7 +63,7 @@ impl DemoArguments {
              mercer kernel --net {folder}/model.onnx --data {folder}/train-images.npy \\\n      \
              --kind trace --by-layer -o layers.npy\n  \
              mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
-             --at {node} -o {folder}/features.npy\n  \
+             --node {node} -o {folder}/features.npy\n  \
              mercer train --arch {folder}/cnn.toml --data {folder}/train-images.npy \\\n      \
              --labels {folder}/train-labels.npy --epochs 20 --batch 32 -o {folder}/again\n  \
              mercer info your-own-model.onnx\n",

@@ -7,6 +7,7 @@ mod eigen;
 mod fit;
 mod info;
 mod kernel;
+mod manual;
 mod predict;
 mod replay;
 mod train;
@@ -15,21 +16,29 @@ mod uncertainty;
 use crate::console::Console;
 use mercer::Error;
 
-/// What to do.
+/// What to do. `mercer --help` shows them in these groups, in this order.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    Compare(compare::CompareArguments),
-    Demo(demo::DemoArguments),
+    Train(Box<train::TrainArguments>),
+    Predict(Box<predict::PredictArguments>),
+    Kernel(Box<kernel::KernelArguments>),
     Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
-    Info(info::InfoArguments),
-    Kernel(Box<kernel::KernelArguments>),
-    Predict(Box<predict::PredictArguments>),
-    Replay(replay::ReplayArguments),
-    Train(Box<train::TrainArguments>),
     Uncertainty(Box<uncertainty::UncertaintyArguments>),
+    Info(info::InfoArguments),
+    Compare(compare::CompareArguments),
+    Demo(demo::DemoArguments),
+    Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
+    Manual(manual::ManualArguments),
 }
+
+/// The commands by what they are for.
+pub(crate) const GROUPS: [(&str, &[&str]); 3] = [
+    ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
+    ("Look and compare", &["info", "compare", "demo"]),
+    ("Housekeeping", &["replay", "completions", "manual", "help"]),
+];
 
 impl Command {
     /// Does it.
@@ -46,6 +55,7 @@ impl Command {
             Self::Train(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),
+            Self::Manual(arguments) => arguments.run(console),
         }
     }
 }

@@ -8,19 +8,19 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer replay gram.npy                            from gram.npy.run.json, which lies beside it
+  mercer replay gram.npy                            uses gram.npy.run.json, which is next to it
   mercer replay gram.zarr
   mercer replay machine                             any folder that a command wrote
 
-The job is read from the record of the run, done again in a temporary folder beside the result, and the digests of what came
-out are compared. Nothing is changed. Paths are those of the first time: run it from the same folder.
-Exit code 0: the same; 1: something differs; 2: an input is missing, or there is no record.";
+The job is read from the record of the run, repeated in a temporary folder next to the result, and the digests of the
+outputs are compared. Nothing is changed. Paths are those of the first run, so start it from the same folder.
+Exit codes: 0 the same, 1 something differs, 2 an input or the record is missing.";
 
-/// Do a run again and compare: are the results what they were?
+/// Repeat a run and check that it gives the same results
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayArguments {
-    /// A result: an array, a store, or a folder
+    /// Result to check: an array, a store or a folder
     result: PathBuf,
 }
 

@@ -1,17 +1,20 @@
-//! Data and labels for a network.
+//! Samples, their labels, and samples that are held out.
 
 use super::PreprocessOptions;
 use mercer::spec::{DataRef, DataSpec};
+
+/// Help of `--gram`, which is one flag in all commands.
+pub(crate) const GRAM: &str = "Gram matrix computed before: an .npy file or a .zarr store";
 
 /// What to run on.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DataOptions {
-    /// The samples; with several inputs once per input, as in --data input_ids=tokens.npz:ids
+    /// Samples; for several inputs repeat it, as in --data input_ids=tokens.npz:ids
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
     pub(crate) data: Vec<String>,
 
-    /// What the samples show: one class per sample. A column of the data that is given here is no input
+    /// Labels: classes or numbers. If they are a column of --data, it is not an input
     #[arg(long, value_name = "FILE[:KEY]")]
     pub(crate) labels: Option<String>,
 
@@ -25,9 +28,22 @@ pub(crate) struct DataOptions {
 /// Which class is which output.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ClassOptions {
-    /// The names of the classes in the order of the outputs: a file with a name per line, or a list as in cat,dog [default: what the network or machine was trained with]
+    /// Class names in output order: cat,dog or a file with one per line [default: as trained]
     #[arg(long, value_name = "FILE|A,B,…", allow_hyphen_values = true, help_heading = "Data")]
     pub(crate) classes: Option<String>,
+}
+
+/// Samples that nothing is learnt from.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Data")]
+pub(crate) struct TestOptions {
+    /// Held-out samples to evaluate the result on
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
+    pub(crate) test: Vec<String>,
+
+    /// Labels of the held-out samples
+    #[arg(long, value_name = "FILE[:KEY]", requires = "test")]
+    pub(crate) test_labels: Option<String>,
 }
 
 impl DataOptions {
@@ -35,7 +51,7 @@ impl DataOptions {
     pub(crate) fn spec(&self) -> DataSpec {
         DataSpec {
             data: references(&self.data),
-            labels: self.labels.clone().map(DataRef::from),
+            labels: reference(&self.labels),
             classes: self.classes.classes.clone(),
             preprocess: self.preprocess.spec(),
             used: Vec::new(),
@@ -46,4 +62,9 @@ impl DataOptions {
 /// Files, in the words of the user.
 pub(crate) fn references(texts: &[String]) -> Vec<DataRef> {
     texts.iter().cloned().map(DataRef::from).collect()
+}
+
+/// A file that may be left out, in the words of the user.
+pub(crate) fn reference(text: &Option<String>) -> Option<DataRef> {
+    text.clone().map(DataRef::from)
 }

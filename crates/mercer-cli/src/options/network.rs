@@ -4,23 +4,29 @@ use super::parse_bytes;
 use mercer::spec::ParameterSpec;
 use std::path::PathBuf;
 
+/// Help of `--net`, which is one flag in all commands.
+pub(crate) const NET: &str = "ONNX model of the network";
+
+/// Help of `--arch`, likewise.
+pub(crate) const ARCH: &str = "Network architecture, described in TOML (see `mercer help train`)";
+
 /// Which tensors count as parameters.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Parameters of the network")]
+#[command(next_help_heading = "Network")]
 pub(crate) struct ParameterOptions {
-    /// The numbers of this checkpoint instead of the network's own
+    /// Weights of a checkpoint, instead of those in the network's file
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
 
-    /// Count tensors of this name as parameters, too (repeatable; `*` and `?` are wild)
+    /// Count tensors with this name as parameters (repeatable; may contain * and ?)
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
 
-    /// Count tensors of this name as constants (repeatable; `*` and `?` are wild)
+    /// Count tensors with this name as constants (repeatable; may contain * and ?)
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// Count parameters apart that the exporter stored once because their numbers are equal (`mercer info` tells which)
+    /// Separate parameters that the exporter merged because their values are equal
     #[arg(long)]
     unmerge: bool,
 
@@ -30,10 +36,9 @@ pub(crate) struct ParameterOptions {
 
 /// What reading a network may take.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Parameters of the network")]
+#[command(next_help_heading = "Network")]
 pub(crate) struct ImportOptions {
-    /// Memory that everything made of the network's file may take, at most; a small file can ask for much
-    /// [default: 16 times the file, at least 256MiB]
+    /// Memory limit for importing the network [default: 16 × the file, at least 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) import_limit: Option<usize>,
 }

@@ -1,48 +1,33 @@
 //! What happens to data between the file and the network.
 
+use super::choice;
 use mercer::spec::{Layout, PreprocessSpec};
 
-/// Preprocessing of float inputs; token ids and other whole numbers stay as they are.
+/// Preprocessing of float inputs, in this order; token ids and other whole numbers stay as they are.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Preprocessing (scale, then mean and std, then layout)")]
+#[command(next_help_heading = "Data")]
 pub(crate) struct PreprocessOptions {
-    /// Multiply the data by this, for instance 1/255
+    /// Multiply the data by this factor, such as 1/255
     #[arg(long, value_name = "FACTOR", value_parser = parse_factor, allow_negative_numbers = true)]
     scale: Option<f64>,
 
-    /// Subtract this: one number, or one per channel as in 0.485,0.456,0.406
+    /// Then subtract this: one number, or one per channel as in 0.485,0.456,0.406
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     mean: Vec<f64>,
 
-    /// Divide by this: one number, or one per channel
+    /// Then divide by this: one number, or one per channel
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     std: Vec<f64>,
 
-    /// Where the channels of images are in the data: nhwc brings them to the front, nhw makes one [default: nchw]
-    #[arg(long, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
-}
-
-/// The order of the axes of a set of images.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum LayoutName {
-    /// Samples, rows, columns, channels
-    Nhwc,
-    /// Samples, channels, rows, columns
-    Nchw,
-    /// Samples, rows, columns
-    Nhw,
+    /// Axes of images in the data; the network sees nchw
+    #[arg(long, value_name = "LAYOUT", value_parser = choice::<Layout>())]
+    layout: Option<Layout>,
 }
 
 impl PreprocessOptions {
     /// As data.
     pub(crate) fn spec(&self) -> PreprocessSpec {
-        let layout = self.layout.map(|layout| match layout {
-            LayoutName::Nhwc => Layout::Nhwc,
-            LayoutName::Nchw => Layout::Nchw,
-            LayoutName::Nhw => Layout::Nhw,
-        });
-        PreprocessSpec { scale: self.scale, mean: self.mean.clone(), std: self.std.clone(), layout }
+        PreprocessSpec { scale: self.scale, mean: self.mean.clone(), std: self.std.clone(), layout: self.layout }
     }
 }
 

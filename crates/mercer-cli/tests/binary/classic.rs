@@ -69,7 +69,7 @@ fn what_is_wrong_is_pointed_at() {
         ("--kernel rbf --data x.npy --kind trace", &["--kind speaks of a network", "try:"]),
         ("--kernel rbf --data x.npy --sketch sjlt:4", &["--sketch speaks of a network"]),
         ("--kernel rbf --data x.npy --by-layer", &["--by-layer"]),
-        ("--kernel rbf --data x.npy --features", &["--features"]),
+        ("--kernel rbf --data x.npy --as-features", &["--as-features"]),
         ("--kernel rbf --data x.npy --samples 3", &["--samples"]),
         ("--kernel rbf --data x.npy --net mlp.onnx", &["--net", "--kernel"]),
         ("--net mlp.onnx --data x.npy", &["--kind"]),

@@ -1,4 +1,4 @@
-//! `mercer eigen --method contrastive`, scores of codes, and what a folder remembers.
+//! `mercer eigen contrastive`, scores of codes, and what a folder remembers.
 
 use crate::folder::{Folder, difference};
 use mercer::data::random::stream;
@@ -34,8 +34,8 @@ fn views() -> Folder {
 #[test]
 fn pairs_give_ordered_codes() {
     let folder = views();
-    let line = "eigen --method contrastive --data first.npy --pairs second.npy -k 6 --iterations 300 --batch 80 \
-                --learning-rate 1e-3 --labels classes.npy --eval new.npy --eval-labels new_classes.npy -o codes";
+    let line = "eigen contrastive --data first.npy --pairs second.npy -k 6 --iterations 300 --batch 80 \
+                --learning-rate 1e-3 --labels classes.npy --test new.npy --test-labels new_classes.npy -o codes";
     let report = folder.json(line);
     assert_eq!((&report["method"], &report["precision"]), (&"contrastive".into(), &"f32".into()));
     let values: Vec<f64> = report["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
@@ -53,15 +53,13 @@ fn pairs_give_ordered_codes() {
     for file in ["values.npy", "psi.npy", "psi_data.npy", "functions.svg", "psi.onnx", "values_before.npy"] {
         assert!(folder.path("codes").join(file).is_file(), "{file}");
     }
-    let text = folder.succeed(
-        "eigen --load codes --data first.npy --labels classes.npy --eval new.npy \
-                               --eval-labels new_classes.npy -o again",
-    );
-    assert!(text.contains("precision at 20") && text.contains("mAP"), "{text}");
     // The precision of the folder is that of the run, so the bits are the same.
-    for file in ["psi.npy", "psi_data.npy"] {
-        assert_eq!(folder.read(&format!("again/{file}")), folder.read(&format!("codes/{file}")), "{file}");
+    for (data, file) in [("new.npy", "psi.npy"), ("first.npy", "psi_data.npy")] {
+        folder.succeed(&format!("predict --from codes --data {data} -o again.npy --force"));
+        assert_eq!(folder.read("again.npy"), folder.read(&format!("codes/{file}")), "{file}");
     }
+    let text = folder.succeed(&format!("{line} --force"));
+    assert!(text.contains("precision at 20") && text.contains("mAP"), "{text}");
     // The network gives the functions themselves.
     folder.succeed("predict --net codes/psi.onnx --data new.npy -o network.npy");
     assert!(difference(&folder.read("network.npy"), &folder.read("codes/psi.npy")) < 1e-3);
@@ -89,28 +87,27 @@ fn images() -> Folder {
 fn images_are_augmented_and_preprocessing_is_remembered() {
     let folder = images();
     let report = folder.json(
-        "eigen --method contrastive --data images.npy --labels classes.npy --eval new.npy --eval-labels new_classes.npy \
-         --scale 1/255 --layout nhwc --crop 0.8 --noise 0.2 -k 4 --iterations 60 --batch 48 -o codes",
+        "eigen contrastive --data images.npy --labels classes.npy --test new.npy --test-labels new_classes.npy \
+         --scale 1/255 --layout nhwc --crop 0.8 --view-noise 0.2 -k 4 --iterations 60 --batch 48 -o codes",
     );
     let last = report["codes"]["lengths"].as_array().unwrap().last().unwrap();
     assert!(last["accuracy"].as_f64().unwrap() > 0.9, "{last}");
     // Raw bytes go through the steps of the folder.
-    folder.succeed("eigen --load codes --eval new.npy -o again");
-    assert_eq!(folder.read("again/psi.npy"), folder.read("codes/psi.npy"));
-    folder.succeed("eigen --load codes/before --eval new.npy -o before");
+    folder.succeed("predict --from codes --data new.npy -o again.npy");
+    assert_eq!(folder.read("again.npy"), folder.read("codes/psi.npy"));
+    folder.succeed("predict --from codes/before --data new.npy -o before.npy");
     // Other flags are taken at their word, and that is said.
-    let run = folder.run("eigen --load codes --eval new.npy --scale 1/128 --layout nhwc -o other");
+    let run = folder.run("predict --from codes --data new.npy --scale 1/128 --layout nhwc -o other.npy");
     assert!(run.code == Some(0) && run.err.contains("not that of the folder"), "{}", run.err);
-    assert_ne!(folder.read("other/psi.npy"), folder.read("codes/psi.npy"));
-    let run = folder.run("eigen --load codes --eval new.npy --scale 1/255 --layout nhwc -o same");
+    assert_ne!(folder.read("other.npy"), folder.read("codes/psi.npy"));
+    let run = folder.run("predict --from codes --data new.npy --scale 1/255 --layout nhwc -o same.npy");
     assert!(run.code == Some(0) && !run.err.contains("not that"), "{}", run.err);
     let text = folder.succeed("info codes");
     for word in ["eigenfunctions", "contrastive", "images.npy", "scale", "channels_first", "psi.onnx", "Eigenvalues"] {
         assert!(text.contains(word), "{word} in {text}");
     }
     folder.write("model.toml", b"[mlp]\ninputs = [1, 8, 8]\nwidths = [16]\noutputs = 3\n");
-    let line =
-        "eigen --method contrastive --data images.npy --scale 1/255 --layout nhwc -k 3 --iterations 5 --batch 16";
+    let line = "eigen contrastive --data images.npy --scale 1/255 --layout nhwc -k 3 --iterations 5 --batch 16";
     folder.succeed(&format!("{line} --functions model.toml -o described"));
     // A model with as many outputs is a network to go on with.
     folder.write("model.onnx", &folder.object("described", "functions"));
@@ -132,22 +129,22 @@ fn machines_remember_preprocessing() {
 fn what_makes_no_pairs_is_refused() {
     let folder = views();
     folder.write_array("short.npy", Array2::<f64>::zeros((3, 2)).view());
-    let line = "eigen --method contrastive --data first.npy -o out";
+    let line = "eigen contrastive --data first.npy -o out";
     for (flags, words) in [
         ("", &["not images", "--pairs"][..]),
         ("--pairs short.npy", &["--pairs", "3 samples"]),
         ("--pairs second.npy --crop 0.5", &["--crop"]),
-        ("--pairs second.npy --kernel rbf()", &["contrastive", "kernel"]),
+        ("--pairs second.npy --kernel rbf()", &["--kernel"]),
         ("--pairs second.npy --truth", &["--truth"]),
-        ("--pairs second.npy --eval new.npy --eval-labels new_classes.npy", &["--eval-labels", "--labels"]),
-        ("--crop 1 --noise -1", &["noise"]),
+        ("--pairs second.npy --test new.npy --test-labels new_classes.npy", &["--test-labels", "--labels"]),
+        ("--crop 1 --view-noise -1", &["noise"]),
     ] {
         let run = folder.run(&format!("{line} {flags}"));
         assert_eq!(run.code, Some(2), "{flags}: {}{}", run.out, run.err);
         assert!(words.iter().all(|word| run.err.contains(word)), "{flags}: {}", run.err);
     }
-    let line = "eigen --kernel rbf() --data first.npy --method";
-    folder.refuse(&format!("{line} exact --pairs second.npy -o out"), &["--pairs", "contrastive"]);
+    let line = "--kernel rbf() --data first.npy";
+    folder.refuse(&format!("eigen exact {line} --pairs second.npy -o out"), &["--pairs"]);
     folder.write("model.onnx", b"");
-    folder.refuse(&format!("{line} neuralef --functions model.onnx -o out2"), &["model.onnx", "shared"]);
+    folder.refuse(&format!("eigen neuralef {line} --functions model.onnx -o out2"), &["model.onnx", "shared"]);
 }

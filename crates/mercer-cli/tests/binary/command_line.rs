@@ -16,6 +16,61 @@ fn help_teaches() {
         assert!(text.contains("Examples:") && text.contains("Usage: mercer"), "{command}: {text}");
     }
     assert!(folder.succeed("--version").starts_with("mercer "));
+    // The long form has everything: flags that the short form leaves out, and what each choice means.
+    // `help` takes names of commands alone.
+    let help = |names: &[&str]| {
+        let run = folder.command_within(600_000, &[&["help"], names].concat()).output().expect("mercer runs");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        String::from_utf8(run.stdout).expect("text")
+    };
+    let (short, long) = (folder.succeed("eigen nystrom --help"), help(&["eigen", "nystrom"]));
+    assert!(!short.contains("--import-limit") && long.contains("--import-limit"));
+    assert!(long.contains("rpcholesky: By randomly pivoted Cholesky decomposition"), "{long}");
+    assert!(help(&["eigen"]).contains("orthonormal under the data"));
+}
+
+#[test]
+fn manual_pages() {
+    let folder = Folder::with(&[]);
+    folder.succeed("manual man");
+    for (page, word) in
+        [("mercer", "mercer\\-eigen"), ("mercer-eigen-nystrom", "landmark\\-choice"), ("mercer-train", "optimiser")]
+    {
+        let text = std::fs::read_to_string(folder.path(&format!("man/{page}.1"))).unwrap();
+        assert!(text.contains(".SH SYNOPSIS") && text.contains(word), "{page}: {text}");
+    }
+    // Rarely used flags are in it.
+    assert!(std::fs::read_to_string(folder.path("man/mercer-eigen-nystrom.1")).unwrap().contains("import\\-limit"));
+    folder.refuse("manual man", &["--force"]);
+    folder.succeed("manual man --force");
+}
+
+#[test]
+fn names_come_from_one_table() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
+    folder.refuse("eigen nystrom --kernel rbf() --data mlp.x.npy --landmark-choice k-means -o out", &["k-means++"]);
+    folder.refuse("eigen nystorm --kernel rbf() --data mlp.x.npy -o out", &["nystrom"]);
+    folder.refuse("uncertainty --net mlp.onnx --data x --labels y --test x --method crown -o out", &["kron", "diag"]);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
+    folder.write("mlp.toml", b"[mlp]\ninputs = [4]\nwidths = [8]\noutputs = 3\n");
+    let before = folder.files();
+    for line in [
+        "eigen exact --kernel rbf() --data mlp.x.npy -k 3 -o out",
+        "eigen shared --kernel rbf() --data mlp.x.npy -k 3 -o out",
+        "predict --net mlp.onnx --data mlp.x.npy -o out.npy",
+        "train --arch mlp.toml --data mlp.x.npy --labels mlp.labels.npy -o out",
+        "kernel --kernel rbf() --data mlp.x.npy -o out.npy",
+        "uncertainty --net mlp.onnx --data mlp.x.npy --labels mlp.labels.npy --test mlp.x.npy -o out",
+    ] {
+        let text = folder.succeed(&format!("{line} --dry-run"));
+        assert!(text.contains("10 samples") || text.contains("[10, 10]"), "{line}: {text}");
+        assert_eq!(folder.files(), before, "{line}");
+        folder.json(&format!("{line} --dry-run"));
+    }
 }
 
 #[test]
@@ -25,7 +80,7 @@ fn wrong_arguments() {
     folder.refuse("predikt", &["predict"]);
     folder.refuse("info", &["FILE"]);
     folder.refuse("info mlp.onnx --shape none", &["--shape"]);
-    for extra in ["--batch 0", "--precision f16", "--scale 1/0", "--layout hwc", "--threads 0", "--mean a", "--nothing"]
+    for extra in ["--chunk 0", "--precision f16", "--scale 1/0", "--layout hwc", "--threads 0", "--mean a", "--nothing"]
     {
         let run = folder.run(&format!("predict --net mlp.onnx --data mlp.x.npy -o out.npy {extra}"));
         assert_eq!(run.code, Some(2), "{extra}");

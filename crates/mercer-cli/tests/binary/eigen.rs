@@ -39,12 +39,11 @@ fn same_columns(a: &ArrayD<f64>, b: &ArrayD<f64>, limit: f64) -> bool {
 #[test]
 fn methods_agree_and_folders_are_complete() {
     let folder = points();
-    let line = "eigen --kernel rbf() --data plane.npy --labels classes.npy --eval new.npy -k 4";
-    folder.succeed(&format!("{line} --method exact -o exact"));
-    for method in
-        ["lanczos", "randomised", "nystrom --landmarks all", "nystrom --landmarks rpcholesky --n-landmarks 60"]
-    {
-        folder.succeed(&format!("{line} --method {method} -o other --force"));
+    let line = "--kernel rbf() --data plane.npy --labels classes.npy --test new.npy -k 4";
+    folder.succeed(&format!("eigen exact {line} -o exact"));
+    let landmarks = ["nystrom --landmark-choice all", "nystrom --landmark-choice rpcholesky --landmarks 60"];
+    for method in ["lanczos", "randomised"].into_iter().chain(landmarks) {
+        folder.succeed(&format!("eigen {method} {line} -o other --force"));
         let (found, expected) = (values(&folder, "other"), values(&folder, "exact"));
         assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4 * b), "{method}: {found:?} {expected:?}");
         assert!(same_columns(&folder.read("other/psi.npy"), &folder.read("exact/psi.npy"), 1e-4), "{method}");
@@ -58,35 +57,35 @@ fn methods_agree_and_folders_are_complete() {
     let svg = std::fs::read_to_string(folder.path("exact/functions.svg")).unwrap();
     assert!(svg.starts_with("<svg"));
 
-    let report = folder.json("eigen --load exact --eval new.npy -o again");
-    assert_eq!(report["evaluated"], 7);
-    assert_eq!(folder.read("again/psi.npy"), folder.read("exact/psi.npy"));
-    folder.refuse(&format!("{line} --method exact -o exact"), &["results in it already", "--force"]);
+    let report = folder.json("predict --from exact --data new.npy -o again.npy");
+    assert_eq!((&report["n_samples"], &report["components"]), (&7.into(), &4.into()));
+    assert_eq!(folder.read("again.npy"), folder.read("exact/psi.npy"));
+    folder.refuse(&format!("eigen exact {line} -o exact"), &["results in it already", "--force"]);
 }
 
 #[test]
 fn networks_and_their_kernels_come_back_from_the_folder() {
     let folder = points();
-    let line = "eigen --net mlp.onnx --data mlp.x.npy --eval mlp.x.npy -k 3";
-    folder.succeed(&format!("{line} --kind trace --method exact -o trace"));
-    folder.succeed(&format!("{line} --kind trace --method lanczos --matrix-free=always -o free"));
+    let line = "--net mlp.onnx --data mlp.x.npy --test mlp.x.npy -k 3";
+    folder.succeed(&format!("eigen exact {line} --kind trace -o trace"));
+    folder.succeed(&format!("eigen lanczos {line} --kind trace --matrix-free=always -o free"));
     assert!(same_columns(&folder.read("free/psi.npy"), &folder.read("trace/psi.npy"), 1e-8));
-    folder.succeed("eigen --load trace --eval mlp.x.npy -o again");
-    assert_eq!(folder.read("again/psi.npy"), folder.read("trace/psi.npy"));
+    folder.succeed("predict --from trace --data mlp.x.npy -o again.npy");
+    assert_eq!(folder.read("again.npy"), folder.read("trace/psi.npy"));
     // A matrix-valued kernel has a row per sample and output.
-    folder.succeed(&format!("{line} --kind full --method exact -o full"));
+    folder.succeed(&format!("eigen exact {line} --kind full -o full"));
     let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi.npy").shape()[0]);
     assert!(rows > samples && rows % samples == 0);
-    folder.succeed(&format!("{line} --kind ck --method rff -o ck"));
-    folder.succeed("eigen --load ck --eval mlp.x.npy -o ck2");
-    assert!(difference(&folder.read("ck2/psi.npy"), &folder.read("ck/psi.npy")) < 1e-12);
+    folder.succeed(&format!("eigen rff {line} --kind ck -o ck"));
+    folder.succeed("predict --from ck --data mlp.x.npy -o ck2.npy");
+    assert!(difference(&folder.read("ck2.npy"), &folder.read("ck/psi.npy")) < 1e-12);
 }
 
 /// The way that takes fewer operations is taken and told, and both give the same.
 #[test]
 fn the_matrix_is_made_where_that_is_cheaper() {
     let folder = points();
-    let line = "eigen --net mlp.onnx --data mlp.x.npy --kind trace -k 3 --method lanczos";
+    let line = "eigen lanczos --net mlp.onnx --data mlp.x.npy --kind trace -k 3";
     let run = |options: &str| {
         let run = folder.run(&format!("{line} {options} --json"));
         assert_eq!(run.code, Some(0), "{}", run.err);
@@ -110,19 +109,19 @@ fn the_matrix_is_made_where_that_is_cheaper() {
 #[test]
 fn truth_is_measured_on_other_samples() {
     let folder = points();
-    let line = "eigen --kernel rbf(lengthscale=0.05) --data plane.npy --eval new.npy -k 3 --truth";
-    let report = folder.json(&format!("{line} --method nystrom --n-landmarks 45 -o half"));
+    let line = "--kernel rbf(lengthscale=0.05) --data plane.npy --test new.npy -k 3 --truth";
+    let report = folder.json(&format!("eigen nystrom {line} --landmarks 45 -o half"));
     let part = |report: &serde_json::Value, place: &str| -> Vec<f64> {
         report.pointer(place).unwrap().as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
     };
     let (seen, new) = (part(&report, "/truth/cosines"), part(&report, "/truth/held_out/cosines"));
     let gaps = part(&report, "/truth/held_out/gaps");
     assert!(gaps.iter().zip(seen.iter().zip(&new)).all(|(gap, (a, b))| (gap - (a - b)).abs() < 1e-12));
-    let exact = folder.json(&format!("{line} --method exact -o exact"));
+    let exact = folder.json(&format!("eigen exact {line} -o exact"));
     assert!(part(&exact, "/truth/held_out/cosines").iter().all(|c| *c > 1.0 - 1e-9));
-    let text = folder.succeed(&format!("{line} --method neuralef --iterations 20 --batch 90 -o learnt"));
+    let text = folder.succeed(&format!("eigen neuralef {line} --iterations 20 --batch 90 -o learnt"));
     assert!(text.contains("|cos| held out") && text.contains("gap"), "{text}");
-    let alone = folder.json("eigen --kernel rbf() --data plane.npy -k 3 --truth --method exact -o alone");
+    let alone = folder.json("eigen exact --kernel rbf() --data plane.npy -k 3 --truth -o alone");
     assert!(alone["truth"]["held_out"].is_null());
 }
 
@@ -130,14 +129,14 @@ fn truth_is_measured_on_other_samples() {
 #[test]
 fn spin_is_resumed_from_its_own_state_alone() {
     let folder = points();
-    let line = "eigen --kernel rbf() --data line.npy --method spin -k 3 --batch 60 --checkpoint 20 --iterations 40";
+    let line = "eigen spin --kernel rbf() --data line.npy -k 3 --batch 60 --checkpoint 20 --iterations 40";
     folder.succeed(&format!("{line} -o usual"));
     folder.succeed(&format!("{line} --keep 0.01 -o same"));
     folder.succeed(&format!("{line} --keep 0.99 -o other"));
     assert_eq!(folder.read("usual/values_before.npy"), folder.read("same/values_before.npy"));
     assert_ne!(folder.read("usual/values_before.npy"), folder.read("other/values_before.npy"));
     folder.refuse(&format!("{line} --keep 1 -o no"), &["--keep 1"]);
-    folder.refuse("eigen --kernel rbf() --data line.npy --method exact --keep 0.5 -o no", &["--keep"]);
+    folder.refuse("eigen exact --kernel rbf() --data line.npy --keep 0.5 -o no", &["--keep"]);
     // A run that is complete needs no state any more.
     assert!(!folder.path("usual/state.safetensors").exists());
     folder.refuse(&format!("{line} -o usual --resume"), &["results in it already", "--force"]);
@@ -173,25 +172,26 @@ fn spin_is_resumed_from_its_own_state_alone() {
 fn a_matrix_has_a_spectrum_with_repairs() {
     let folder = points();
     folder.succeed("kernel --kernel rbf() --data plane.npy --precision f64 -o gram.npy");
-    folder.succeed("eigen --gram gram.npy --method exact -k 3 -o matrix");
-    folder.succeed("eigen --kernel rbf() --data plane.npy --method exact -k 3 -o kernel");
+    folder.succeed("eigen exact --gram gram.npy -k 3 -o matrix");
+    folder.refuse("predict --from matrix --data plane.npy -o no.npy", &["their own samples alone"]);
+    folder.succeed("eigen exact --kernel rbf() --data plane.npy -k 3 -o kernel");
     assert!(difference(&folder.read("matrix/values.npy"), &folder.read("kernel/values.npy")) < 1e-12);
     folder.write_array("indefinite.npy", ndarray::array![[1.0, 2.0], [2.0, 1.0]].view());
-    let report = folder.json("eigen --gram indefinite.npy --method exact -k 5 -o indefinite");
+    let report = folder.json("eigen exact --gram indefinite.npy -k 5 -o indefinite");
     assert_eq!((&report["repairs"]["negative"], &report["repairs"]["dropped"]), (&1.into(), &4.into()));
     assert_eq!(report["repairs"]["most_negative"], -0.5);
     assert_eq!(values(&folder, "indefinite"), [1.5]);
     // What is left of an indefinite matrix is no share of its trace.
     let share = |line: &str| folder.succeed(line).contains('%');
-    assert!(!share("eigen --gram indefinite.npy --method lanczos -k 1 -o lanczos"));
-    assert!(share("eigen --gram gram.npy --method lanczos -k 1 -o share"));
+    assert!(!share("eigen lanczos --gram indefinite.npy -k 1 -o lanczos"));
+    assert!(share("eigen lanczos --gram gram.npy -k 1 -o share"));
 }
 
 #[test]
 fn learnt_functions_are_compared_with_the_truth() {
     let folder = points();
     let report = folder.json(
-        "eigen --kernel polynomial(degree=2,bias=1) --data line.npy --method neuralef -k 3 --iterations 300 --batch 120 \
+        "eigen neuralef --kernel polynomial(degree=2,bias=1) --data line.npy -k 3 --iterations 300 --batch 120 \
          --learning-rate 5e-3 --truth --seed 1 -o learnt",
     );
     // Sines and cosines span polynomials on an interval well; the finish finds them in their span.
@@ -199,16 +199,13 @@ fn learnt_functions_are_compared_with_the_truth() {
     assert!(cosines.iter().all(|c| c.as_f64().unwrap() > 0.99), "{cosines:?}");
     assert_eq!(report["before"]["values"].as_array().unwrap().len(), 3);
     assert_eq!(folder.read("learnt/values_before.npy").len(), 3);
-    folder.succeed("eigen --load learnt/before --eval line.npy -o before");
-    // Networks learn in any order; functions that are read are in that of their values.
-    let mut learnt: Vec<f64> = folder.read("learnt/values_before.npy").iter().copied().collect();
-    learnt.sort_by(|a, b| b.total_cmp(a));
-    assert_eq!(folder.read("before/values.npy").iter().copied().collect::<Vec<_>>(), learnt);
-    folder.refuse("eigen --load before --eval line.npy -o no", &["their own samples alone"]);
-    folder.succeed("eigen --kernel rbf() --data line.npy --method exact -k 2 -o exact");
-    folder.refuse("eigen --load exact/before --eval line.npy -o no", &["no finish"]);
-    folder.succeed("eigen --load learnt --eval line.npy -o again");
-    assert!(difference(&folder.read("again/psi.npy"), &folder.read("learnt/psi_data.npy")) < 1e-4);
+    folder.succeed("predict --from learnt/before --data line.npy -o before.npy");
+    assert_eq!(folder.read("before.npy").shape(), [120, 3]);
+    folder.succeed("eigen exact --kernel rbf() --data line.npy -k 2 -o exact");
+    folder.refuse("predict --from exact/before --data line.npy -o no.npy", &["no finish"]);
+    folder.succeed("predict --from learnt --data line.npy -o again.npy");
+    assert!(difference(&folder.read("again.npy"), &folder.read("learnt/psi_data.npy")) < 1e-4);
+    assert!(difference(&folder.read("before.npy"), &folder.read("again.npy")) > 1e-4, "the finish changes something");
 }
 
 /// A matrix and the samples of its rows are as good as the kernel, whatever file it is in.
@@ -221,9 +218,7 @@ fn functions_are_learnt_from_a_matrix() {
     let settings = "-k 3 --iterations 60 --batch 60 --learning-rate 5e-3 --precision f64 --seed 1";
     for method in ["neuralef", "shared", "spin"] {
         let learn = |source: &str, name: &str| {
-            folder.json(&format!(
-                "eigen {source} --method {method} {settings} --truth --eval line.npy -o {method}-{name}"
-            ))
+            folder.json(&format!("eigen {method} {source} {settings} --truth --test line.npy -o {method}-{name}"))
         };
         let direct = learn(kernel, "kernel");
         for file in ["npy", "zarr"] {
@@ -239,23 +234,18 @@ fn functions_are_learnt_from_a_matrix() {
             let psi = |name: &str| folder.read(&format!("{method}-{name}/psi.npy"));
             assert_eq!(psi(file), psi("kernel"), "{method}, {file}");
         }
-        folder.succeed(&format!("eigen --load {method}-npy --eval line.npy -o {method}-again"));
-        let again = difference(
-            &folder.read(&format!("{method}-again/psi.npy")),
-            &folder.read(&format!("{method}-npy/psi.npy")),
-        );
+        folder.succeed(&format!("predict --from {method}-npy --data line.npy -o {method}-again.npy"));
+        let again =
+            difference(&folder.read(&format!("{method}-again.npy")), &folder.read(&format!("{method}-npy/psi.npy")));
         assert!(again < 1e-10, "{method}: {again}");
     }
     // Samples in other numbers may be learnt from; it is said.
     folder.write_array("other.npy", folder.read("line.npy").mapv(|x| 2.0 * x).view());
-    let run = folder.run(&format!("eigen --gram gram.zarr --data other.npy --method shared {settings} -o other"));
+    let run = folder.run(&format!("eigen shared --gram gram.zarr --data other.npy {settings} -o other"));
     assert!(run.code == Some(0) && run.err.contains("other numbers"), "{}", run.err);
     // A matrix-valued kernel has a row per sample and output.
     folder.succeed("kernel --net mlp.onnx --data mlp.x.npy --kind full --precision f64 -o full.zarr");
-    folder.succeed(&format!(
-        "eigen --gram full.zarr --data mlp.x.npy --method shared {} -o full",
-        settings.replace("60", "4")
-    ));
+    folder.succeed(&format!("eigen shared --gram full.zarr --data mlp.x.npy {} -o full", settings.replace("60", "4")));
     let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi_data.npy").shape()[0]);
     assert!(rows > samples && rows % samples == 0);
 }
@@ -263,8 +253,8 @@ fn functions_are_learnt_from_a_matrix() {
 #[test]
 fn functions_that_a_batch_cannot_tell_apart_are_pointed_out() {
     let folder = points();
-    let line = "eigen --kernel rbf() --data line.npy --iterations 2 --batch 20 --method shared";
-    let says = |rest: &str| folder.run(&format!("{line} {rest}")).err.contains("cannot tell 21 functions apart");
+    let line = "eigen shared --kernel rbf() --data line.npy --iterations 2 --batch 20";
+    let says = |rest: &str| folder.run(&format!("{line} {rest}")).err.contains("21 functions cannot be orthogonal");
     assert!(says("-k 21 -o many"));
     assert!(!says("-k 20 -o few"));
     assert!(!says("-k 21 --objective joint -o joint"));
@@ -274,8 +264,7 @@ fn functions_that_a_batch_cannot_tell_apart_are_pointed_out() {
 #[test]
 fn objectives_and_extra_functions() {
     let folder = points();
-    let line =
-        "eigen --kernel rbf() --data line.npy --batch 120 --learning-rate 5e-3 --iterations 150 -k 3 --truth --seed 1";
+    let line = "eigen shared --kernel rbf() --data line.npy --batch 120 --learning-rate 5e-3 --iterations 150 -k 3 --truth --seed 1";
     let worst = |report: &serde_json::Value| {
         let cosines = report["truth"]["cosines"].as_array().unwrap().iter().map(|c| c.as_f64().unwrap());
         cosines.fold(1.0, f64::min)
@@ -283,8 +272,7 @@ fn objectives_and_extra_functions() {
     for objective in ["game", "sequential", "joint", "unordered"] {
         let run = |extra: usize| {
             let name = format!("{objective}-{extra}");
-            let report =
-                folder.json(&format!("{line} --method shared --objective {objective} --extra {extra} -o {name}"));
+            let report = folder.json(&format!("{line} --objective {objective} --extra {extra} -o {name}"));
             assert_eq!(report["values"].as_array().unwrap().len(), 3, "{name}");
             assert_eq!(report["before"]["values"].as_array().unwrap().len(), 3, "{name}");
             worst(&report)
@@ -303,40 +291,38 @@ fn what_makes_no_sense_is_refused() {
     folder.write_array("many.npy", ndarray::Array2::<f32>::zeros((200_000, 1)).view());
     folder.write_array("two.npy", ndarray::array![[0.0], [1.0]].view());
     for (line, words) in [
-        ("--method exact -o out", &["neither a kernel nor a matrix"][..]),
-        ("--kernel rbf() --method exact -o out", &["no data", "--data"]),
-        ("--kernel rbf() --data plane.npy --method exact -k 0 -o out", &["at least one"]),
-        ("--kernel rfb() --data plane.npy --method exact -o out", &["rfb"]),
-        ("--kernel rbf() --data plane.npy --method exact --iterations 5 -o out", &["--iterations", "learn"]),
-        ("--kernel rbf() --data plane.npy --method exact --matrix-free -o out", &["--matrix-free"]),
-        ("--kernel rbf() --data plane.npy --method lanczos --matrix-free -o out", &["tangent"]),
-        ("--kernel rbf() --data plane.npy --method exact --n-landmarks 5 -o out", &["--n-landmarks", "nystrom"]),
-        ("--kernel rbf() --data plane.npy --method nystrom --orthogonal -o out", &["--orthogonal", "rff"]),
-        ("--gram plane.npy --method exact -o out", &["no Gram matrix"]),
-        ("--gram plane.npy --method nystrom -o out", &["--gram", "need a kernel"]),
-        ("--gram square.npy --method exact --data line.npy -o out", &["--data", "the matrix of --gram alone"]),
-        ("--gram square.npy --method lanczos --matrix-free -o out", &["--matrix-free"]),
-        ("--gram square.npy --method exact --eval line.npy -o out", &["--eval", "new samples"]),
-        ("--gram square.npy --method shared -o out", &["shared", "--data"]),
-        ("--gram square.npy --method contrastive --data plane.npy -o out", &["pairs stand for the kernel"]),
-        ("--gram square.npy --method shared --data plane.npy -o out", &["2 samples", "row i"]),
-        ("--gram nan.npy --method shared -k 1 --data two.npy -o out", &["nan.npy", "sample 0 is NaN"]),
-        ("--gram skew.npy --method neuralef -k 1 --data two.npy -o out", &["differ"]),
-        ("--gram square.npy --method spin --objective joint -k 1 --data two.npy -o out", &["SpIN has its own"]),
-        ("--gram square.npy --method shared -k 1 --extra 2 --data two.npy -o out", &["3 functions", "2 rows"]),
-        ("--kernel rbf() --data plane.npy --method exact --extra 2 -o out", &["--extra", "learn"]),
-        ("--kernel rbf() --data plane.npy --eval line.npy --method exact -o out", &["--eval", "shape"]),
-        ("--kernel linear() --data plane.npy --method rff -o out", &["random Fourier features"]),
-        ("--load plane.npy --eval line.npy -o out", &["folder.json"]),
+        ("exact -o out", &["neither a kernel nor a matrix"][..]),
+        ("exact --kernel rbf() -o out", &["no data", "--data"]),
+        ("exact --kernel rbf() --data plane.npy -k 0 -o out", &["at least one"]),
+        ("exact --kernel rfb() --data plane.npy -o out", &["rfb"]),
+        ("exact --kernel rbf() --data plane.npy --iterations 5 -o out", &["--iterations"]),
+        ("exact --kernel rbf() --data plane.npy --matrix-free -o out", &["--matrix-free"]),
+        ("lanczos --kernel rbf() --data plane.npy --matrix-free -o out", &["tangent"]),
+        ("exact --kernel rbf() --data plane.npy --landmarks 5 -o out", &["--landmarks"]),
+        ("nystrom --kernel rbf() --data plane.npy --orthogonal -o out", &["--orthogonal"]),
+        ("exact --gram plane.npy -o out", &["no Gram matrix"]),
+        ("nystrom --gram plane.npy -o out", &["--gram"]),
+        ("exact --gram square.npy --data line.npy -o out", &["--data", "only the matrix of --gram"]),
+        ("lanczos --gram square.npy --matrix-free -o out", &["--matrix-free"]),
+        ("exact --gram square.npy --test line.npy -o out", &["--test", "new samples"]),
+        ("shared --gram square.npy -o out", &["shared", "--data"]),
+        ("contrastive --gram square.npy --data plane.npy -o out", &["--gram"]),
+        ("shared --gram square.npy --data plane.npy -o out", &["2 samples", "row i"]),
+        ("shared --gram nan.npy -k 1 --data two.npy -o out", &["nan.npy", "sample 0 is NaN"]),
+        ("neuralef --gram skew.npy -k 1 --data two.npy -o out", &["differ"]),
+        ("spin --gram square.npy --objective joint -k 1 --data two.npy -o out", &["--objective"]),
+        ("shared --gram square.npy -k 1 --extra 2 --data two.npy -o out", &["3 functions", "2 rows"]),
+        ("exact --kernel rbf() --data plane.npy --extra 2 -o out", &["--extra"]),
+        ("exact --kernel rbf() --data plane.npy --test line.npy -o out", &["--test", "shape"]),
+        ("rff --kernel linear() --data plane.npy -o out", &["random Fourier features"]),
         (
-            "--kernel rbf() --data many.npy --method exact -o large",
-            &["200000 × 200000", "may be used", "--method lanczos"],
+            "nystrom --kernel rbf() --data plane.npy --landmarks 5 --landmark-choice all -o out",
+            &["--landmark-choice all"],
         ),
-        ("--kernel rbf() --data many.npy --method lanczos -o large", &["memory"]),
-        (
-            "--kernel rbf() --data many.npy --method nystrom --n-landmarks 150000 -o large",
-            &["landmarks", "may be used"],
-        ),
+        ("--kernel rbf() --data plane.npy -o out", &["Usage: mercer eigen"]),
+        ("exact --kernel rbf() --data many.npy -o large", &["200000 × 200000", "may be used", "lanczos"]),
+        ("lanczos --kernel rbf() --data many.npy -o large", &["memory"]),
+        ("nystrom --kernel rbf() --data many.npy --landmarks 150000 -o large", &["landmarks", "may be used"]),
     ] {
         let run = folder.run(&format!("eigen {line}"));
         assert_eq!(run.code, Some(2), "{line}: {}{}", run.out, run.err);

@@ -286,16 +286,13 @@ fn odd_networks_through_all_commands() {
         {
             survives(&folder, &format!("kernel {net} --kind {kind} -o kernel.npy --force"));
         }
-        survives(&folder, &format!("kernel {net} --kind trace --features --sketch sjlt:8 -o kernel.npy --force"));
+        survives(&folder, &format!("kernel {net} --kind trace --as-features --sketch sjlt:8 -o kernel.npy --force"));
         survives(&folder, &format!("kernel {net} --kind trace --by-layer -o kernel.zarr --force"));
-        survives(&folder, &format!("eigen {net} --kind trace -k 2 -o functions --force"));
-        survives(
-            &folder,
-            &format!("eigen {net} --kind trace --method lanczos -k 2 --matrix-free -o functions --force"),
-        );
+        survives(&folder, &format!("eigen exact {net} --kind trace -k 2 -o functions --force"));
+        survives(&folder, &format!("eigen lanczos {net} --kind trace -k 2 --matrix-free -o functions --force"));
         survives(&folder, &format!("fit {net} --labels classes.npy --kind trace -o machine --force"));
         for method in ["diag", "kron", "sketch", "eigen", "full", "last-layer-full", "last-layer-kron"] {
-            let line = format!("uncertainty --net odd.onnx --train {data} --train-labels classes.npy --test {data}");
+            let line = format!("uncertainty --net odd.onnx --data {data} --labels classes.npy --test {data}");
             survives(&folder, &format!("{line} --method {method} -o posterior --force"));
         }
     }

@@ -93,9 +93,8 @@ fn what_is_known_is_shown_before_it_fails() {
 #[test]
 fn folders_of_results() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
-    folder.succeed(
-        "eigen --net mlp.onnx --kind trace --data mlp.x.npy --method nystrom --landmarks all -k 3 -o functions",
-    );
+    folder
+        .succeed("eigen nystrom --net mlp.onnx --kind trace --data mlp.x.npy --landmark-choice all -k 3 -o functions");
     let json = folder.json("info functions");
     assert_eq!((&json["kind"], &json["description"]["components"]), (&"eigenfunctions".into(), &3.into()));
     assert_eq!(json["values"].as_array().unwrap().len(), 3);
@@ -117,14 +116,14 @@ fn folders_of_results() {
     }
 
     folder.succeed(
-        "uncertainty --net mlp.onnx --train mlp.x.npy --train-labels mlp.labels.npy --test mlp.x.npy \
+        "uncertainty --net mlp.onnx --data mlp.x.npy --labels mlp.labels.npy --test mlp.x.npy \
          --test-labels mlp.labels.npy -o sure",
     );
     assert_eq!(folder.json("info sure")["kind"], "posterior");
     assert!(folder.succeed("info sure").contains("last-layer-full"));
 
     folder.succeed("kernel --kernel rbf() --data mlp.x.npy -o gram.npy");
-    folder.succeed("eigen --gram gram.npy --method lanczos -k 2 -o spectrum");
+    folder.succeed("eigen lanczos --gram gram.npy -k 2 -o spectrum");
     assert!(folder.succeed("info spectrum").contains("lanczos"));
 
     std::fs::create_dir(folder.path("empty")).unwrap();

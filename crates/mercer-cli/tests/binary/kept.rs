@@ -26,12 +26,12 @@ fn layers_are_summed() {
     folder.succeed(&format!("kernel {MLP} --kind trace --by-layer -o files.npy"));
     folder.succeed("fit ridge --gram whole.npy --labels mlp.labels.npy --alpha 0.5 -o ridge");
     folder.succeed("predict --from ridge --data whole.npy -o whole.scores.npy");
-    folder.succeed("eigen --gram whole.npy --method exact --precision f64 -k 3 -o whole");
+    folder.succeed("eigen exact --gram whole.npy --precision f64 -k 3 -o whole");
     for gram in ["layers.zarr", "files.npy", "files.json"] {
         assert!(difference(&fitted(&folder, gram), &expected) < 1e-9, "{gram}");
         folder.succeed(&format!("predict --from ridge --data {gram} -o scores.npy --force"));
         assert!(difference(&folder.read("scores.npy"), &folder.read("whole.scores.npy")) < 1e-12, "{gram}");
-        folder.succeed(&format!("eigen --gram {gram} --method exact --precision f64 -k 3 -o eigen --force"));
+        folder.succeed(&format!("eigen exact --gram {gram} --precision f64 -k 3 -o eigen --force"));
         assert!(difference(&folder.read("eigen/values.npy"), &folder.read("whole/values.npy")) < 1e-12, "{gram}");
     }
 }

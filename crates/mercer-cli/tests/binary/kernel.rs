@@ -208,7 +208,7 @@ fn bad_arguments_are_refused_before_work_starts() {
         ("--kind trace --resume -o no.npy", &["--resume", "store"]),
         ("--kind trace --tiles 0..1 -o no.npy", &["--tiles", "store"]),
         ("--kind trace --tiles 5..9 -o no.zarr", &["there are 1 tile", "--dry-run"]),
-        ("--kind trace --features -o no.npy", &["--features", "--sketch"]),
+        ("--kind trace --as-features -o no.npy", &["--as-features", "--sketch"]),
         ("--kind embedding -o no.npy", &["--at"]),
         ("--kind embedding --at nowhere -o no.npy", &["nowhere"]),
         ("--kind full --sketch sjlt:64 -o no.npy", &["--sketch", "trace"]),
@@ -251,14 +251,14 @@ fn a_plan_writes_nothing() {
 fn features_and_sketches() {
     let folder = mlp();
     for arguments in ["--kind ck", "--kind ck --without-bias", "--kind embedding --at features"] {
-        let phi = matrix(&folder, &format!("{arguments} --features"));
+        let phi = matrix(&folder, &format!("{arguments} --as-features"));
         let phi = phi.into_dimensionality::<ndarray::Ix2>().unwrap();
         assert!(difference(&phi.dot(&phi.t()).into_dyn(), &matrix(&folder, arguments)) < DOUBLE, "{arguments}");
     }
     for method in ["sjlt", "gaussian", "rademacher", "srht", "khatri-rao", "kronecker"] {
         for total in ["", "--sketch-total"] {
             let arguments = format!("--kind trace --sketch {method}:64 {total}");
-            let phi = matrix(&folder, &format!("{arguments} --features"));
+            let phi = matrix(&folder, &format!("{arguments} --as-features"));
             let phi = phi.into_dimensionality::<ndarray::Ix2>().unwrap();
             assert_eq!(phi.ncols(), if total.is_empty() { 3 * 64 } else { 64 }, "{arguments}");
             assert!(difference(&phi.dot(&phi.t()).into_dyn(), &matrix(&folder, &arguments)) < DOUBLE, "{arguments}");
@@ -266,7 +266,7 @@ fn features_and_sketches() {
             let x = folder.read("mlp.x.npy");
             let _ = std::fs::remove_file(folder.path("some.npy"));
             folder.write_array("some.npy", x.slice_axis(Axis(0), (2..5).into()));
-            let line = "kernel --net mlp.onnx --data some.npy --precision f64 -o some.out.npy --force --features";
+            let line = "kernel --net mlp.onnx --data some.npy --precision f64 -o some.out.npy --force --as-features";
             folder.succeed(&format!("{line} {arguments}"));
             let some = phi.slice(s![2..5, ..]).to_owned().into_dyn();
             assert!(difference(&folder.read("some.out.npy"), &some) < DOUBLE, "{arguments}");

@@ -76,7 +76,7 @@ fn learning_is_killed() {
     folder.write_array("x.npy", x.view());
     for method in ["neuralef", "shared", "spin"] {
         let line = format!(
-            "eigen --kernel rbf() --data x.npy --method {method} -k 3 --iterations 1500 --batch 64 --checkpoint 25 -q -o"
+            "eigen {method} --kernel rbf() --data x.npy -k 3 --iterations 1500 --batch 64 --checkpoint 25 -q -o"
         );
         folder.succeed(&format!("{line} whole-{method}"));
         let arguments = format!("{line} killed-{method} --resume");

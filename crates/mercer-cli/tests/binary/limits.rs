@@ -90,7 +90,7 @@ fn stores_files_and_seeds() {
     folder.succeed(&format!("{line} --seed 1 -o other.npy"));
     assert!(difference(&folder.read("other.npy"), &folder.read("mean.npy")) > 0.01);
     // The features of the same networks.
-    folder.succeed(&format!("{line} --features -o phi.npy"));
+    folder.succeed(&format!("{line} --as-features -o phi.npy"));
     let phi = folder.read("phi.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
     assert_eq!(phi.dim(), (5, 80));
     assert!(difference(&phi.dot(&phi.t()).into_dyn(), &folder.read("mean.npy")) < 1e-5);
@@ -130,7 +130,7 @@ fn flags_that_mean_nothing_are_refused() {
         ("--kind nngp --bias-std 1", &["--weight-std"]),
         ("--kind nngp --weight-std 1 --initialisation he", &["--initialisation", "--weight-std"]),
         ("--kind nngp --weight-std -1", &["deviation"]),
-        ("--kind nngp --features", &["--features"]),
+        ("--kind nngp --as-features", &["--as-features"]),
         ("--kind nngp --include w", &["--include", "--arch"]),
         ("--kind ntk", &["ntk-limit"]),
     ] {

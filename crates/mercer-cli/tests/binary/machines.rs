@@ -193,7 +193,7 @@ fn what_makes_no_sense_is_refused() {
     folder.refuse("predict --from nowhere --data x.npy -o out.npy", &["nowhere", "mercer fit"]);
     folder.refuse("predict --from m --data gram.npy", &["nothing to do"]);
     folder.refuse("predict --from m --net x.onnx --data gram.npy -o out.npy", &["cannot be used with"]);
-    folder.refuse("predict --from m --at logits --data gram.npy -o out.npy", &["--at is for networks"]);
+    folder.refuse("predict --from m --node logits --data gram.npy -o out.npy", &["--node is for networks"]);
     folder.write("m/folder.json", b"{}");
     folder.refuse("predict --from m --data gram.npy -o out.npy", &["folder.json", "not a valid mercer folder"]);
 }

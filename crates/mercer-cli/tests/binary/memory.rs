@@ -29,7 +29,7 @@ fn the_first_suggestion_is_accepted_and_kept() {
         ("--arch mlp.toml --kind trace --by-layer", "trace.zarr"),
         ("--arch mlp.toml --kind pseudo --precision f64 --normalise", "pseudo.npy"),
         ("--arch mlp.toml --kind nngp-mc --samples 12", "mean.npy"),
-        ("--arch mlp.toml --kind trace --sketch sjlt:64 --features", "features.npy"),
+        ("--arch mlp.toml --kind trace --sketch sjlt:64 --as-features", "features.npy"),
     ] {
         let line = format!("kernel {arguments} --data x.npy -o {output}");
         // Code that was not in memory before is by now.

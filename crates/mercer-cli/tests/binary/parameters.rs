@@ -33,7 +33,7 @@ fn folded_normalisations_are_told_where_they_matter() {
         folder.write_array("y.npy", array![0.0, 1.0, 2.0, 0.5].view());
         for line in [
             "kernel --net net.onnx --data values.npz:x --kind trace -o k.npy",
-            "eigen --net net.onnx --data values.npz:x --kind trace --method exact -k 2 -o functions",
+            "eigen exact --net net.onnx --data values.npz:x --kind trace -k 2 -o functions",
             "fit ridge --net net.onnx --data values.npz:x --kind trace --labels y.npy -o machine",
         ] {
             let run = folder.run(line);
@@ -70,8 +70,8 @@ fn merged_parameters_are_counted_apart_on_demand() {
         // What is saved is built again with the same parameters.
         folder.write_array("y.npy", array![0.0, 1.0, 2.0, 0.5].view());
         let flags = "--net net.onnx --data values.npz:x --kind trace --unmerge";
-        folder.succeed(&format!("eigen {flags} --method exact -k 2 -o functions"));
-        folder.succeed("eigen --load functions --eval values.npz:x -o again");
+        folder.succeed(&format!("eigen exact {flags} -k 2 -o functions"));
+        folder.succeed("predict --from functions --data values.npz:x -o again.npy");
         folder.succeed(&format!("fit ridge {flags} --labels y.npy -o machine"));
         folder.succeed("predict --from machine --data values.npz:x -o predicted.npy");
     }

@@ -22,7 +22,7 @@ fn outputs_are_those_of_onnxruntime() {
     for (name, arguments, data) in NETWORKS {
         let folder = folder_of(name, data);
         let expected = folder.read(&format!("{name}.expected.npy"));
-        for extra in ["", "--precision f64", "--batch 1", "--batch 4", "--batch 100000"] {
+        for extra in ["", "--precision f64", "--chunk 1", "--chunk 4", "--chunk 100000"] {
             let text = folder.succeed(&format!("predict --net {name}.onnx {arguments} -o out.npy --force {extra}"));
             assert!(text.contains("out.npy") && text.contains("samples in"), "{text}");
             let error = difference(&folder.read("out.npy"), &expected);
@@ -59,11 +59,11 @@ fn accuracy() {
 fn any_node() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
     for (name, columns) in [("features", 8), ("/features/Tanh", 8), ("logits", 3)] {
-        let json = folder.json(&format!("predict --net mlp.onnx --data mlp.x.npy --at {name} -o out.npy --force"));
+        let json = folder.json(&format!("predict --net mlp.onnx --data mlp.x.npy --node {name} -o out.npy --force"));
         assert_eq!(json["shape"], serde_json::json!([columns]));
         assert_eq!(folder.read("out.npy").shape(), [10, columns]);
     }
-    let features = folder.json("predict --net mlp.onnx --data mlp.x.npy --at features -o features.npy");
+    let features = folder.json("predict --net mlp.onnx --data mlp.x.npy --node features -o features.npy");
     assert_eq!(features["at"], "features");
     assert!(folder.read("features.npy").iter().all(|x| x.abs() < 1.0));
 }
@@ -85,7 +85,7 @@ fn many_blocks_are_one_array() {
         Array2::from_shape_fn((n_samples, columns), |(row, column)| array[[row % 10, column]] as f32)
     };
     folder.write_array("many.npy", repeated(&rows).view());
-    folder.succeed("predict --net mlp.onnx --data many.npy -o out.npy --batch 8");
+    folder.succeed("predict --net mlp.onnx --data many.npy -o out.npy --chunk 8");
     let out = folder.read("out.npy");
     assert!(difference(&out, &repeated(&expected).mapv(f64::from).into_dyn()) < 1e-5);
     // The same bits whatever the place in a block.
@@ -124,7 +124,7 @@ fn results_do_not_depend_on_the_batch() {
             };
             let whole = bytes("");
             for batch in [1, 2, 7, 128, 129, 300, 100_000] {
-                assert!(bytes(&format!("--batch {batch}")) == whole, "{net} {precision} --batch {batch}");
+                assert!(bytes(&format!("--chunk {batch}")) == whole, "{net} {precision} --chunk {batch}");
             }
         }
     }

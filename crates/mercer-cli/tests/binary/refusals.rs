@@ -108,7 +108,7 @@ fn numbers_that_are_none() {
     let mut data = Array2::<f32>::zeros((20_000, 4));
     data[[17_003, 2]] = f32::NAN;
     folder.write_array("nan.npy", data.view());
-    folder.refuse("predict --net mlp.onnx --data nan.npy -o out.npy --batch 16", &["nan.npy", "17003", "NaN"]);
+    folder.refuse("predict --net mlp.onnx --data nan.npy -o out.npy --chunk 16", &["nan.npy", "17003", "NaN"]);
     data[[17_003, 2]] = f32::INFINITY;
     folder.write_array("infinite.npy", data.view());
     folder.refuse("predict --net mlp.onnx --data infinite.npy -o out.npy", &["infinite.npy", "17003", "inf"]);
@@ -178,9 +178,11 @@ fn token_ids_out_of_range() {
 #[test]
 fn nodes_that_are_not_there() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
-    folder.refuse("predict --net mlp.onnx --data mlp.x.npy --at featurs -o out.npy", &["featurs", "features"]);
-    folder
-        .refuse("predict --net mlp.onnx --data mlp.x.npy --at zzzzzzzzzzzzzzzzzzz -o out.npy", &["zzz", "mercer info"]);
+    folder.refuse("predict --net mlp.onnx --data mlp.x.npy --node featurs -o out.npy", &["featurs", "features"]);
+    folder.refuse(
+        "predict --net mlp.onnx --data mlp.x.npy --node zzzzzzzzzzzzzzzzzzz -o out.npy",
+        &["zzz", "mercer info"],
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_label_column_is_no_input() {
         noted(&folder, &format!("kernel {kernel} --data r.csv --labels r.csv:size --against values.csv -o k.npy"));
     assert!(err.contains(note) && err.contains("`size` was a label"), "{err}");
     assert_eq!(folder.read("k.npy").shape(), [90, 60]);
-    let (_, err) = noted(&folder, &format!("eigen {kernel} --data r.csv --labels r.csv:size --method exact -k 3 -o e"));
+    let (_, err) = noted(&folder, &format!("eigen exact {kernel} --data r.csv --labels r.csv:size -k 3 -o e"));
     assert!(err.contains(note), "{err}");
 }
 
@@ -120,9 +120,9 @@ fn columns_are_matched_by_name() {
         folder.succeed(&format!("kernel --kernel rbf() --data n.csv:-number --against {file} -o {out}"));
     }
     assert_eq!(folder.read("k1.npy"), folder.read("k2.npy"));
-    folder.succeed("eigen --kernel rbf() --data n.csv:-number --method exact -k 3 --eval test.csv -o functions");
-    folder.succeed("eigen --load functions --eval permuted.csv:-class -o loaded");
-    let (own, loaded) = (folder.read("functions/psi.npy"), folder.read("loaded/psi.npy"));
+    folder.succeed("eigen exact --kernel rbf() --data n.csv:-number -k 3 --test test.csv -o functions");
+    folder.succeed("predict --from functions --data permuted.csv:-class -o loaded.npy");
+    let (own, loaded) = (folder.read("functions/psi.npy"), folder.read("loaded.npy"));
     assert!(difference(&loaded, &own) < 1e-12);
 }
 
@@ -130,7 +130,7 @@ fn columns_are_matched_by_name() {
 fn classes_are_those_of_the_network() {
     let folder = folder();
     let line = format!("train --arch net.toml --data t.csv --labels t.csv:class {TRAIN} -o run");
-    let json = folder.json(&format!("{line} --eval-data two.csv --eval-labels two.csv:class"));
+    let json = folder.json(&format!("{line} --test two.csv --test-labels two.csv:class"));
     assert!(json["history"][59]["evaluation_accuracy"].as_f64().unwrap() > 0.95, "{}", json["history"][59]);
     for file in ["permuted.csv", "two.csv"] {
         let json = folder.json(&format!("predict --net run/model.onnx --data {file} --labels {file}:class"));
@@ -145,7 +145,7 @@ fn classes_are_those_of_the_network() {
     let json = folder.json("predict --net told/model.onnx --data two.csv --labels two.csv:class");
     assert!(json["accuracy"].as_f64().unwrap() > 0.95, "{json}");
     assert!(folder.succeed("info told/model.onnx").contains("Classes, an output each: virginica, setosa, versicolor"));
-    let sure = "--train t.csv --train-labels t.csv:class --test two.csv --test-labels two.csv:class";
+    let sure = "--data t.csv --labels t.csv:class --test two.csv --test-labels two.csv:class";
     let json = folder.json(&format!("uncertainty --net told/model.onnx {sure} -o sure"));
     assert!(json["laplace"]["accuracy"].as_f64().unwrap() > 0.95, "{json}");
     refused(
@@ -174,7 +174,7 @@ fn names_are_not_guessed() {
         assert!(json["accuracy"].as_f64().unwrap() > 0.95, "{json}");
     }
     refused(&folder, &format!("{line} --classes setosa,versicolor"), &["2 names", "3 outputs"]);
-    let sure = "uncertainty --net run/model.onnx --train n.csv --train-labels n.csv:number --test two.csv:-class";
+    let sure = "uncertainty --net run/model.onnx --data n.csv --labels n.csv:number --test two.csv:-class";
     refused(&folder, &format!("{sure} --test-labels two.csv:class -o sure"), &["3 outputs", "--classes"]);
     // Numbers that are no outputs.
     folder.write("two.toml", NET.replace("outputs = 3", "outputs = 2").as_bytes());

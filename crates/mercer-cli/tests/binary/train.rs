@@ -25,7 +25,8 @@ fn folder() -> Folder {
 #[test]
 fn a_network_is_trained() {
     let folder = folder();
-    let options = "--epochs 60 --batch 32 --learning-rate 0.02 --schedule cosine --warm-up 1 --eval-data x.npy --eval-labels y.npy";
+    let options =
+        "--epochs 60 --batch 32 --learning-rate 0.02 --schedule cosine --warm-up 1 --test x.npy --test-labels y.npy";
     let json = folder.json(&format!("{LINE} {options} --checkpoint-at 0,60"));
     assert_eq!(json["history"].as_array().unwrap().len(), 60);
     let accuracy = json["history"][59]["evaluation_accuracy"].as_f64().unwrap();
@@ -217,7 +218,7 @@ fn what_cannot_be_trained() {
     refuse(&format!("{LINE} --momentum 0.5"), &["--momentum", "sgd"]);
     refuse(&format!("{LINE} --optimiser lion"), &["--optimiser", "adamw"]);
     refuse(&format!("{LINE} --epochs 0"), &["--epochs"]);
-    refuse(&format!("{LINE} --eval-data x.npy"), &["--eval-labels"]);
+    refuse(&format!("{LINE} --test x.npy"), &["--test-labels"]);
     folder.write("wide.toml", b"[mlp]\ninputs = [3]\nwidths = [16]\noutputs = 2\n");
     refuse(&LINE.replace("mlp.toml", "wide.toml"), &["x.npy", "wide.toml", "[3]"]);
     folder.write("narrow.toml", b"[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 1\n");
@@ -265,7 +266,7 @@ fn settings_that_make_no_sense() {
 fn the_demo() {
     let folder = Folder::with(&[]);
     let text = folder.succeed("demo");
-    assert!(text.contains("Try next") && text.contains("of 355 digits right"), "{text}");
+    assert!(text.contains("Try next") && text.contains("of 355 unseen digits"), "{text}");
     // The commands it shows run as they stand.
     let commands = text.split("Try next:").nth(1).unwrap().replace("\\\n", " ");
     let commands: Vec<&str> = commands.lines().map(str::trim).filter(|line| line.starts_with("mercer ")).collect();

@@ -20,7 +20,7 @@ fn folder(name: &str) -> Folder {
 
 fn line(name: &str, more: &str) -> String {
     format!(
-        "uncertainty --net {name}.onnx --train {name}.npz:x_train --train-labels {name}.npz:y_train \
+        "uncertainty --net {name}.onnx --data {name}.npz:x_train --labels {name}.npz:y_train \
          --test {name}.npz:x_test --test-labels {name}.npz:y_test {more}"
     )
 }
@@ -59,7 +59,7 @@ fn a_softmax_at_the_end_changes_nothing() {
     let folder = folder(IRIS);
     let softmax = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/iris_softmax.onnx");
     std::fs::copy(softmax, folder.path("iris_softmax.onnx")).expect("a fixture");
-    for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "sketch", "eigen --components 20"] {
+    for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "sketch", "eigen -k 20"] {
         let more = format!("--method {method} --prior 2 --precision f64 --force -o");
         folder.succeed(&line(IRIS, &format!("{more} plain")));
         let ended = line(IRIS, &format!("{more} ended")).replace("--net lla_iris_tanh", "--net iris_softmax");
@@ -73,7 +73,7 @@ fn a_softmax_at_the_end_changes_nothing() {
         assert!(json["worse_than_network"].is_boolean(), "{json}");
     }
     let named =
-        line(IRIS, "--method diag --logits probabilities -o named").replace("lla_iris_tanh.onnx", "iris_softmax.onnx");
+        line(IRIS, "--method diag --node probabilities -o named").replace("lla_iris_tanh.onnx", "iris_softmax.onnx");
     assert!(folder.run(&named).err.contains("look like probabilities"));
 }
 
@@ -90,9 +90,9 @@ fn a_part_of_the_training_set_stands_for_all() {
             "uncertainty --net {IRIS}.onnx {train} --test {IRIS}.npz:x_test --method kron --precision f64 --force {more}"
         ))
     };
-    let whole = run("--train x.npy --train-labels y.npy", "-o whole");
+    let whole = run("--data x.npy --labels y.npy", "-o whole");
     let size = 2 * x.shape()[0];
-    let part = format!("--train {IRIS}.npz:x_train --train-labels {IRIS}.npz:y_train");
+    let part = format!("--data {IRIS}.npz:x_train --labels {IRIS}.npz:y_train");
     let half = run(&part, &format!("--train-size {size} -o half"));
     for key in ["prior_precision", "log_evidence"] {
         let (half, whole) = (half[key].as_f64().expect(key), whole[key].as_f64().expect(key));
@@ -128,7 +128,7 @@ fn approximations_and_other_data() {
     let folder = folder(IRIS);
     let other = golden(&folder, IRIS, "x_test").mapv(|x| 6.0 * x);
     folder.write_array("other.npy", other.view());
-    for method in ["sketch --sketch srht:64", "eigen --components 24 --landmarks 60", "kron --draws"] {
+    for method in ["sketch --sketch srht:64", "eigen -k 24 --landmarks 60", "kron --draws"] {
         let json = folder.json(&line(IRIS, &format!("--method {method} --ood other.npy -o run --force")));
         let number = |who: &str, what: &str| json[who][what].as_f64().expect(what);
         for who in ["map", "laplace"] {
@@ -143,17 +143,17 @@ fn approximations_and_other_data() {
 #[test]
 fn a_regression_has_error_bars() {
     let folder = folder(DIABETES);
-    let text = folder.succeed(&line(DIABETES, "--method kron --prior 1 --noise 1 --precision f64 -o run"));
+    let text = folder.succeed(&line(DIABETES, "--method kron --prior 1 --noise-std 1 --precision f64 -o run"));
     assert!(text.contains("RMSE") && text.contains("NLL") && text.contains("noise 1.0000 (given)"), "{text}");
     let expected = golden(&folder, DIABETES, "all_kron_fvar").into_shape_with_order((30, 1)).expect("a column");
     assert!(difference(&folder.read("run/variance.npy"), &expected.into_dyn()) < 1e-9);
     assert!(folder.path("run/deviation.svg").is_file());
-    let given = folder.json(&line(DIABETES, "--method kron --noise 1 --precision f64 -o run --force"));
+    let given = folder.json(&line(DIABETES, "--method kron --noise-std 1 --precision f64 -o run --force"));
     let fitted = folder.json(&line(DIABETES, "--method kron --precision f64 -o run --force"));
     let evidence = |json: &serde_json::Value| json["log_evidence"].as_f64().expect("a number");
     assert_eq!(fitted["noise_choice"], "evidence");
     assert!(evidence(&fitted) > evidence(&given), "{fitted} {given}");
-    folder.refuse(&line(DIABETES, "--noise 0 -o other"), &["--noise"]);
+    folder.refuse(&line(DIABETES, "--noise-std 0 -o other"), &["--noise-std"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn what_is_replaced_leaves_nothing_behind() {
     };
     folder.succeed(&line(IRIS, "--method last-layer-kron -o run"));
     let alone = files();
-    for other in ["--method kron", "--method eigen --components 8 --landmarks 20", "--ood lla_iris_tanh.npz:x_test"] {
+    for other in ["--method kron", "--method eigen -k 8 --landmarks 20", "--ood lla_iris_tanh.npz:x_test"] {
         folder.succeed(&line(IRIS, &format!("{other} -o run --force")));
         assert!(files() != alone, "{other}");
         std::fs::write(folder.path("run/notes.txt"), "mine").expect("a file");
@@ -207,8 +207,8 @@ fn what_cannot_be_done_is_refused() {
     folder.refuse(&line(IRIS, "--method sketch --sketch sjlt -o run"), &["--sketch"]);
     folder.refuse(&line(IRIS, "--method kron --residual true -o run"), &["--residual", "kron"]);
     folder.refuse(&line(IRIS, "--draws 0 -o run"), &["--draws"]);
-    folder.refuse(&line(IRIS, "--logits nowhere -o run"), &["nowhere"]);
-    let hidden = folder.run(&line(IRIS, "--method last-layer-full --logits /3/Tanh_output_0 -o run"));
+    folder.refuse(&line(IRIS, "--node nowhere -o run"), &["nowhere"]);
+    let hidden = folder.run(&line(IRIS, "--method last-layer-full --node /3/Tanh_output_0 -o run"));
     assert_eq!(hidden.code, Some(2));
     assert!(hidden.err.contains("Tanh"), "{}", hidden.err);
     folder.succeed(&line(IRIS, "--method last-layer-kron -o run"));

@@ -127,11 +127,11 @@ impl From<SpectralError> for Error {
                 ),
             )
             .hint(format!(
-                "‹memory› {} would do; so may ‹method› lanczos, nystrom with fewer ‹n-landmarks›, or rff with fewer ‹n-features›",
+                "‹memory› {}, the method lanczos, nystrom with fewer ‹landmarks›, or rff with fewer ‹frequencies›",
                 suggested(needed)
             )),
             SpectralError::Indefinite { .. } => Self::with_code(code, error.to_string())
-                .hint("‹landmarks› uniform, k-means++ or all; ‹method› exact counts them"),
+                .hint("‹landmark-choice› uniform, k-means++ or all; the method exact counts the negative eigenvalues"),
             SpectralError::OtherKernel { .. } => {
                 Self::with_code(code, error.to_string()).hint("find the functions again with `mercer eigen`")
             }
@@ -156,7 +156,7 @@ impl From<KernelError> for Error {
                 let (needed, free) = (bytes(needed as usize), bytes(free as usize));
                 let text = format!("the result takes {needed}, but only {free} are free in {place}");
                 Self::with_code(code, text).hint(
-                    "‹out› on another disk; ‹features› writes the features of a kernel that has some instead of a number per pair",
+                    "‹out› on another disk; ‹as-features› writes the features of a kernel that has some instead of a number per pair",
                 )
             }
             KernelError::NotFinite { .. } | KernelError::Overflow { .. } => Self::with_code(code, error.to_string())

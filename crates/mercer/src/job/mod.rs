@@ -23,7 +23,7 @@ pub mod uncertainty;
 
 pub use compare::CompareJob;
 pub use destination::Destination;
-pub use eigen::{EigenJob, EvaluateJob};
+pub use eigen::EigenJob;
 pub use fit::FitJob;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, PhaseTime, Stopwatch};

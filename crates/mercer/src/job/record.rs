@@ -4,7 +4,7 @@
 //! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
 //! did not write, and no name of a machine.
 
-use super::{Destination, EigenJob, EvaluateJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
+use super::{Destination, EigenJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -55,8 +55,6 @@ macro_rules! jobs {
 jobs! {
     /// Eigenfunctions of a kernel.
     Eigen(EigenJob),
-    /// Eigenfunctions that were saved, on new samples.
-    Evaluate(EvaluateJob),
     /// A machine that learns.
     Fit(FitJob),
     /// A kernel on data.
@@ -243,10 +241,8 @@ pub fn replay(result: &Path, context: &Context) -> Result<Replayed, Error> {
     let destination = Destination::new(&again);
     let job = record.job.run(&destination, context)?;
     let new = Record::read(&again)?;
-    let changed = |old: &InputRecord| {
-        let found = new.inputs.iter().find(|new| new.setting == old.setting && new.place == old.place);
-        found.is_none_or(|new| new.fingerprint != old.fingerprint)
-    };
+    let changed =
+        |old: &InputRecord| !new.inputs.iter().any(|new| new.place == old.place && new.fingerprint == old.fingerprint);
     let changed_inputs = record.inputs.iter().filter(|input| changed(input));
     let changed_inputs = changed_inputs.map(|input| format!("‹{}› {}", input.setting, input.place)).collect();
     let is_same = |old: &&OutputRecord| new.outputs.contains(*old);

@@ -37,6 +37,13 @@ pub enum Layout {
     Nhw,
 }
 
+mercer_run::named! {
+    Layout, "layout":
+    Nchw = "nchw", "Samples, channels, rows, columns";
+    Nhwc = "nhwc", "Samples, rows, columns, channels";
+    Nhw = "nhw", "Samples, rows, columns: one channel";
+}
+
 impl PreprocessSpec {
     /// Whether nothing happens.
     pub fn is_empty(&self) -> bool {

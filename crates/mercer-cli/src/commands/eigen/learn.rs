@@ -1,129 +1,198 @@
-//! Options of the methods that learn networks.
+//! Methods that learn functions as networks.
 
-use mercer::job::eigen::{EigenMethod, LearnSpec, Objective, Views};
+use super::pairs::PairOptions;
+use super::source::{OfMatrix, ResultOptions};
+use crate::options::{ComponentsOption, SeedOption, StepOptions, choice, with_default};
+use crate::output::ResumeOption;
+use mercer::job::EigenJob;
+use mercer::job::eigen::{EigenMethod, LearnSpec, Objective};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+/// Learn one network per function by SpIN (spectral inference networks)
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("precision", |arg| arg.default_value("f64")),
+    mut_arg("learning_rate", |arg| with_default(arg, "1e-3")),
+    mut_arg("keep", |arg| with_default(arg, "0.01")),
+    after_help = "\
+Examples:
+  mercer eigen spin --kernel 'rbf()' --data x.npy -k 5 -o functions
+  mercer eigen spin --gram gram.zarr --data x.npy --test new.npy --iterations 10000 -o functions"
+)]
+pub(super) struct Spin {
+    #[command(flatten)]
+    learn: LearnOptions,
+
+    #[command(flatten)]
+    pub(super) of: OfMatrix,
+
+    #[command(flatten)]
+    pub(super) resume: ResumeOption,
+}
+
+/// Learn one network per function by NeuralEF
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("learning_rate", |arg| with_default(arg, "1e-3")),
+    mut_arg("keep", |arg| with_default(arg, "0.9")),
+    mut_arg("objective", |arg| with_default(arg, "game")),
+    after_help = "\
+Examples:
+  mercer eigen neuralef --kernel 'rbf()' --data x.npy -k 10 --truth -o functions
+  mercer eigen neuralef --net model.onnx --data train.npz:x --functions mlp.toml --test test.npz:x -o functions"
+)]
+pub(super) struct Neuralef {
+    #[command(flatten)]
+    learn: LearnOptions,
+
+    #[command(flatten)]
+    objective: ObjectiveOption,
+
+    #[command(flatten)]
+    pub(super) of: OfMatrix,
+
+    #[command(flatten)]
+    pub(super) resume: ResumeOption,
+}
+
+/// Learn one network with k outputs, one for each function
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("learning_rate", |arg| with_default(arg, "1e-3")),
+    mut_arg("keep", |arg| with_default(arg, "0.9")),
+    mut_arg("objective", |arg| with_default(arg, "game")),
+    after_help = "\
+Examples:
+  mercer eigen shared --kernel 'rbf()' --data x.npy -k 10 --objective joint -o functions
+  mercer eigen shared --gram gram.zarr --data train.npz:x --test test.npz:x -o functions"
+)]
+pub(super) struct Shared {
+    #[command(flatten)]
+    learn: LearnOptions,
+
+    #[command(flatten)]
+    objective: ObjectiveOption,
+
+    #[command(flatten)]
+    pub(super) of: OfMatrix,
+
+    #[command(flatten)]
+    pub(super) resume: ResumeOption,
+}
+
+/// Learn one network with k outputs from pairs of views, which take the place of a kernel
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("learning_rate", |arg| with_default(arg, "2e-3, falling along a cosine")),
+    mut_arg("keep", |arg| with_default(arg, "0.9")),
+    mut_arg("objective", |arg| with_default(arg, "joint")),
+    after_help = "\
+Examples:
+  mercer eigen contrastive --data images.npy --scale 1/255 --layout nhwc -k 64 -o codes
+  mercer eigen contrastive --data first.npy --pairs second.npy -k 16 -o codes
+  mercer eigen contrastive --data train.npz:x --labels train.npz:y --test test.npz:x --test-labels test.npz:y -o codes"
+)]
+pub(super) struct Contrastive {
+    #[command(flatten)]
+    components: ComponentsOption,
+
+    #[command(flatten)]
+    pairs: PairOptions,
+
+    #[command(flatten)]
+    learn: LearnOptions,
+
+    #[command(flatten)]
+    objective: ObjectiveOption,
+
+    #[command(flatten)]
+    pub(super) results: ResultOptions,
+
+    #[command(flatten)]
+    pub(super) resume: ResumeOption,
+
+    #[command(flatten)]
+    seed: SeedOption,
+}
 
 /// How networks learn the functions.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Learning (spin, neuralef, shared, contrastive)")]
+#[command(next_help_heading = "Training", mut_arg("batch", |arg| with_default(arg, "256")))]
 pub(super) struct LearnOptions {
-    /// The networks, described in TOML: one output, or k for shared and contrastive, which also go on with a model of k
-    /// outputs [default: two layers of 32, sine and cosine; contrastive: two convolutions for images]
+    /// Network to learn with, or a model to start from [default: a small network]
     #[arg(long, value_name = "FILE.toml|MODEL.onnx")]
     functions: Option<PathBuf>,
 
-    /// What they learn: game is NeuralEF's; sequential and joint are nested low-rank approximations, unordered is one that is not
-    /// nested (not for spin) [default: game; contrastive: joint]
-    #[arg(long, value_name = "OBJECTIVE")]
-    objective: Option<ObjectiveName>,
+    /// Learn N more functions and drop them at the end; this improves the others
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    extra: usize,
 
-    /// So many more functions than K are learnt, and left out after the finish, which then finds the others better [default: 0]
-    #[arg(long, value_name = "N")]
-    extra: Option<usize>,
+    /// Training steps
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    iterations: usize,
 
-    /// Steps of training [default: 2000]
-    #[arg(long, value_name = "N")]
-    iterations: Option<usize>,
+    #[command(flatten)]
+    step: StepOptions,
 
-    /// Samples per step, or pairs [default: 256]
-    #[arg(long, value_name = "B")]
-    batch: Option<usize>,
-
-    /// The learning rate of Adam [default: 1e-3; contrastive: 2e-3, falling along a cosine]
-    #[arg(long, value_name = "RATE")]
-    learning_rate: Option<f64>,
-
-    /// The share of moving averages that is kept at every step: of Σ and its Jacobian in spin, of values and scales in the others
-    /// [default: 0.01 for spin, 0.9 for the others]
-    #[arg(long, value_name = "SHARE")]
+    /// Share of the moving averages that is kept at every step
+    #[arg(long, value_name = "SHARE", help_heading = "Training")]
     keep: Option<f64>,
 
-    /// Steps after which the state is written down [default: 500]
-    #[arg(long, value_name = "N")]
-    checkpoint: Option<usize>,
-
-    /// Go on with a run that was interrupted
-    #[arg(long)]
-    resume: bool,
+    /// Save the state every N steps, for --resume
+    #[arg(long, value_name = "N", default_value_t = 500, help_heading = "Training")]
+    checkpoint: usize,
 }
 
-/// What functions are trained for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ObjectiveName {
-    Game,
-    Sequential,
-    Joint,
-    Unordered,
+/// What the functions minimise.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Training")]
+struct ObjectiveOption {
+    /// Training objective
+    #[arg(long, value_name = "OBJECTIVE", value_parser = choice::<Objective>())]
+    objective: Option<Objective>,
 }
 
 impl LearnOptions {
-    pub(super) fn resume(&self) -> bool {
-        self.resume
-    }
-
-    pub(super) fn has_objective(&self) -> bool {
-        self.objective.is_some()
-    }
-
-    /// The first flag that was given.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let flags = [
-            ("‹functions›", self.functions.is_some()),
-            ("‹objective›", self.objective.is_some()),
-            ("‹extra›", self.extra.is_some()),
-            ("‹iterations›", self.iterations.is_some()),
-            ("‹batch›", self.batch.is_some()),
-            ("‹learning-rate›", self.learning_rate.is_some()),
-            ("‹keep›", self.keep.is_some()),
-            ("‹checkpoint›", self.checkpoint.is_some()),
-            ("‹resume›", self.resume),
-        ];
-        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
-    }
-
-    /// One network per function, by spectral inference.
-    pub(super) fn spin(&self) -> EigenMethod {
-        EigenMethod::Spin { learning: self.learning(LearnSpec::spin()) }
-    }
-
-    /// One network per function.
-    pub(super) fn neuralef(&self) -> EigenMethod {
-        EigenMethod::Neuralef {
-            learning: self.learning(LearnSpec::neural()),
-            objective: self.objective(Objective::Game),
-        }
-    }
-
-    /// One network for all.
-    pub(super) fn shared(&self) -> EigenMethod {
-        EigenMethod::Shared { learning: self.learning(LearnSpec::neural()), objective: self.objective(Objective::Game) }
-    }
-
-    /// One network for all, from pairs of views.
-    pub(super) fn contrastive(&self, views: Views) -> EigenMethod {
-        let learning = self.learning(LearnSpec::contrastive());
-        EigenMethod::Contrastive { learning, objective: self.objective(Objective::CONTRASTIVE), views }
-    }
-
     /// What is given, beside what is usual.
-    fn learning(&self, usual: LearnSpec) -> LearnSpec {
+    fn spec(&self, usual: LearnSpec) -> LearnSpec {
         LearnSpec {
             functions: self.functions.clone(),
-            extra: self.extra.unwrap_or(usual.extra),
-            iterations: self.iterations.unwrap_or(usual.iterations),
-            batch: self.batch.unwrap_or(usual.batch),
-            learning_rate: self.learning_rate.unwrap_or(usual.learning_rate),
+            extra: self.extra,
+            iterations: self.iterations,
+            batch: self.step.batch.map_or(usual.batch, NonZeroUsize::get),
+            learning_rate: self.step.learning_rate.unwrap_or(usual.learning_rate),
             keep: self.keep.unwrap_or(usual.keep),
-            checkpoint: self.checkpoint.unwrap_or(usual.checkpoint),
+            checkpoint: self.checkpoint,
         }
     }
+}
 
-    fn objective(&self, usual: Objective) -> Objective {
-        self.objective.map_or(usual, |name| match name {
-            ObjectiveName::Game => Objective::Game,
-            ObjectiveName::Sequential => Objective::Sequential,
-            ObjectiveName::Joint => Objective::Joint,
-            ObjectiveName::Unordered => Objective::Unordered,
-        })
+impl Spin {
+    pub(super) fn job(&self) -> EigenJob {
+        self.of.job(EigenMethod::Spin { learning: self.learn.spec(LearnSpec::spin()) })
+    }
+}
+
+impl Neuralef {
+    pub(super) fn job(&self) -> EigenJob {
+        let objective = self.objective.objective.unwrap_or(Objective::Game);
+        self.of.job(EigenMethod::Neuralef { learning: self.learn.spec(LearnSpec::neural()), objective })
+    }
+}
+
+impl Shared {
+    pub(super) fn job(&self) -> EigenJob {
+        let objective = self.objective.objective.unwrap_or(Objective::Game);
+        self.of.job(EigenMethod::Shared { learning: self.learn.spec(LearnSpec::neural()), objective })
+    }
+}
+
+impl Contrastive {
+    pub(super) fn job(&self) -> EigenJob {
+        let learning = self.learn.spec(LearnSpec::contrastive());
+        let objective = self.objective.objective.unwrap_or(Objective::CONTRASTIVE);
+        let method = EigenMethod::Contrastive { learning, objective, views: self.pairs.views() };
+        self.results.job(method, self.components, self.seed.seed)
     }
 }

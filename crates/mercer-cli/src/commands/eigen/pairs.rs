@@ -5,13 +5,13 @@ use mercer::spectral::learnt::Augmentation;
 
 /// Where pairs come from.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Pairs of views (contrastive)")]
+#[command(next_help_heading = "Pairs of views")]
 pub(super) struct PairOptions {
-    /// The other view of every sample: row i belongs to row i of --data [default: two random changes of each image]
-    #[arg(long, value_name = "FILE[:KEY]", conflicts_with_all = ["crop", "flip", "noise"])]
+    /// Second view of every sample, row by row [default: random changes of the images]
+    #[arg(long, value_name = "FILE[:KEY]", conflicts_with_all = ["crop", "flip", "view_noise"])]
     pairs: Option<String>,
 
-    /// The smallest side of a random crop, as a share of the image's; 1 does not crop [default: 0.6]
+    /// Smallest side of a random crop, as a share of the image; 1 does not crop [default: 0.6]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     crop: Option<f64>,
 
@@ -19,23 +19,12 @@ pub(super) struct PairOptions {
     #[arg(long)]
     flip: bool,
 
-    /// The standard deviation of the noise that is added to every number [default: 0.1]
+    /// Standard deviation of the noise added to every view [default: 0.1]
     #[arg(long, value_name = "SIGMA", allow_negative_numbers = true)]
-    noise: Option<f64>,
+    view_noise: Option<f64>,
 }
 
 impl PairOptions {
-    /// The first flag that was given.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let flags = [
-            ("‹pairs›", self.pairs.is_some()),
-            ("‹crop›", self.crop.is_some()),
-            ("‹flip›", self.flip),
-            ("‹noise›", self.noise.is_some()),
-        ];
-        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
-    }
-
     /// As data.
     pub(super) fn views(&self) -> Views {
         let usual = Augmentation::new();
@@ -44,7 +33,7 @@ impl PairOptions {
             None => Views::Augmented(Augmentation {
                 crop: self.crop.unwrap_or(usual.crop),
                 flip: self.flip,
-                noise: self.noise.unwrap_or(usual.noise),
+                noise: self.view_noise.unwrap_or(usual.noise),
             }),
         }
     }

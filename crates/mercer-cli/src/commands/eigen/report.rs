@@ -2,11 +2,33 @@
 
 use crate::format::table;
 use mercer::job::Outcome;
-use mercer::job::eigen::{CodeScore, CodesFindings, Compared, EigenFindings};
+use mercer::job::eigen::{CodeScore, CodesFindings, Compared, EigenFindings, EigenPlan};
 use mercer::spectral::Measured;
 use mercer::spectral::retrieval::Retrieval;
-use mercer::text::{count, duration};
+use mercer::text::{bytes, count, duration, grouped};
 use std::path::Path;
+
+/// What would be done.
+pub(super) fn plan(plan: &EigenPlan) -> String {
+    let mut text = format!(
+        "{}, {}: {} of {}",
+        plan.method,
+        plan.precision,
+        count(plan.wanted, "function"),
+        count(plan.samples, "sample")
+    );
+    if let Some(steps) = plan.steps {
+        text += &format!(", {}", count(steps, "step"));
+    }
+    if let Some(needs) = &plan.memory {
+        let (rows, columns) = (grouped(needs.rows), grouped(needs.columns));
+        text += &format!(", {} of {rows} × {columns} in {}", needs.what, bytes(needs.bytes));
+    }
+    if plan.piecewise {
+        text += ", the matrix read piece by piece";
+    }
+    text + "; nothing was done\n"
+}
 
 /// What was found.
 pub(super) fn outcome(outcome: &Outcome<EigenFindings>, output: &Path) -> String {

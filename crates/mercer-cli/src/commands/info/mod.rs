@@ -17,29 +17,28 @@ const EXAMPLES: &str = "\
 Examples:
   mercer info model.onnx                      inputs, layers, parameters, FLOPs
   mercer info model.onnx --json | jq .n_params
-  mercer info bert.onnx --shape 32            FLOPs for 32 tokens, where the file leaves the length free
+  mercer info bert.onnx --shape 32            FLOPs for 32 tokens, if the file leaves the length free
   mercer info bert.onnx --shape input_ids=32  the same for one input
   mercer info data.npz                        the arrays of a file
-  mercer info data.npz:x                      the numbers of one of them
-  mercer info gram.zarr                       what a store of Gram matrices was made from; reads and checks every tile
-  mercer info functions                       a folder of eigenfunctions, of a machine, of a posterior or of a training";
+  mercer info data.npz:x                      the numbers of one array
+  mercer info gram.zarr                       where a Gram store comes from; reads and checks every tile
+  mercer info functions                       a folder written by eigen, fit, uncertainty or train";
 
-/// Show what a model, a data set, a Gram store or a folder of results holds
+/// Show what a model, data set, Gram store or results folder holds
 ///
-/// For an ONNX model: inputs, outputs, layers, parameters with the reason why each is one, constants, and the
-/// floating-point operations of one sample. For data: arrays, shapes, the range of the numbers, classes. For a store of
-/// Gram matrices: what it was made from, how many of its tiles are there, and whether they are as they were written; a
-/// damaged tile is named, and the exit code is then 1. For folders that `mercer eigen`, `fit`, `uncertainty` and `train`
-/// write: what they are, how they came about, and their files, each checked in the same way.
+/// An ONNX model: inputs, outputs, layers, parameters with the reason why each one counts as a parameter, constants, and
+/// the floating-point operations for one sample. Data: arrays, shapes, ranges, classes. A Gram store: what it was computed
+/// from, and which tiles are complete and intact. A folder written by `mercer eigen`, `fit`, `uncertainty` or `train`: what
+/// it is, how it was made, and whether its files are intact. If something is damaged, it is named and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InfoArguments {
-    /// A model (.onnx), data (.npy, .npz, IDX, CSV), a Gram store (.zarr) or a folder of results
+    /// Model (.onnx), data (.npy, .npz, IDX, CSV), Gram store (.zarr) or results folder
     #[arg(value_name = "FILE[:KEY]")]
     file: String,
 
-    /// The shape of a sample where the model leaves sizes free: all sizes, or only the free ones (repeatable)
-    #[arg(long, value_name = "[INPUT=]SIZES")]
+    /// Shape of a sample, where the model leaves sizes free: all, or the free ones (repeatable)
+    #[arg(long, value_name = "[INPUT=]SIZES", help_heading = "Network")]
     shape: Vec<GivenShape>,
 
     #[command(flatten)]

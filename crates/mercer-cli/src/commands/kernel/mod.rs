@@ -3,12 +3,11 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{DataOptions, KernelOptions, ParameterOptions, choice, references};
+use crate::options::{DataOptions, KernelOptions, ParameterOptions, PrecisionOption, references};
+use crate::output::{DryRunOption, OutputFile, ResumeOption};
 use mercer::Error;
 use mercer::job::{Destination, Job, KernelJob, Opened};
-use mercer::spec::Precision;
 use std::ops::Range;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,68 +34,44 @@ fn after_help() -> String {
 
 /// Compute a kernel on data: tangent, conjugate and infinite-width kernels of a network, and classic kernels
 #[derive(Debug, clap::Args)]
-#[command(after_help = after_help(), next_help_heading = "Kernel")]
+#[command(after_help = after_help())]
 pub(crate) struct KernelArguments {
     #[command(flatten)]
     kernel: KernelOptions,
 
-    /// Compare with these samples instead of with the same ones: they become the columns
-    #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
-    against: Vec<String>,
-
-    /// One matrix per layer; their sum is the kernel
-    #[arg(long)]
-    by_layer: bool,
-
-    /// Write the features instead of the matrix of their products
-    #[arg(long)]
-    features: bool,
-
-    /// Compute in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
-    precision: Precision,
+    #[command(flatten)]
+    parameters: ParameterOptions,
 
     #[command(flatten)]
     data: DataOptions,
 
-    #[command(flatten)]
-    run: RunOptions,
+    /// Samples for the columns of the matrix [default: those of --data]
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", help_heading = "Data")]
+    against: Vec<String>,
+
+    /// Write one matrix per layer; their sum is the kernel
+    #[arg(long, help_heading = "Output")]
+    by_layer: bool,
+
+    /// Write the features of the samples instead of the Gram matrix
+    #[arg(long, help_heading = "Output")]
+    as_features: bool,
 
     #[command(flatten)]
-    target: TargetOptions,
+    output: OutputFile,
 
     #[command(flatten)]
-    parameters: ParameterOptions,
-}
+    resume: ResumeOption,
 
-/// How the work is done.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Run")]
-struct RunOptions {
     /// Compute only these tiles of a store, as in 0..64
-    #[arg(long, value_name = "A..B", value_parser = parse_range)]
+    #[arg(long, value_name = "A..B", value_parser = parse_range, help_heading = "Output")]
     tiles: Option<Range<usize>>,
 
-    /// Say what would be done and what it would take, and do nothing
-    #[arg(long)]
-    dry_run: bool,
-}
+    #[command(flatten)]
+    precision: PrecisionOption,
 
-/// Where the result goes.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Output")]
-struct TargetOptions {
-    /// Write to this .npy file or .zarr store
-    #[arg(short = 'o', long = "out", value_name = "OUT.npy|OUT.zarr")]
-    path: Option<PathBuf>,
-
-    /// Replace what is there already
-    #[arg(long, conflicts_with = "resume")]
-    force: bool,
-
-    /// Go on with a store that was interrupted or is being filled by others
-    #[arg(long)]
-    resume: bool,
+    #[command(flatten)]
+    dry_run: DryRunOption,
 }
 
 impl KernelArguments {
@@ -106,16 +81,16 @@ impl KernelArguments {
             data: self.data.spec(),
             against: references(&self.against),
             by_layer: self.by_layer,
-            features: self.features,
-            precision: self.precision,
-            tiles: self.run.tiles.clone(),
+            features: self.as_features,
+            precision: self.precision.precision,
+            tiles: self.tiles.clone(),
         }
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let TargetOptions { path, force, resume } = &self.target;
-        let (path, force, resume, dry_run) = (path.clone(), *force, *resume, self.run.dry_run);
-        let opened = self.job().open(&Destination { path, force, resume, dry_run }, console.opening())?;
+        let (resume, dry_run) = (self.resume.resume, self.dry_run.dry_run);
+        let destination = Destination { resume, dry_run, ..self.output.destination() };
+        let opened = self.job().open(&destination, console.opening())?;
         if dry_run {
             console.result(opened.plan(), || report::plan(opened.plan()))?;
             // A plan is shown even if there is no room for its result, and then refused.

@@ -3,12 +3,11 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{DataOptions, ParameterOptions, choice};
-use crate::output::OutputFile;
+use crate::options::{DataOptions, NET, NodeOption, ParameterOptions, PrecisionOption, with_default};
+use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
 use mercer::job::predict::Subject;
-use mercer::job::{Job, Opened, PredictJob};
-use mercer::spec::Precision;
+use mercer::job::{Destination, Job, Opened, PredictJob};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -18,53 +17,58 @@ Examples:
   mercer predict --net model.onnx --data test.npz:x --labels test.npz:y          accuracy
   mercer predict --net resnet.onnx --data cifar.npz:x --layout nhwc --scale 1/255 \\
       --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o logits.npy
-  mercer predict --net model.onnx --data images.npy --at /layer2/Relu -o features.npy
+  mercer predict --net model.onnx --data images.npy --node /layer2/Relu -o features.npy
   mercer predict --net bert.onnx --data input_ids=tokens.npz:ids \\
       --data attention_mask=tokens.npz:mask -o embeddings.npy
   mercer predict --from machine --data test.npz:x --labels test.npz:y -o scores.npy
+  mercer predict --from functions --data new.npy -o psi.npy                      eigenfunctions on new samples
 
-The data may be larger than memory. `mercer info MODEL` lists the nodes that --at takes. --from takes whatever `mercer fit`, eigen,
-uncertainty or train wrote: a machine gives scores, eigenfunctions their values, a posterior probabilities or means and variances, a
-network its outputs. No other file is needed, and the preprocessing is that of the folder unless other flags are given. For a
-machine fitted on --gram the data are the kernel between new samples (rows) and training samples (columns), for one fitted on
---features their features.";
+--from takes any folder written by `mercer fit`, `eigen`, `uncertainty` or `train`. A machine gives scores,
+eigenfunctions their values, a posterior probabilities or means and variances, and a network its outputs. The folder is
+enough: it remembers the preprocessing, and flags given here replace it. DIR/before evaluates learnt eigenfunctions as
+they were before their final refinement. For a machine fitted on --gram, --data is the kernel between new samples (rows)
+and training samples (columns). For a machine fitted on --features, --data are features. Data may be larger than memory.";
 
-/// Run a network, or whatever was saved, on data: outputs, values at any node, scores; accuracy if there are labels
+/// Evaluate a network, or anything saved, on data; with labels, measure how good it is
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, next_help_heading = "Network")]
+#[command(
+    after_help = EXAMPLES,
+    next_help_heading = "Network",
+    mut_arg("node", |arg| with_default(arg, "the first output"))
+)]
 pub(crate) struct PredictArguments {
-    /// The network
-    #[arg(long, value_name = "MODEL.onnx", required_unless_present = "from")]
+    #[arg(long, value_name = "MODEL.onnx", required_unless_present = "from", help = NET)]
     net: Option<PathBuf>,
 
-    /// What `mercer fit`, eigen, uncertainty or train wrote, instead of a network's file
+    /// Folder written by `mercer fit`, `eigen`, `uncertainty` or `train`
     #[arg(long, value_name = "DIR", conflicts_with_all = ["net", "weights", "include", "exclude", "unmerge"])]
     from: Option<PathBuf>,
 
-    /// Write the probabilities of the classes, instead of a machine's scores
+    /// Write class probabilities instead of the scores of a machine
     #[arg(long, requires = "from")]
     probabilities: bool,
 
-    /// Write the values at this node or output [default: the first output]
-    #[arg(long, value_name = "NODE")]
-    at: Option<String>,
+    #[command(flatten)]
+    node: NodeOption,
 
-    /// Compute in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
-    precision: Precision,
-
-    /// Read about so many samples at once; the results do not depend on it [default: what suits the network]
-    #[arg(long, value_name = "N")]
-    batch: Option<NonZeroUsize>,
+    #[command(flatten)]
+    parameters: ParameterOptions,
 
     #[command(flatten)]
     data: DataOptions,
+
+    /// Read about N samples at a time; this does not change the results [default: automatic]
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    chunk: Option<NonZeroUsize>,
 
     #[command(flatten)]
     output: OutputFile,
 
     #[command(flatten)]
-    parameters: ParameterOptions,
+    precision: PrecisionOption,
+
+    #[command(flatten)]
+    dry_run: DryRunOption,
 }
 
 impl PredictArguments {
@@ -77,16 +81,21 @@ impl PredictArguments {
         PredictJob {
             subject,
             parameters: self.parameters.spec(),
-            at: self.at.clone(),
+            at: self.node.node.clone(),
             probabilities: self.probabilities,
-            precision: self.precision,
-            batch: self.batch,
+            precision: self.precision.precision,
+            batch: self.chunk,
             data: self.data.spec(),
         }
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let opened = self.job().open(&self.output.destination(), console.opening())?;
+        let dry_run = self.dry_run.dry_run;
+        let destination = Destination { dry_run, ..self.output.destination() };
+        let opened = self.job().open(&destination, console.opening())?;
+        if dry_run {
+            return console.result(opened.plan(), || report::plan(opened.plan()));
+        }
         let outcome = opened.run(console.context())?;
         console.result(&outcome, || report::outcome(&outcome))
     }

@@ -1,9 +1,24 @@
 //! What the command says.
 
 use mercer::job::Outcome;
-use mercer::job::predict::{FunctionFindings, NetworkFindings, PosteriorFindings, PredictFindings, Quality};
+use mercer::job::predict::{
+    FunctionFindings, NetworkFindings, PosteriorFindings, PredictFindings, PredictPlan, Quality,
+};
 use mercer::text::{count, duration, grouped, shape};
 
+/// What would be done.
+pub(super) fn plan(plan: &PredictPlan) -> String {
+    let mut text = format!("{}: {}", plan.kind, count(plan.n_samples, "sample"));
+    if let Some(numbers) = plan.numbers {
+        text += &format!(", {} each", count(numbers, "number"));
+    }
+    if let Some(gflop) = plan.gflop {
+        text += &format!(", {gflop:.3} GFLOP");
+    }
+    text + "; nothing was done\n"
+}
+
+/// What was done.
 pub(super) fn outcome(outcome: &Outcome<PredictFindings>) -> String {
     match &outcome.findings {
         PredictFindings::Network(found) => {

@@ -4,11 +4,11 @@ pub(crate) mod report;
 mod settings;
 
 use crate::console::Console;
-use crate::options::{DataOptions, ImportOptions, choice};
-use crate::output::OutputFolder;
+use crate::options::{ARCH, DataOptions, ImportOptions, TestOptions, reference, references};
+use crate::output::{DryRunOption, OutputFolder, ResumeOption};
+use clap::ArgAction;
 use mercer::Error;
-use mercer::job::{Job, Opened, TrainJob};
-use mercer::spec::{DataRef, Precision};
+use mercer::job::{Destination, Job, Opened, TrainJob};
 use settings::TrainingOptions;
 use std::path::PathBuf;
 
@@ -18,8 +18,8 @@ Examples:
   mercer train --arch mlp.toml --data table.csv --labels table.csv:class --epochs 50 \\
       --optimiser sgd --learning-rate 0.1 --schedule cosine --warm-up 1 -o run
   mercer train --arch cnn.toml --data train.npz:x --labels train.npz:y --scale 1/255 \\
-      --eval-data test.npz:x --eval-labels test.npz:y --checkpoint-every 5 -o run
-  mercer train …the same… -o run --resume           goes on after Ctrl-C, to the same result
+      --test test.npz:x --test-labels test.npz:y --checkpoint-every 5 -o run
+  mercer train …the same… -o run --resume           continue after Ctrl-C, with the same result
 
 A network is a few lines of TOML, for instance:
   [cnn]
@@ -30,34 +30,28 @@ A network is a few lines of TOML, for instance:
       { max-pool = { size = 2 } },
       { dense = { width = 64 } },
   ]
-The kinds are mlp, cnn, resnet and two-layer. The folder gets model.onnx, weights.safetensors,
-result.json, state.safetensors to go on from, and the checkpoints.";
+The kinds are mlp, cnn, resnet and two-layer. The output folder holds model.onnx, weights.safetensors, result.json,
+state.safetensors for --resume, and the checkpoints.";
 
-/// Train a small network that a TOML file describes
+/// Train a small network described in TOML
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, next_help_heading = "Network")]
+#[command(
+    after_help = EXAMPLES,
+    next_help_heading = "Network",
+    mut_arg("test", |arg| arg.action(ArgAction::Set).requires("test_labels"))
+)]
 pub(crate) struct TrainArguments {
-    /// The description of the network
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", help = ARCH)]
     arch: PathBuf,
 
     #[command(flatten)]
     import: ImportOptions,
 
-    /// Train in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
-    precision: Precision,
-
     #[command(flatten)]
     data: DataOptions,
 
-    /// Measure on these samples after every epoch
-    #[arg(long, value_name = "FILE[:KEY]", requires = "eval_labels", help_heading = "Data")]
-    eval_data: Option<String>,
-
-    /// What they show
-    #[arg(long, value_name = "FILE[:KEY]", requires = "eval_data", help_heading = "Data")]
-    eval_labels: Option<String>,
+    #[command(flatten)]
+    test: TestOptions,
 
     #[command(flatten)]
     training: TrainingOptions,
@@ -65,34 +59,41 @@ pub(crate) struct TrainArguments {
     #[command(flatten)]
     output: OutputFolder,
 
-    /// Go on with the run in the folder
-    #[arg(long, help_heading = "Output", conflicts_with = "force")]
-    resume: bool,
+    #[command(flatten)]
+    resume: ResumeOption,
+
+    #[command(flatten)]
+    dry_run: DryRunOption,
 }
 
 impl TrainArguments {
     fn job(&self) -> TrainJob {
         TrainJob {
             import_limit: self.import.import_limit,
-            eval_data: self.eval_data.clone().map(DataRef::from),
-            eval_labels: self.eval_labels.clone().map(DataRef::from),
+            // The parser takes at most one.
+            eval_data: references(&self.test.test).pop(),
+            eval_labels: reference(&self.test.test_labels),
             training: self.training.spec(),
-            precision: self.precision,
+            precision: self.training.precision(),
             ..TrainJob::new(&self.arch, self.data.spec())
         }
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let destination = self.output.destination(self.resume);
-        let listener = console.clone();
+        let (resume, dry_run) = (self.resume.resume, self.dry_run.dry_run);
+        let destination = Destination { resume, dry_run, ..self.output.destination() };
         let opened = self.job().open(&destination, console.opening())?;
+        if dry_run {
+            return console.result(opened.plan(), || report::plan(opened.plan()));
+        }
+        let listener = console.clone();
         let opened = opened.on_epoch(move |epoch| listener.slow_line(&report::line(epoch)));
         let outcome = opened.run(console.context()).map_err(|error| error.when_interrupted(go_on))?;
         console.result(&outcome, || report::outcome(&outcome, console.verbose))
     }
 }
 
-/// The command that goes on where this one stopped.
+/// The command that continues where this one stopped.
 fn go_on() -> String {
     let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_./:=,+%@".contains(c));
     let quoted = |text: String| if plain(&text) { text } else { format!("'{}'", text.replace('\'', "'\\''")) };
@@ -100,5 +101,5 @@ fn go_on() -> String {
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".to_owned());
     }
-    format!("`mercer {}` goes on from the last whole epoch", words.join(" "))
+    format!("`mercer {}` continues after the last complete epoch", words.join(" "))
 }

@@ -2,18 +2,31 @@
 
 use crate::format::table;
 use mercer::job::Outcome;
-use mercer::job::train::{EpochFindings, TrainFindings};
-use mercer::text::{count, duration};
+use mercer::job::train::{EpochFindings, TrainFindings, TrainPlan};
+use mercer::text::{bytes, count, duration};
 
 /// The most epochs that are shown line by line.
 const MOST_ROWS: usize = 20;
+
+/// What would be done.
+pub(super) fn plan(plan: &TrainPlan) -> String {
+    format!(
+        "{} in {}: {} of {}, {} per epoch, {} of memory; nothing was done\n",
+        count(plan.n_params, "parameter"),
+        plan.precision,
+        count(plan.settings.epochs, "epoch"),
+        count(plan.n_samples, "sample"),
+        count(plan.steps_per_epoch, "step"),
+        bytes(plan.bytes)
+    )
+}
 
 /// What is shown while training goes on.
 pub(crate) fn line(epoch: &EpochFindings) -> String {
     let accuracy = |value: Option<f64>| value.map_or_else(String::new, |v| format!(", {:.2} % right", 100.0 * v));
     let mut line = format!("epoch {}: loss {:.4}{}", epoch.epoch, epoch.loss, accuracy(epoch.accuracy));
     if let Some(loss) = epoch.evaluation_loss {
-        line += &format!("; evaluation {loss:.4}{}", accuracy(epoch.evaluation_accuracy));
+        line += &format!("; test {loss:.4}{}", accuracy(epoch.evaluation_accuracy));
     }
     line
 }
@@ -35,7 +48,7 @@ fn row(epoch: &EpochFindings) -> Vec<String> {
 pub(crate) fn course(found: &TrainFindings, verbose: bool) -> String {
     let every = if verbose { 1 } else { found.history.len().div_ceil(MOST_ROWS).max(1) };
     let last = found.history.len();
-    let titles = ["epoch", "rate", "loss", "accuracy", "eval loss", "eval accuracy"];
+    let titles = ["epoch", "rate", "loss", "accuracy", "test loss", "test accuracy"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     let shown = found.history.iter().filter(|epoch| epoch.epoch.is_multiple_of(every) || epoch.epoch == last);
     rows.extend(shown.map(row));

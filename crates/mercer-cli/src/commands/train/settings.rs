@@ -1,139 +1,100 @@
 //! How to train: options of the command line as data of the job.
 
-use mercer::job::train::{self, TrainingSpec};
+use crate::options::{PrecisionOption, SeedOption, StepOptions, choice, with_default};
+use mercer::job::train::{LossName, OptimiserName, ScheduleName, TrainingSpec};
+use mercer::spec::Precision;
 use std::num::NonZeroUsize;
 
 /// Optimiser, learning rate and length of a run.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Training")]
+#[command(
+    next_help_heading = "Training",
+    mut_arg("batch", |arg| with_default(arg, "128; all samples for gd")),
+    mut_arg("learning_rate", |arg| with_default(arg, "0.001; 0.01 for adagrad, 0.05 for sgd and gd"))
+)]
 pub(crate) struct TrainingOptions {
-    /// Passes over the data
+    /// Passes over the training data
     #[arg(long, value_name = "N", default_value = "10")]
     epochs: NonZeroUsize,
 
-    /// Samples per step; gd takes all of them [default: 128]
-    #[arg(long, value_name = "N")]
-    batch: Option<NonZeroUsize>,
+    #[command(flatten)]
+    step: StepOptions,
 
-    /// How a gradient becomes a step
-    #[arg(long, value_name = "NAME", default_value = "adam")]
+    /// Optimiser
+    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = choice::<OptimiserName>())]
     optimiser: OptimiserName,
 
-    /// The learning rate [default: 0.001 for adam and adamw, 0.01 for adagrad, 0.05 for sgd and gd]
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
-    learning_rate: Option<f64>,
-
-    /// How much of the last step sgd keeps, 0.9 for instance [default: 0]
+    /// Momentum of sgd, such as 0.9 [default: 0]
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     momentum: Option<f64>,
 
-    /// Nesterov's look-ahead for sgd, with --momentum
+    /// Use Nesterov momentum in sgd
     #[arg(long)]
     nesterov: bool,
 
-    /// Pull weights to zero; decoupled from the gradient in adamw [default: 0, 0.01 for adamw]
+    /// Weight decay; decoupled from the gradient in adamw [default: 0.01 for adamw, else 0]
     #[arg(long, value_name = "STRENGTH", allow_negative_numbers = true)]
     weight_decay: Option<f64>,
 
-    /// What to make small [default: cross-entropy for classes, squared for numbers]
-    #[arg(long, value_name = "NAME")]
+    /// Loss [default: cross-entropy for classes, squared for numbers]
+    #[arg(long, value_name = "NAME", value_parser = choice::<LossName>())]
     loss: Option<LossName>,
 
-    /// How the learning rate falls
-    #[arg(long, value_name = "NAME", default_value = "constant")]
+    /// Learning rate schedule
+    #[arg(long, value_name = "NAME", default_value = "constant", value_parser = choice::<ScheduleName>())]
     schedule: ScheduleName,
 
-    /// Epochs between two falls of the step schedule
+    /// Epochs between two drops of the step schedule
     #[arg(long, value_name = "N", default_value = "10")]
     step_every: NonZeroUsize,
 
-    /// What the step schedule multiplies the learning rate by
+    /// Factor by which the step schedule drops the learning rate
     #[arg(long, value_name = "FACTOR", default_value_t = 0.1, allow_negative_numbers = true)]
     step_factor: f64,
 
-    /// Epochs in which the learning rate rises from zero, before the schedule; may be a fraction
+    /// Epochs over which the learning rate first rises from zero, such as 0.5
     #[arg(long, value_name = "EPOCHS", default_value_t = 0.0, allow_negative_numbers = true)]
     warm_up: f64,
 
-    /// Keep the weights every so many epochs
+    /// Keep the weights every N epochs
     #[arg(long, value_name = "N")]
     checkpoint_every: Option<NonZeroUsize>,
 
-    /// Keep the weights after these epochs, as in 0,1,5,20; 0 are the initial ones
+    /// Keep the weights after these epochs, as in 0,1,5,20; epoch 0 is the initial network
     #[arg(long, value_name = "EPOCHS", value_delimiter = ',')]
     checkpoint_at: Vec<usize>,
 
-    /// Initial weights and the order of the samples depend on this and nothing else
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    seed: u64,
-}
+    #[command(flatten)]
+    precision: PrecisionOption,
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum OptimiserName {
-    /// Gradient descent on the whole set
-    Gd,
-    /// Stochastic gradient descent, plain unless --momentum is given
-    Sgd,
-    /// Adam
-    Adam,
-    /// Adam with decoupled weight decay
-    #[value(name = "adamw")]
-    AdamW,
-    /// AdaGrad
-    #[value(name = "adagrad")]
-    AdaGrad,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LossName {
-    /// The negative logarithm of the softmax at the class
-    CrossEntropy,
-    /// Half the squared distance; classes become one-hot
-    Squared,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ScheduleName {
-    /// It does not
-    Constant,
-    /// By --step-factor every --step-every epochs
-    Step,
-    /// Along half a cosine down to zero
-    Cosine,
+    #[command(flatten)]
+    seed: SeedOption,
 }
 
 impl TrainingOptions {
+    /// The scalar of the work.
+    pub(super) fn precision(&self) -> Precision {
+        self.precision.precision
+    }
+
     /// As data.
     pub(super) fn spec(&self) -> TrainingSpec {
         TrainingSpec {
             epochs: self.epochs,
-            batch: self.batch,
-            optimiser: match self.optimiser {
-                OptimiserName::Gd => train::OptimiserName::Gd,
-                OptimiserName::Sgd => train::OptimiserName::Sgd,
-                OptimiserName::Adam => train::OptimiserName::Adam,
-                OptimiserName::AdamW => train::OptimiserName::AdamW,
-                OptimiserName::AdaGrad => train::OptimiserName::AdaGrad,
-            },
-            learning_rate: self.learning_rate,
+            batch: self.step.batch,
+            optimiser: self.optimiser,
+            learning_rate: self.step.learning_rate,
             momentum: self.momentum,
             nesterov: self.nesterov,
             weight_decay: self.weight_decay,
-            loss: self.loss.map(|name| match name {
-                LossName::CrossEntropy => train::LossName::CrossEntropy,
-                LossName::Squared => train::LossName::Squared,
-            }),
-            schedule: match self.schedule {
-                ScheduleName::Constant => train::ScheduleName::Constant,
-                ScheduleName::Step => train::ScheduleName::Step,
-                ScheduleName::Cosine => train::ScheduleName::Cosine,
-            },
+            loss: self.loss,
+            schedule: self.schedule,
             step_every: self.step_every,
             step_factor: self.step_factor,
             warm_up: self.warm_up,
             checkpoint_every: self.checkpoint_every,
             checkpoint_at: self.checkpoint_at.clone(),
-            seed: self.seed,
+            seed: self.seed.seed,
         }
     }
 }

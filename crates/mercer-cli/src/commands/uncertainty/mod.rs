@@ -3,248 +3,215 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{ClassOptions, ParameterOptions, PreprocessOptions, choice, references};
-use crate::output::OutputFolder;
+use crate::options::{
+    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, ParameterOptions, PrecisionOption, SeedOption,
+    TestOptions, choice, reference, references, with_default,
+};
+use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
-use mercer::job::uncertainty::{NoiseChoice, PosteriorDraws, PosteriorMethod, PriorChoice};
+use mercer::job::uncertainty::{NoiseChoice, PosteriorDraws, PosteriorMethod, PosteriorMethodName, PriorChoice};
 use mercer::job::{Destination, Job, Opened, UncertaintyJob};
-use mercer::spec::{DataRef, DataSpec, Precision};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer uncertainty --net model.onnx --train train.npz:x --train-labels train.npz:y \\
+  mercer uncertainty --net model.onnx --data train.npz:x --labels train.npz:y \\
       --test test.npz:x --test-labels test.npz:y --method last-layer-full -o run
   mercer uncertainty … --method kron --ood other.npz:x           can it tell other data apart?
   mercer uncertainty … --method sketch --sketch sjlt:2048        large networks, all layers
-  mercer uncertainty … --method eigen --components 64            through eigenfunctions
+  mercer uncertainty … --method eigen -k 64                      through eigenfunctions
   mercer uncertainty … --method full --dry-run                   what it would take
+  mercer predict --from run --data new.npy -o probabilities.npy  later, without any other file";
 
-Methods, from cheap to dear:
+const MORE: &str = "\
+The methods, from cheap to expensive:
   last-layer-kron   Kronecker factors of the last layer
-  last-layer-full   the last layer, exactly; side outputs × (features + 1)
-  diag              a variance for every parameter
+  last-layer-full   the last layer, exactly; a matrix of side outputs × (features + 1)
+  diag              one variance per parameter
   kron              Kronecker factors of every layer
-  sketch            all parameters, gradients projected at random to K numbers
+  sketch            all parameters; gradients are projected at random to K numbers
   eigen             all parameters, through eigenfunctions of the tangent kernel
-  full              all parameters, exactly; side: number of parameters
+  full              all parameters, exactly; a matrix with a row per parameter
 
-Classes need logits: where the first output ends in a softmax or sigmoid, the value before that is taken, and --logits names
-another node. One output is the logit of the second of two classes. A regression takes the values themselves.
-The folder gets result.json, probabilities.npy (mean.npy and variance.npy for a regression), map_*.npy of
-the network alone, ood_*.npy, reliability.svg, entropy.svg, and the posterior itself, with its network: it predicts
-later without any other file.";
+Classification needs logits. If the first output ends in a softmax or sigmoid, the value before it is used; --node names
+another one. A single output is the logit of the second of two classes. Regression uses the outputs themselves.
 
-/// Say how sure a network may be: calibrated probabilities, and a measure of what it does not know
+The output folder holds result.json, probabilities.npy (mean.npy and variance.npy for a regression), the same for the
+network alone as map_*.npy and for --ood as ood_*.npy, reliability.svg, entropy.svg, and the posterior with its network.";
+
+fn after_long_help() -> String {
+    format!("{EXAMPLES}\n\n{MORE}")
+}
+
+/// Estimate how certain a network is, by a linearised Laplace approximation
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, next_help_heading = "Network")]
+#[command(
+    override_usage = "mercer uncertainty [OPTIONS] --net MODEL.onnx --data FILE --labels FILE --test FILE --out PATH",
+    after_help = EXAMPLES,
+    after_long_help = after_long_help(),
+    next_help_heading = "Network",
+    mut_arg("node", |arg| with_default(arg, "the first output, or the logits before its softmax")),
+    mut_arg("labels", |arg| arg.required(true)),
+    mut_arg("test", |arg| arg.required(true))
+)]
 pub(crate) struct UncertaintyArguments {
-    /// The network, trained
-    #[arg(long, value_name = "MODEL.onnx")]
+    #[arg(long, value_name = "MODEL.onnx", help = NET)]
     net: PathBuf,
 
-    /// The logits, or any other node [default: the first output, or what lies before its softmax or sigmoid]
-    #[arg(long = "logits", value_name = "NODE")]
-    node: Option<String>,
+    #[command(flatten)]
+    node: NodeOption,
 
-    /// Only parameters or layers of this name, the others being fixed (`*` and `?` are wild; repeatable)
-    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    /// Treat only these parameters or layers as uncertain (repeatable; may contain * and ?)
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', help_heading = "Network")]
     params: Vec<String>,
-
-    /// Run the network in single or double precision
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = choice::<Precision>())]
-    precision: Precision,
 
     #[command(flatten)]
     posterior: PosteriorOptions,
 
     #[command(flatten)]
-    data: UncertaintyData,
+    data: DataOptions,
+
+    /// Size of the training set, if --data is only a part of it
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    train_size: Option<usize>,
+
+    #[command(flatten)]
+    test: TestOptions,
+
+    #[command(flatten)]
+    other: OtherData,
+
+    #[command(flatten)]
+    parameters: ParameterOptions,
 
     #[command(flatten)]
     output: OutputFolder,
 
-    /// Say what would be done and what it would take, and do nothing
-    #[arg(long, help_heading = "Run")]
-    dry_run: bool,
+    #[command(flatten)]
+    precision: PrecisionOption,
 
     #[command(flatten)]
-    parameters: ParameterOptions,
-}
+    seed: SeedOption,
 
-/// The form of the curvature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum MethodName {
-    /// All parameters, exactly
-    Full,
-    /// A variance for every parameter
-    Diag,
-    /// Kronecker factors of every layer
-    Kron,
-    /// The last layer, exactly
-    LastLayerFull,
-    /// Kronecker factors of the last layer
-    LastLayerKron,
-    /// Through eigenfunctions of the tangent kernel
-    Eigen,
-    /// Through gradients projected at random
-    Sketch,
+    #[command(flatten)]
+    dry_run: DryRunOption,
 }
 
 /// Which posterior, and what is done with it.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Posterior")]
+#[command(
+    next_help_heading = "Posterior",
+    mut_arg("k", |arg| arg.default_value("64")),
+    mut_arg("landmarks", |arg| with_default(arg, "128"))
+)]
 struct PosteriorOptions {
-    /// In which form the curvature of the parameters is kept
-    #[arg(long, value_name = "METHOD", default_value = "last-layer-full")]
-    method: MethodName,
+    /// Form of the posterior
+    #[arg(long, value_name = "METHOD", default_value = "last-layer-full", value_parser = choice::<PosteriorMethodName>())]
+    method: PosteriorMethodName,
 
-    /// How gradients are projected for --method sketch
+    /// Random projection of the gradients (sketch)
     #[arg(long, value_name = "METHOD:K", default_value = "sjlt:1024")]
     sketch: String,
 
-    /// Eigenfunctions for --method eigen
-    #[arg(long, value_name = "K", default_value_t = 64)]
-    components: usize,
-
-    /// Training samples that eigenfunctions are made of
-    #[arg(long, value_name = "M", default_value_t = 128)]
-    landmarks: usize,
-
-    /// Give back the variance that eigenfunctions or a sketch miss [default: true for eigen, false for sketch]
+    /// Add back the variance that eigen or sketch misses [default: only for eigen]
     #[arg(long, value_name = "BOOL")]
     residual: Option<bool>,
 
-    /// The precision of the prior: a number, `evidence` or `validation`
+    /// Precision of the prior: a number, `evidence` or `validation`
     #[arg(long, value_name = "CHOICE", default_value = "evidence")]
     prior: PriorChoice,
 
-    /// The standard deviation of the observations of a regression: a number or `evidence`
+    /// Standard deviation of a regression's noise: a number or `evidence`
     #[arg(long, value_name = "CHOICE", default_value = "evidence")]
-    noise: NoiseChoice,
+    noise_std: NoiseChoice,
 
-    /// Draw outputs so often, instead of probit's closed form
+    /// Average N random draws (256 without a number) instead of the closed-form probit
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "256")]
     draws: Option<usize>,
 
-    /// Multiply the noise of draws, as a paper did by 20
+    /// Multiply the deviation of the draws by this factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "draws")]
-    noise_scale: f64,
+    draw_scale: f64,
 
-    /// Seed of sketches, landmarks and draws
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    components: ComponentsOption,
+
+    #[command(flatten)]
+    landmarks: LandmarksOption,
 }
 
-/// What to learn from and what to predict.
+/// Samples of another kind, and samples to choose by.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Data")]
-struct UncertaintyData {
-    /// The samples that the network was trained on; with several inputs once per input
-    #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
-    train: Vec<String>,
-
-    /// What they show
-    #[arg(long, value_name = "FILE[:KEY]", required = true)]
-    train_labels: String,
-
-    /// The number of samples that the network was trained on, if --train has only a part of them, which stands for all
-    #[arg(long, value_name = "N")]
-    train_size: Option<usize>,
-
-    /// The samples to predict
-    #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
-    test: Vec<String>,
-
-    /// What they show
-    #[arg(long, value_name = "FILE[:KEY]")]
-    test_labels: Option<String>,
-
-    /// Samples of another kind, which should be less certain
+struct OtherData {
+    /// Samples of another kind, on which the network should be less certain
     #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
     ood: Vec<String>,
 
-    /// Samples that choose the prior, for --prior validation
+    /// Samples to choose settings by (--prior validation)
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", requires = "validation_labels")]
     validation: Vec<String>,
 
-    /// What they show
+    /// Labels of the validation samples
     #[arg(long, value_name = "FILE[:KEY]", requires = "validation")]
     validation_labels: Option<String>,
-
-    #[command(flatten)]
-    classes: ClassOptions,
-
-    #[command(flatten)]
-    preprocess: PreprocessOptions,
 }
 
 impl PosteriorOptions {
     fn method(&self) -> Result<PosteriorMethod, Error> {
-        let method = match self.method {
-            MethodName::Full => PosteriorMethod::Full,
-            MethodName::Diag => PosteriorMethod::Diag,
-            MethodName::Kron => PosteriorMethod::Kron,
-            MethodName::LastLayerFull => PosteriorMethod::LastLayerFull,
-            MethodName::LastLayerKron => PosteriorMethod::LastLayerKron,
-            MethodName::Eigen => {
-                let (components, landmarks) = (self.components, self.landmarks);
-                return Ok(PosteriorMethod::Eigen { components, landmarks, residual: self.residual.unwrap_or(true) });
+        let mut method = PosteriorMethod::from(self.method);
+        match &mut method {
+            PosteriorMethod::Eigen { components, landmarks, residual } => {
+                *components = self.components.k;
+                *landmarks = self.landmarks.landmarks.unwrap_or(*landmarks);
+                *residual = self.residual.unwrap_or(*residual);
             }
-            MethodName::Sketch => {
-                return Ok(PosteriorMethod::Sketch {
-                    sketch: self.sketch.clone(),
-                    residual: self.residual.unwrap_or(false),
-                });
+            PosteriorMethod::Sketch { sketch, residual } => {
+                sketch.clone_from(&self.sketch);
+                *residual = self.residual.unwrap_or(*residual);
             }
-        };
-        match self.residual {
-            Some(_) => Err(Error::new(format!("‹residual›: ‹method› {} misses nothing", method.name()))
-                .hint("leave ‹residual› out; it is for ‹method› eigen and sketch")),
-            None => Ok(method),
+            _ if self.residual.is_some() => {
+                return Err(Error::new(format!("‹residual›: the method {} misses no variance", method.name()))
+                    .hint("leave ‹residual› out; it is for the methods eigen and sketch"));
+            }
+            _ => {}
         }
+        Ok(method)
     }
 }
 
 impl UncertaintyArguments {
     fn job(&self) -> Result<UncertaintyJob, Error> {
-        let (posterior, data) = (&self.posterior, &self.data);
-        let label = |text: &Option<String>| text.clone().map(DataRef::from);
+        let (posterior, other) = (&self.posterior, &self.other);
         Ok(UncertaintyJob {
             net: self.net.clone(),
             parameters: self.parameters.spec(),
-            node: self.node.clone(),
+            node: self.node.node.clone(),
             params: self.params.clone(),
             method: posterior.method()?,
             prior: posterior.prior,
-            noise: posterior.noise,
-            draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.noise_scale }),
-            seed: posterior.seed,
-            train: DataSpec {
-                data: references(&data.train),
-                labels: Some(data.train_labels.clone().into()),
-                classes: data.classes.classes.clone(),
-                preprocess: data.preprocess.spec(),
-                used: Vec::new(),
-            },
-            train_size: data.train_size,
-            test: references(&data.test),
-            test_labels: label(&data.test_labels),
-            ood: references(&data.ood),
-            validation: references(&data.validation),
-            validation_labels: label(&data.validation_labels),
-            precision: self.precision,
+            noise: posterior.noise_std,
+            draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.draw_scale }),
+            seed: self.seed.seed,
+            train: self.data.spec(),
+            train_size: self.train_size,
+            test: references(&self.test.test),
+            test_labels: reference(&self.test.test_labels),
+            ood: references(&other.ood),
+            validation: references(&other.validation),
+            validation_labels: reference(&other.validation_labels),
+            precision: self.precision.precision,
         })
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let OutputFolder { path, force } = &self.output;
-        let destination = Destination { force: *force, dry_run: self.dry_run, ..Destination::new(path) };
+        let dry_run = self.dry_run.dry_run;
+        let destination = Destination { dry_run, ..self.output.destination() };
         let opened = self.job()?.open(&destination, console.opening())?;
-        if self.dry_run {
+        if dry_run {
             return console.result(opened.plan(), || report::plan(opened.plan()));
         }
         let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, path))
+        console.result(&outcome, || report::outcome(&outcome, &self.output.out))
     }
 }

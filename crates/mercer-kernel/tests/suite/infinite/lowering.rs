@@ -22,8 +22,9 @@ fn file(name: &str) -> Network {
 /// Both kernels of a network's limit, for samples with themselves.
 fn limits(network: &Network, rule: &Rule, x: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let shapes: Vec<_> = network.inputs().iter().map(|input| input.declared_sample().expect("a shape")).collect();
-    let gram =
-        |of: Of| Limit::<f64>::of_network(network, &shapes, rule, of).expect("a limit").gram(&[x], n).expect("runs");
+    let gram = |of: LimitKind| {
+        Limit::<f64>::of_network(network, &shapes, rule, of).expect("a limit").gram(&[x], n).expect("runs")
+    };
     (gram(LimitKind::Nngp), gram(LimitKind::Ntk))
 }
 

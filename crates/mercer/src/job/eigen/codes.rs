@@ -33,14 +33,14 @@ pub(super) fn scores<T: Real>(
 ) -> Result<Option<CodesFindings>, Error> {
     let (Some(known), Some(asked)) = (items.1, queries.1) else { return Ok(None) };
     let (Labels::Classes(known), Labels::Classes(asked)) = (known, asked) else {
-        return Err(Error::new("‹eval-labels›: codes are scored by classes, these labels are numbers")
+        return Err(Error::new("‹test-labels›: codes are scored by classes, these labels are numbers")
             .hint("labels are whole numbers or, in a CSV file, texts"));
     };
     if items.0.nrows() != known.indices().len() {
-        return Err(Error::new("‹eval-labels›: a kernel with several outputs has no code per sample")
+        return Err(Error::new("‹test-labels›: a kernel with several outputs has no code per sample")
             .hint("‹kind› trace or pseudo"));
     }
-    let asked = asked.with_names(known.names()).map_err(|error| Error::new(format!("‹eval-labels›: {error}")))?;
+    let asked = asked.with_names(known.names()).map_err(|error| Error::new(format!("‹test-labels›: {error}")))?;
     let narrow = |codes: &Array2<T>| codes.mapv(|x| x.wide() as f32);
     let wide = |codes: &Array2<T>| codes.mapv(|x| x.wide());
     let lengths = lengths(items.0.ncols());

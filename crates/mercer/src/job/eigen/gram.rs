@@ -44,7 +44,7 @@ impl GramProblem {
                 let samples = Samples::plain("data", &job.data.data, &job.data, &[], opening)?;
                 let eval = match &job.eval[..] {
                     [] => None,
-                    data => Some(Samples::plain("eval", data, &job.eval_data(), &samples.columns, opening)?),
+                    data => Some(Samples::plain("test", data, &job.eval_data(), &samples.columns, opening)?),
                 };
                 check_eval(eval.as_ref(), &samples)?;
                 check_samples((path, &kept), rows / per_sample, &samples, opening.context)?;
@@ -73,7 +73,7 @@ impl GramProblem {
             bytes(context.memory())
         );
         Err(Error::with_code("memory", text).hint(format!(
-            "‹memory› {} would do; ‹method› lanczos or randomised reads the matrix piece by piece",
+            "‹memory› {}; or the methods lanczos and randomised, which read the matrix piece by piece",
             suggested(needed)
         )))
     }
@@ -193,7 +193,7 @@ impl FromSamples {
                 let spectrum = Spectrum::of_matrix(matrix.view(), k, Solver::Full, context)?;
                 if eval.is_some() {
                     context.note(
-                        "a matrix does not say what its exact functions are on ‹eval›: ‹truth› measures ‹data› alone",
+                        "a matrix does not determine its exact functions on ‹test›, so ‹truth› is measured on ‹data› only",
                     );
                 }
                 Some(Truth::of_spectrum(spectrum))

@@ -52,7 +52,7 @@ impl<T: Real> KernelProblem<T> {
         spec.tell(&recipe, &source, &shapes, opening.context);
         let eval = match &job.eval[..] {
             [] => None,
-            data => Some(source.samples("eval", data, &job.eval_data(), &samples.columns, opening)?),
+            data => Some(source.samples("test", data, &job.eval_data(), &samples.columns, opening)?),
         };
         check_eval(eval.as_ref(), &samples)?;
         let way = way(job, (&recipe, &built), &source, &samples, opening.context)?;
@@ -219,6 +219,6 @@ fn features<T: Real>(
         }
         (_, Some(map)) => Ok(Arc::new(Mapped::new(Arc::clone(map), &shapes))),
         _ => Err(Error::new("rff: this kernel has no random features")
-            .hint("‹kernel› rbf, 'trace(sketch=sjlt:4096)', ck or nngp-mc; or `mercer eigen nystrom`")),
+            .hint("‹kernel› rbf, 'trace(sketch=sjlt:4096)', ck or nngp-mc; or the method nystrom")),
     }
 }

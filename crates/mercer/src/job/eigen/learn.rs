@@ -32,23 +32,25 @@ impl Learning {
     /// The networks of a job; what cannot be learnt is refused, what cannot be learnt well is noted.
     pub(super) fn new(job: &EigenJob, data: &[Dataset], per_sample: usize, context: &Context) -> Result<Self, Error> {
         let Some(spec) = job.method.learning() else {
-            return Err(Error::new(format!("‹method› {} does not learn", job.method.name())));
+            return Err(Error::new(format!("the method {} does not learn", job.method.name())));
         };
         let [samples] = data else {
-            return Err(Error::new("functions are learnt for one input").hint("‹method› nystrom takes several"));
+            return Err(
+                Error::new("functions are learnt for one input").hint("the method nystrom takes several inputs")
+            );
         };
         let (rows, functions) = (samples.n_samples() * per_sample, job.k.saturating_add(spec.extra));
         if functions > rows {
-            let text = format!("{functions} functions are to be learnt from {rows} rows, which tell no more apart");
+            let text = format!("cannot learn {functions} functions from {rows} rows: there are at most {rows}");
             return Err(Error::new(text).hint("a smaller ‹k› or ‹extra›"));
         }
         let sizes = Sizes { functions, per_sample, shape: samples.sample_shape() };
         let network = network(&job.method, spec, sizes, job.seed)?;
-        // NeuralEF's functions are to be orthogonal on every batch, which no more of them can be than it has rows.
+        // NeuralEF makes its functions orthogonal on every batch, and at most as many as it has rows can be.
         let rows = spec.batch_of(samples.n_samples()) * per_sample;
         if job.method.objective() == LearningMethod::NeuralEf && functions > rows {
             context.note(&format!(
-                "batches of {rows} rows cannot tell {functions} functions apart; a larger ‹batch›, or ‹objective› joint"
+                "{functions} functions cannot be orthogonal on batches of {rows} rows; use a larger ‹batch›, or ‹objective› joint"
             ));
         }
         Ok(Self { network, spec: spec.clone(), samples: samples.n_samples(), per_sample })
@@ -148,7 +150,7 @@ fn network(method: &EigenMethod, spec: &LearnSpec, sizes: Sizes<'_>, seed: u64) 
     let networks = match model {
         Some(_) if !shared => {
             return Err(Error::new(format!("{place}: {k} networks that begin alike would learn the same function"))
-                .hint("describe the network in TOML, or ‹method› shared for a model with k outputs"));
+                .hint("describe the network in TOML, or use the method shared for a model with k outputs"));
         }
         Some(path) => vec![open_network(path, &ParameterSpec::default())?],
         None => {

@@ -81,6 +81,13 @@ pub enum MatrixFree {
     Never,
 }
 
+mercer_run::named! {
+    MatrixFree, "choice":
+    Auto = "auto", "Whichever needs fewer operations, or fits into memory";
+    Always = "always", "Never form the matrix";
+    Never = "never", "Form the matrix";
+}
+
 impl MatrixFree {
     /// The way that is taken whatever it costs.
     pub(super) fn way(self) -> Option<TangentMethod> {
@@ -107,6 +114,14 @@ pub enum LandmarkChoice {
     Rpcholesky,
 }
 
+mercer_run::named! {
+    LandmarkChoice, "choice of landmarks":
+    All = "all", "All samples";
+    Uniform = "uniform", "Drawn uniformly at random";
+    KMeansPlusPlus = "k-means++", "Far from each other";
+    Rpcholesky = "rpcholesky", "By randomly pivoted Cholesky decomposition";
+}
+
 impl LandmarkChoice {
     pub(super) fn landmarks(self, n: usize) -> Landmarks {
         match self {
@@ -130,6 +145,14 @@ pub enum Objective {
     Joint,
     /// A low-rank approximation that is not nested.
     Unordered,
+}
+
+mercer_run::named! {
+    Objective, "objective":
+    Game = "game", "NeuralEF's objective";
+    Sequential = "sequential", "Nested low-rank approximation, one function after the other";
+    Joint = "joint", "Nested low-rank approximation, all functions at once";
+    Unordered = "unordered", "Low-rank approximation without an order";
 }
 
 impl Objective {

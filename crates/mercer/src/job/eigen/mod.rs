@@ -2,7 +2,6 @@
 
 mod check;
 mod codes;
-mod evaluate;
 mod figure;
 mod findings;
 mod gram;
@@ -12,11 +11,12 @@ mod method;
 mod pairs;
 mod place;
 mod results;
+mod saved;
 
-pub(crate) use evaluate::precision_of;
-pub use evaluate::{EvaluateJob, EvaluatePlan, OpenedEvaluation, SavedFunctions, saved_precision};
 pub use findings::{Before, CodeScore, CodesFindings, Compared, EigenFindings};
 pub use method::{EigenMethod, LandmarkChoice, LearnSpec, MatrixFree, Objective, Views};
+pub use saved::SavedFunctions;
+pub(crate) use saved::{located, precision_of};
 
 use super::record::InputRecord;
 use super::{Destination, Job, Opened, Outcome, Stopwatch};
@@ -115,7 +115,7 @@ impl EigenJob {
 fn check_eval(eval: Option<&Samples>, samples: &Samples) -> Result<(), Error> {
     match eval.map(Samples::shapes) {
         Some(found) if found != samples.shapes() => {
-            Err(Error::new(format!("‹eval› has samples of shape {found:?}, ‹data› of {:?}", samples.shapes())))
+            Err(Error::new(format!("‹test› has samples of shape {found:?}, ‹data› of {:?}", samples.shapes())))
         }
         _ => Ok(()),
     }
@@ -130,7 +130,7 @@ fn input(setting: &str, place: impl Into<String>, fingerprint: impl Into<String>
 fn inputs_of(samples: &Samples, eval: Option<&Samples>) -> Result<Vec<InputRecord>, Error> {
     let mut inputs = vec![input("data", samples.places(), samples.fingerprint()?)];
     if let Some(eval) = eval {
-        inputs.push(input("eval", eval.places(), eval.fingerprint()?));
+        inputs.push(input("test", eval.places(), eval.fingerprint()?));
     }
     Ok(inputs)
 }

@@ -27,7 +27,7 @@ impl PairProblem {
         let samples = Samples::plain("data", &job.data.data, &job.data, &[], opening)?;
         let eval = match &job.eval[..] {
             [] => None,
-            data => Some(Samples::plain("eval", data, &job.eval_data(), &samples.columns, opening)?),
+            data => Some(Samples::plain("test", data, &job.eval_data(), &samples.columns, opening)?),
         };
         check_eval(eval.as_ref(), &samples)?;
         let views = match job.method.views() {
@@ -47,7 +47,7 @@ impl PairProblem {
                 })?;
                 Opened::Augmented(*augmentation)
             }
-            None => return Err(Error::new("pairs of views are for ‹method› contrastive")),
+            None => return Err(Error::new("pairs of views are for the method contrastive")),
         };
         let learning = Learning::new(job, &samples.inputs, 1, opening.context)?;
         Ok(Self { samples, eval, views, learning })

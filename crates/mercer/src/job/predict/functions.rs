@@ -44,17 +44,22 @@ enum EitherFunctions {
 }
 
 impl SavedFunctions {
-    pub(super) fn open(job: &PredictJob, place: &Path, folder: &Folder, opening: Opening<'_>) -> Result<Self, Error> {
+    pub(super) fn open(
+        job: &PredictJob,
+        place: &Path,
+        (folder, before): (&Folder, bool),
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
         if job.data.labels.is_some() {
             return Err(Error::new(format!(
-                "‹labels›: {} holds eigenfunctions, which tell no classes",
+                "‹labels›: {} holds eigenfunctions, which do not predict classes",
                 place.display()
             ))
-            .hint("`mercer fit centres ‹features›` makes a machine of them"));
+            .hint("fit a machine on them: `mercer fit centres ‹features› FILE`"));
         }
         let functions = match precision_of(&folder.content()?) {
-            Precision::F32 => EitherFunctions::F32(eigen::SavedFunctions::read(folder, false)?),
-            Precision::F64 => EitherFunctions::F64(eigen::SavedFunctions::read(folder, false)?),
+            Precision::F32 => EitherFunctions::F32(eigen::SavedFunctions::read(folder, before)?),
+            Precision::F64 => EitherFunctions::F64(eigen::SavedFunctions::read(folder, before)?),
         };
         let samples = match &functions {
             EitherFunctions::F32(functions) => functions.samples("data", &job.data, opening)?,

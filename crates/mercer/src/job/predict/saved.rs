@@ -6,7 +6,7 @@ use super::network::NetworkRun;
 use super::posterior::PosteriorRun;
 use super::{PredictJob, PredictPlan, Work};
 use crate::Error;
-use crate::job::Destination;
+use crate::job::{Destination, eigen};
 use crate::spec::{DataSpec, Opening, Samples};
 use mercer_data::folder::{Folder, FolderKind};
 use mercer_data::{Columns, Preprocess};
@@ -14,6 +14,7 @@ use mercer_learn::KernelMachine;
 use mercer_net::Network;
 use mercer_net::network::Import;
 use mercer_net::train::files::{MODEL, SAVED};
+use mercer_spectral::BEFORE;
 use std::path::Path;
 
 /// Opens what a folder holds, with the samples it is to predict.
@@ -23,18 +24,22 @@ pub(super) fn open(
     destination: &Destination,
     opening: Opening<'_>,
 ) -> Result<(Work, PredictPlan), Error> {
+    let (given, (place, before)) = (place, eigen::located(place));
     let folder = Folder::open(place, None).map_err(|error| {
         Error::from(error).hint("‹from› names a folder that `mercer fit`, eigen, uncertainty or train wrote")
     })?;
     let kind = folder.kind().to_owned();
     let is_network = kind == SAVED.name;
     if !is_network {
-        let settings = [("‹at›", job.at.is_some()), ("‹batch›", job.batch.is_some())];
+        let settings = [("‹node›", job.at.is_some()), ("‹chunk›", job.batch.is_some())];
         if let Some((setting, _)) = settings.iter().find(|(_, given)| *given) {
             return Err(Error::new(format!("{setting} is for networks; {} holds {kind}", place.display())));
         }
     }
     let may_ask = kind == KernelMachine::KIND.name || kind == mercer_learn::laplace::KIND.name;
+    if before && kind != mercer_spectral::KIND.name {
+        return Err(Error::new(format!("{} holds {kind}, which has no part `{BEFORE}`", place.display())));
+    }
     if job.probabilities && !may_ask {
         return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
     }
@@ -45,7 +50,8 @@ pub(super) fn open(
             SavedMachine::open(job, place, &known(KernelMachine::KIND)?, opening).map(SavedMachine::planned)
         }
         name if name == mercer_spectral::KIND.name => {
-            SavedFunctions::open(job, place, &known(mercer_spectral::KIND)?, opening).map(SavedFunctions::planned)
+            let folder = known(mercer_spectral::KIND)?;
+            SavedFunctions::open(job, given, (&folder, before), opening).map(SavedFunctions::planned)
         }
         name if name == mercer_learn::laplace::KIND.name => {
             let folder = known(mercer_learn::laplace::KIND)?;

@@ -43,7 +43,7 @@ impl Score {
         if n_outputs < 2 || n_outputs < n_classes {
             let what = format!("‹labels›: there are {n_classes} classes, but {n_outputs} outputs per sample");
             return Err(Error::new(what)
-                .hint("accuracy needs one output per class; leave out ‹labels›, or choose another ‹at›"));
+                .hint("accuracy needs one output per class; leave out ‹labels›, or choose another ‹node›"));
         }
         let truth = self.classes.indices().get(start..).unwrap_or_default();
         for (row, &class) in values.outer_iter().zip(truth) {

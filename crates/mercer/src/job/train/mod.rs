@@ -70,7 +70,7 @@ impl TrainJob {
             return Err(Error::new("training needs ‹labels›").hint("‹labels› FILE[:KEY], one per sample"));
         }
         if self.eval_data.is_some() != self.eval_labels.is_some() {
-            return Err(Error::new("‹eval-data› and ‹eval-labels› belong together"));
+            return Err(Error::new("‹test› and ‹test-labels› go together"));
         }
         Ok(())
     }
@@ -80,13 +80,13 @@ impl TrainJob {
         let (Some(data), Some(labels)) = (&self.eval_data, &self.eval_labels) else { return Ok(None) };
         let texts = std::slice::from_ref(data);
         let options = self.data.reading(texts, Some(labels));
-        let given = Samples::given("eval-data", texts, &options, network, &samples.columns, opening)?;
+        let given = Samples::given("test", texts, &options, network, &samples.columns, opening)?;
         let mut set = Set::of(given)?;
         if let (Some(Labels::Classes(known)), Labels::Classes(own)) = (&samples.labels, &set.labels)
             && known.names() != own.names()
         {
             // The number of a class is that of the training set.
-            let text = |error| Error::new(format!("‹eval-labels›: {error}"));
+            let text = |error| Error::new(format!("‹test-labels›: {error}"));
             set.labels = Labels::Classes(own.clone().with_names(known.names()).map_err(text)?);
         }
         Ok(Some(set))

@@ -86,6 +86,15 @@ pub enum OptimiserName {
     AdaGrad,
 }
 
+mercer_run::named! {
+    OptimiserName, "optimiser":
+    Gd = "gd", "Gradient descent on the whole training set";
+    Sgd = "sgd", "Stochastic gradient descent; plain unless a momentum is given";
+    Adam = "adam", "Adam";
+    AdamW = "adamw", "Adam with decoupled weight decay";
+    AdaGrad = "adagrad", "AdaGrad";
+}
+
 /// A loss by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -94,6 +103,12 @@ pub enum LossName {
     CrossEntropy,
     /// Half the squared distance; classes become one-hot.
     Squared,
+}
+
+mercer_run::named! {
+    LossName, "loss":
+    CrossEntropy = "cross-entropy", "Negative log-probability of the class";
+    Squared = "squared", "Half the squared distance; classes become one-hot";
 }
 
 /// How a learning rate falls, by name.
@@ -106,6 +121,13 @@ pub enum ScheduleName {
     Step,
     /// Along half a cosine down to zero.
     Cosine,
+}
+
+mercer_run::named! {
+    ScheduleName, "schedule":
+    Constant = "constant", "The learning rate stays the same";
+    Step = "step", "It drops by a factor every few epochs";
+    Cosine = "cosine", "It follows half a cosine down to zero";
 }
 
 impl OptimiserName {

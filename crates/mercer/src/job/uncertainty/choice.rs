@@ -4,6 +4,7 @@ use crate::Error;
 use mercer_kernel::sketch;
 use mercer_learn::laplace::{Functional, PredictiveDraws, Structure};
 use mercer_run::Context;
+use mercer_run::names::Named;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -62,36 +63,77 @@ fn default_sketch() -> String {
     "sjlt:1024".to_owned()
 }
 
-impl PosteriorMethod {
-    /// The method of a name, with its defaults.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "full" => Self::Full,
-            "diag" => Self::Diag,
-            "kron" => Self::Kron,
-            "last-layer-full" => Self::LastLayerFull,
-            "last-layer-kron" => Self::LastLayerKron,
-            "eigen" => Self::Eigen {
+/// A method by its name, without settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PosteriorMethodName {
+    /// All parameters, exactly.
+    Full,
+    /// A variance for every parameter.
+    Diag,
+    /// Kronecker factors of every layer.
+    Kron,
+    /// The last layer, exactly.
+    LastLayerFull,
+    /// Kronecker factors of the last layer.
+    LastLayerKron,
+    /// Through eigenfunctions of the tangent kernel.
+    Eigen,
+    /// Through gradients projected at random.
+    Sketch,
+}
+
+mercer_run::named! {
+    PosteriorMethodName, "method":
+    LastLayerKron = "last-layer-kron", "Kronecker factors of the last layer";
+    LastLayerFull = "last-layer-full", "The last layer, exactly";
+    Diag = "diag", "One variance per parameter";
+    Kron = "kron", "Kronecker factors of every layer";
+    Sketch = "sketch", "All parameters, through randomly projected gradients";
+    Eigen = "eigen", "All parameters, through eigenfunctions of the tangent kernel";
+    Full = "full", "All parameters, exactly";
+}
+
+impl From<PosteriorMethodName> for PosteriorMethod {
+    /// The method with its default settings.
+    fn from(name: PosteriorMethodName) -> Self {
+        match name {
+            PosteriorMethodName::Full => Self::Full,
+            PosteriorMethodName::Diag => Self::Diag,
+            PosteriorMethodName::Kron => Self::Kron,
+            PosteriorMethodName::LastLayerFull => Self::LastLayerFull,
+            PosteriorMethodName::LastLayerKron => Self::LastLayerKron,
+            PosteriorMethodName::Eigen => Self::Eigen {
                 components: default_components(),
                 landmarks: default_landmarks(),
                 residual: default_residual(),
             },
-            "sketch" => Self::Sketch { sketch: default_sketch(), residual: false },
-            _ => return None,
-        })
+            PosteriorMethodName::Sketch => Self::Sketch { sketch: default_sketch(), residual: false },
+        }
     }
+}
 
+impl FromStr for PosteriorMethod {
+    type Err = String;
+
+    /// The method of a name, with its default settings.
+    fn from_str(name: &str) -> Result<Self, String> {
+        name.parse::<PosteriorMethodName>().map(Self::from)
+    }
+}
+
+impl PosteriorMethod {
     /// As it is written.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Diag => "diag",
-            Self::Kron => "kron",
-            Self::LastLayerFull => "last-layer-full",
-            Self::LastLayerKron => "last-layer-kron",
-            Self::Eigen { .. } => "eigen",
-            Self::Sketch { .. } => "sketch",
-        }
+        let name = match self {
+            Self::Full => PosteriorMethodName::Full,
+            Self::Diag => PosteriorMethodName::Diag,
+            Self::Kron => PosteriorMethodName::Kron,
+            Self::LastLayerFull => PosteriorMethodName::LastLayerFull,
+            Self::LastLayerKron => PosteriorMethodName::LastLayerKron,
+            Self::Eigen { .. } => PosteriorMethodName::Eigen,
+            Self::Sketch { .. } => PosteriorMethodName::Sketch,
+        };
+        name.name()
     }
 
     /// The structure that the library knows.
@@ -117,7 +159,7 @@ impl PosteriorMethod {
             Self::Full => "‹method› kron, diag, sketch or last-layer-full",
             Self::LastLayerFull => "‹method› last-layer-kron",
             Self::Sketch { .. } => "a smaller K with ‹sketch›",
-            Self::Eigen { .. } => "fewer ‹components› or ‹landmarks›",
+            Self::Eigen { .. } => "a smaller ‹k› or fewer ‹landmarks›",
             Self::Diag | Self::Kron | Self::LastLayerKron => "‹method› diag or last-layer-kron",
         }
     }
@@ -164,7 +206,7 @@ impl FromStr for PriorChoice {
             "validation" => Ok(Self::Validation),
             _ => match text.parse::<f64>() {
                 Ok(number) if is_positive(number) => Ok(Self::Given(number)),
-                _ => Err(format!("`{text}` is not a precision above zero, `evidence` or `validation`")),
+                _ => Err(format!("`{text}` is neither a positive number nor `evidence` nor `validation`")),
             },
         }
     }
@@ -206,7 +248,7 @@ impl FromStr for NoiseChoice {
         match (text, text.parse::<f64>()) {
             ("evidence", _) => Ok(Self::Evidence),
             (_, Ok(number)) if is_positive(number) => Ok(Self::Given(number)),
-            _ => Err(format!("`{text}` is not a standard deviation above zero, nor `evidence`")),
+            _ => Err(format!("`{text}` is neither a positive number nor `evidence`")),
         }
     }
 }
@@ -219,7 +261,7 @@ pub(super) fn is_positive(number: f64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PosteriorDraws {
-    /// Draws per sample.
+    /// PosteriorDraws per sample.
     pub count: usize,
     /// What their noise is multiplied with.
     #[serde(default = "unit")]
@@ -242,9 +284,9 @@ pub(super) struct Predictive {
 impl Predictive {
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.draws {
-            Some(PosteriorDraws { count: 0, .. }) => Err(Error::new("‹draws› 0: there must be at least one")),
+            Some(PosteriorDraws { count: 0, .. }) => Err(Error::new("‹draws› 0: must be at least one")),
             Some(PosteriorDraws { noise_scale, .. }) if !is_positive(noise_scale) => {
-                Err(Error::new(format!("‹noise-scale› {noise_scale}: it must be a finite number above zero")))
+                Err(Error::new(format!("‹draw-scale› {noise_scale}: must be a positive number")))
             }
             _ => Ok(()),
         }

@@ -4,6 +4,11 @@ use crate::Error;
 use mercer_data::{Classes, Labels};
 use ndarray::Array2;
 
+/// The setting that names the labels of some samples.
+pub(super) fn labels_setting(samples: &str) -> String {
+    if samples == "data" { "labels".to_owned() } else { format!("{samples}-labels") }
+}
+
 /// Labels whose classes have the numbers of the training set's.
 pub(super) fn same_classes(setting: &str, own: &Labels, known: &Labels) -> Result<Labels, Error> {
     match (own, known) {
@@ -13,7 +18,7 @@ pub(super) fn same_classes(setting: &str, own: &Labels, known: &Labels) -> Resul
         }
         (Labels::Classes(_), Labels::Targets(known)) => as_numbers(setting, own.clone(), known.ncols()),
         (Labels::Targets(_), Labels::Classes(_)) => {
-            Err(Error::new(format!("‹{setting}› are numbers, ‹train-labels› are classes"))
+            Err(Error::new(format!("‹{setting}› are numbers, but ‹labels› are classes"))
                 .hint("both must be of one kind"))
         }
         _ => Ok(own.clone()),

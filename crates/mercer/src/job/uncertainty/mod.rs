@@ -9,7 +9,7 @@ mod predictions;
 mod saved;
 mod work;
 
-pub use choice::{NoiseChoice, PosteriorDraws, PosteriorMethod, PriorChoice};
+pub use choice::{NoiseChoice, PosteriorDraws, PosteriorMethod, PosteriorMethodName, PriorChoice};
 pub use findings::{Scores, Size, UncertaintyFindings};
 pub use opened::OpenedUncertainty;
 pub use predictions::Predictions;
@@ -47,7 +47,7 @@ pub struct UncertaintyJob {
     /// The standard deviation of the observations of a regression.
     #[serde(default)]
     pub noise: NoiseChoice,
-    /// Draws from the posterior, instead of probit's closed form.
+    /// PosteriorDraws from the posterior, instead of probit's closed form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draws: Option<PosteriorDraws>,
     /// Of sketches, landmarks and draws.
@@ -143,22 +143,22 @@ impl UncertaintyJob {
         if let PriorChoice::Given(precision) = self.prior
             && !is_positive(precision)
         {
-            return Err(Error::new(format!("‹prior› {precision}: it must be a finite number above zero")));
+            return Err(Error::new(format!("‹prior› {precision}: must be a positive number")));
         }
         if let NoiseChoice::Given(noise) = self.noise
             && !is_positive(noise)
         {
-            return Err(Error::new(format!("‹noise› {noise}: it must be a finite number above zero")));
+            return Err(Error::new(format!("‹noise-std› {noise}: must be a positive number")));
         }
         if let PosteriorMethod::Eigen { components, landmarks, .. } = self.method
             && components.min(landmarks) == 0
         {
-            let setting = if components == 0 { "components" } else { "landmarks" };
-            return Err(Error::new(format!("‹{setting}› 0: there must be at least one")));
+            let setting = if components == 0 { "k" } else { "landmarks" };
+            return Err(Error::new(format!("‹{setting}› 0: must be at least one")));
         }
         if self.train.labels.is_none() {
-            return Err(Error::new("‹train-labels›: a posterior needs what the training samples show")
-                .hint("‹train-labels› FILE[:KEY]"));
+            return Err(Error::new("‹labels›: a posterior needs the labels of the training samples")
+                .hint("‹labels› FILE[:KEY]"));
         }
         self.predictive().check()?;
         self.method.structure(self.seed).map(|_| ())

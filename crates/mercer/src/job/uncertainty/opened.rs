@@ -1,6 +1,6 @@
 //! The job with its network and samples opened.
 
-use super::labels::same_classes;
+use super::labels::{labels_setting, same_classes};
 use super::work::Work;
 use super::{PosteriorMethod, UncertaintyFindings, UncertaintyJob, UncertaintyPlan};
 use crate::Error;
@@ -144,9 +144,9 @@ impl Parts {
         let open = |setting: &str, data: &[DataRef], labels: Option<&DataRef>, like: &[Option<Columns>]| {
             let options = job.train.reading(data, labels);
             let samples = Samples::given(setting, data, &options, network, like, opening)?;
-            samples.in_order_of(&format!("{setting}-labels"), network, job.node.as_deref(), &options)
+            samples.in_order_of(&labels_setting(setting), network, job.node.as_deref(), &options)
         };
-        let train = open("train", &job.train.data, job.train.labels.as_ref(), &[])?;
+        let train = open("data", &job.train.data, job.train.labels.as_ref(), &[])?;
         train.hint(Some(network), opening)?;
         let like = &train.columns;
         let mut test = open("test", &job.test, job.test_labels.as_ref(), like)?;
@@ -159,7 +159,7 @@ impl Parts {
             data => Some(open("validation", data, job.validation_labels.as_ref(), like)?),
         };
         let Some(known) = train.labels.clone() else {
-            return Err(Error::new("‹train-labels›: there are no labels in it"));
+            return Err(Error::new("‹labels›: there are no labels in it"));
         };
         let renamed = |setting: &str, samples: &mut Samples| -> Result<(), Error> {
             if let Some(labels) = &samples.labels {
@@ -179,7 +179,7 @@ impl Parts {
         let others = [("test", Some(&self.test)), ("ood", self.ood.as_ref()), ("validation", self.validation.as_ref())];
         for (setting, samples) in others {
             if let Some(found) = samples.map(Samples::shapes).filter(|found| *found != shapes) {
-                let text = format!("‹{setting}› has samples of shape {found:?}, ‹train› of {shapes:?}");
+                let text = format!("‹{setting}› has samples of shape {found:?}, ‹data› of {shapes:?}");
                 return Err(Error::new(text).hint("all must fit the network in the same way"));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::choice::{NoiseChoice, PosteriorMethod, PriorChoice};
 use super::findings::{Scores, UncertaintyFindings};
+use super::labels::labels_setting;
 use super::opened::{OpenedUncertainty, eigenfunctions};
 use super::predictions::Predictions;
 use super::saved::Content;
@@ -118,7 +119,7 @@ impl OpenedUncertainty {
         let mut inputs = vec![InputRecord { setting: "net".to_owned(), place, fingerprint: self.fingerprint.clone() }];
         let parts = &self.parts;
         for (setting, samples, labels) in [
-            ("train", Some(&parts.train), self.job.train.labels.as_ref()),
+            ("data", Some(&parts.train), self.job.train.labels.as_ref()),
             ("test", Some(&parts.test), self.job.test_labels.as_ref()),
             ("ood", parts.ood.as_ref(), None),
             ("validation", parts.validation.as_ref(), self.job.validation_labels.as_ref()),
@@ -127,7 +128,7 @@ impl OpenedUncertainty {
             let (place, fingerprint) = (samples.places(), samples.fingerprint()?);
             inputs.push(InputRecord { setting: setting.to_owned(), place, fingerprint });
             if let (Some(labels), Some(fingerprint)) = (labels, samples.labels_fingerprint()) {
-                let setting = format!("{setting}-labels");
+                let setting = labels_setting(setting);
                 inputs.push(InputRecord { setting, place: labels.to_string(), fingerprint });
             }
         }
@@ -151,7 +152,7 @@ impl UncertaintyJob {
             };
             chosen.map_err(|error| {
                 let error = self.failure(error);
-                if error.is_interrupted() { error } else { error.hint("‹noise› SIGMA gives the noise") }
+                if error.is_interrupted() { error } else { error.hint("set it: ‹noise-std› SIGMA") }
             })?;
         }
         let labelled = validation.and_then(|samples| Some((samples, samples.labels.as_ref()?)));

@@ -2,7 +2,7 @@
 
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::job::eigen::{EigenMethod, EigenSource, LandmarkChoice, LearnSpec, MatrixFree, Objective, Views};
-use mercer::job::{AnyJob, Destination, EigenJob, EvaluateJob, Job, KernelJob, Opened, Outcome, replay};
+use mercer::job::{AnyJob, Destination, EigenJob, Job, KernelJob, Opened, Outcome, PredictJob, replay};
 use mercer::prelude::Context;
 use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, Precision};
 use mercer::spectral::learnt::Augmentation;
@@ -174,14 +174,12 @@ fn a_folder_is_moved_and_a_run_done_again() {
         assert!(replayed.changed_inputs[0].contains("net.onnx") && !replayed.is_same(), "{name}: {replayed:?}");
         std::fs::remove_file(place("net.onnx")).unwrap();
         std::fs::rename(place(name), place("moved")).unwrap();
-        let functions = place("moved");
-        let eval = data(place("new.npy").display().to_string());
-        let evaluate = EvaluateJob { functions, eval, data: DataSpec::default(), precision: None };
-        run(&evaluate, &Inputs::none(), &place("again"), &Context::new());
-        assert_eq!(read(&place("again"), "psi.npy"), read(&place("moved"), "psi.npy"), "{name}");
-        assert!(replay(&place("again"), &Context::new()).unwrap().is_same());
+        let evaluate = PredictJob::saved(place("moved"), data(place("new.npy").display().to_string()));
+        run(&evaluate, &Inputs::none(), &place("again.npy"), &Context::new());
+        assert_eq!(read(folder.path(), "again.npy"), read(&place("moved"), "psi.npy"), "{name}");
+        assert!(replay(&place("again.npy"), &Context::new()).unwrap().is_same());
         std::fs::remove_dir_all(place("moved")).unwrap();
-        std::fs::remove_dir_all(place("again")).unwrap();
+        std::fs::remove_file(place("again.npy")).unwrap();
         save(1);
     }
 }

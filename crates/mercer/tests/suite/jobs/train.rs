@@ -154,7 +154,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_there() {
         (spec(|spec| spec.checkpoint_at = vec![9]), "9"),
         (spec(|spec| spec.learning_rate = Some(-1.0)), "learning"),
         (spec(|spec| spec.optimiser = OptimiserName::Gd), "gd"),
-        (TrainJob { eval_data: Some("x.npy".into()), ..good.clone() }, "eval-labels"),
+        (TrainJob { eval_data: Some("x.npy".into()), ..good.clone() }, "test-labels"),
         (TrainJob { data: DataSpec { labels: None, ..good.data.clone() }, ..good.clone() }, "labels"),
     ];
     for (job, word) in cases {

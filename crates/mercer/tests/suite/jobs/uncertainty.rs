@@ -116,7 +116,7 @@ fn a_moved_posterior_predicts_the_same_bits() {
         for (at, method) in methods.into_iter().enumerate() {
             let case = Case::new(name);
             let mut job = case.job();
-            job.method = match PosteriorMethod::named(method).expect(method) {
+            job.method = match method.parse::<PosteriorMethod>().expect(method) {
                 PosteriorMethod::Eigen { residual, .. } => {
                     PosteriorMethod::Eigen { components: 12, landmarks: 40, residual }
                 }
@@ -212,7 +212,7 @@ fn a_job_is_data() {
     job.noise = NoiseChoice::Given(0.5);
     job.draws = Some(PosteriorDraws { count: 9, noise_scale: 20.0 });
     for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "eigen", "sketch"] {
-        job.method = PosteriorMethod::named(method).expect(method);
+        job.method = method.parse::<PosteriorMethod>().expect(method);
         assert_eq!(job.method.name(), method);
         let text = serde_json::to_string(&AnyJob::from(job.clone())).expect("JSON");
         assert!(
@@ -260,11 +260,11 @@ fn senseless_settings_are_refused() {
         (|job| job.prior = PriorChoice::Validation, "‹prior› validation"),
         (|job| job.validation = job.test.clone(), "‹validation›"),
         (|job| job.prior = PriorChoice::Given(0.0), "‹prior› 0"),
-        (|job| job.noise = NoiseChoice::Given(f64::NAN), "‹noise›"),
+        (|job| job.noise = NoiseChoice::Given(f64::NAN), "‹noise-std›"),
         (|job| job.draws = Some(PosteriorDraws { count: 0, noise_scale: 1.0 }), "‹draws›"),
-        (|job| job.draws = Some(PosteriorDraws { count: 1, noise_scale: -1.0 }), "‹noise-scale›"),
-        (|job| job.method = PosteriorMethod::Eigen { components: 0, landmarks: 9, residual: true }, "‹components›"),
-        (|job| job.train.labels = None, "‹train-labels›"),
+        (|job| job.draws = Some(PosteriorDraws { count: 1, noise_scale: -1.0 }), "‹draw-scale›"),
+        (|job| job.method = PosteriorMethod::Eigen { components: 0, landmarks: 9, residual: true }, "‹k›"),
+        (|job| job.train.labels = None, "‹labels›"),
     ];
     let context = Context::new();
     for (change, word) in changes {
@@ -305,7 +305,7 @@ fn a_run_that_is_called_off_leaves_nothing() {
     let case = Case::new(IRIS);
     for method in ["kron", "sketch", "last-layer-full"] {
         let context = Context::new();
-        let job = UncertaintyJob { method: PosteriorMethod::named(method).expect(method), ..case.job() };
+        let job = UncertaintyJob { method: method.parse::<PosteriorMethod>().expect(method), ..case.job() };
         let opening = Opening { inputs: &Inputs::none(), context: &context };
         let opened = job.open(&Destination::new(case.path("run")), opening).expect("opens");
         context.cancel();

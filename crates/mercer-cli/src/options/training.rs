@@ -1,0 +1,23 @@
+//! What every kind of training has.
+
+use clap::Arg;
+use std::num::NonZeroUsize;
+
+/// The size of a step.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct StepOptions {
+    /// Samples per training step
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<NonZeroUsize>,
+
+    /// Learning rate
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub(crate) learning_rate: Option<f64>,
+}
+
+/// Help that ends with a default which the command, not the flag, decides.
+pub(crate) fn with_default(arg: Arg, default: &str) -> Arg {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    arg.help(format!("{help} [default: {default}]"))
+}
