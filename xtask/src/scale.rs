@@ -17,8 +17,8 @@ const MEMORY: (&str, f64) = ("8GiB", 8.0 * 1_073_741_824.0);
 
 /// A run: its name, its arguments, the end of its output's name, and the seconds that 10,000 images may take.
 const RUNS: [(&str, &[&str], &str, f64); 2] = [
-    ("pseudo-NTK, exact", &["--kind=pseudo"], "pseudo.zarr", 600.0),
-    ("trace-NTK, features sjlt:4096", &["--kind=trace", "--sketch=sjlt:4096", "--as-features"], "features.zarr", 360.0),
+    ("pseudo-NTK, exact", &["--kernel=pseudo"], "pseudo.zarr", 600.0),
+    ("trace-NTK, features sjlt:4096", &["--kernel=trace(sketch=sjlt:4096)", "--as-features"], "features.zarr", 360.0),
 ];
 
 /// Takes `--sizes N,N` and `--threads N`.

@@ -61,7 +61,7 @@ impl DemoArguments {
              mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
              --labels {folder}/test-labels.npy -o {folder}/logits.npy\n  \
              mercer kernel --net {folder}/model.onnx --data {folder}/train-images.npy \\\n      \
-             --kind trace --by-layer -o layers.npy\n  \
+             --kernel trace --by-layer -o layers.npy\n  \
              mercer predict --net {folder}/model.onnx --data {folder}/test-images.npy \\\n      \
              --node {node} -o {folder}/features.npy\n  \
              mercer train --arch {folder}/cnn.toml --data {folder}/train-images.npy \\\n      \

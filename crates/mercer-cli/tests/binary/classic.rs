@@ -30,7 +30,7 @@ fn values_are_those_of_the_formula() {
         ("--kernel rbf(lengthscale=1) --data x.npy", &rbf),
         ("--kernel rbf(lengthscale=[1,1]) --data images.npy", &rbf),
         ("--kernel rbf()+0.5*linear() --data x.npy", &sum),
-        ("--kernel rbf()+0.5*linear() --data x.npy --normalise", &cosine),
+        ("--kernel normalised(rbf()+0.5*linear()) --data x.npy", &cosine),
         ("--kernel rbf --data x.npy --against y.npy", &column),
     ] {
         let error = difference(&matrix(&folder, arguments), &expected.clone().into_dyn());
@@ -62,17 +62,18 @@ fn what_is_wrong_is_pointed_at() {
     for (arguments, words) in [
         (
             "--kernel 0.1*rfb() --data x.npy",
-            &["--kernel, column 5", "did you mean `rbf`?", "^", "mercer kernel --help"][..],
+            &["--kernel, column 5", "did you mean `rbf`?", "^", "mercer help kernel"][..],
         ),
         ("--kernel rbf(lengthscale=0) --data x.npy", &["column 17", "positive"]),
         ("--kernel rbf(lengthscale=[1,2,3]) --data x.npy", &["3 lengthscales", "2 numbers"]),
-        ("--kernel rbf --data x.npy --kind trace", &["--kind speaks of a network", "try:"]),
-        ("--kernel rbf --data x.npy --sketch sjlt:4", &["--sketch speaks of a network"]),
+        ("--kernel trace --data x.npy", &["computed from a network", "--net", "--arch"]),
+        ("--kernel rbf+trace --data x.npy", &["computed from a network", "try:"]),
+        ("--kernel rbf(sketch=sjlt:4) --data x.npy", &["column 5", "unknown setting of rbf `sketch`"]),
         ("--kernel rbf --data x.npy --by-layer", &["--by-layer"]),
         ("--kernel rbf --data x.npy --as-features", &["--as-features"]),
-        ("--kernel rbf --data x.npy --samples 3", &["--samples"]),
+        ("--kernel rbf(networks=3) --data x.npy", &["networks"]),
         ("--kernel rbf --data x.npy --net mlp.onnx", &["--net", "--kernel"]),
-        ("--net mlp.onnx --data x.npy", &["--kind"]),
+        ("--net mlp.onnx --data x.npy", &["--kernel is missing", "trace"]),
         ("--kernel rbf --data x.npy --data z.npy", &["--data is given 2 times"]),
         ("--kernel rbf --data x.npy --against z.npy", &["shape"]),
         ("--kernel rbf --data nan.npy", &["nan.npy"]),

@@ -7,7 +7,7 @@ use ndarray::array;
 fn kernels_are_compared_in_pairs() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
     for (kind, name) in [("trace", "trace.npy"), ("pseudo", "pseudo.zarr"), ("ck", "ck.npy")] {
-        folder.succeed(&format!("kernel --net mlp.onnx --data mlp.x.npy --kind {kind} --precision f64 -o {name}"));
+        folder.succeed(&format!("kernel --net mlp.onnx --data mlp.x.npy --kernel {kind} --precision f64 -o {name}"));
     }
     let found = folder.json("compare trace.npy pseudo.zarr ck.npy");
     assert_eq!(found["pairs"].as_array().unwrap().len(), 3);

@@ -67,16 +67,16 @@ fn methods_agree_and_folders_are_complete() {
 fn networks_and_their_kernels_come_back_from_the_folder() {
     let folder = points();
     let line = "--net mlp.onnx --data mlp.x.npy --test mlp.x.npy -k 3";
-    folder.succeed(&format!("eigen exact {line} --kind trace -o trace"));
-    folder.succeed(&format!("eigen lanczos {line} --kind trace --matrix-free=always -o free"));
+    folder.succeed(&format!("eigen exact {line} --kernel trace -o trace"));
+    folder.succeed(&format!("eigen lanczos {line} --kernel trace --matrix-free=always -o free"));
     assert!(same_columns(&folder.read("free/psi.npy"), &folder.read("trace/psi.npy"), 1e-8));
     folder.succeed("predict --from trace --data mlp.x.npy -o again.npy");
     assert_eq!(folder.read("again.npy"), folder.read("trace/psi.npy"));
     // A matrix-valued kernel has a row per sample and output.
-    folder.succeed(&format!("eigen exact {line} --kind full -o full"));
+    folder.succeed(&format!("eigen exact {line} --kernel full -o full"));
     let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi.npy").shape()[0]);
     assert!(rows > samples && rows % samples == 0);
-    folder.succeed(&format!("eigen rff {line} --kind ck -o ck"));
+    folder.succeed(&format!("eigen rff {line} --kernel ck -o ck"));
     folder.succeed("predict --from ck --data mlp.x.npy -o ck2.npy");
     assert!(difference(&folder.read("ck2.npy"), &folder.read("ck/psi.npy")) < 1e-12);
 }
@@ -85,7 +85,7 @@ fn networks_and_their_kernels_come_back_from_the_folder() {
 #[test]
 fn the_matrix_is_made_where_that_is_cheaper() {
     let folder = points();
-    let line = "eigen lanczos --net mlp.onnx --data mlp.x.npy --kind trace -k 3";
+    let line = "eigen lanczos --net mlp.onnx --data mlp.x.npy --kernel trace -k 3";
     let run = |options: &str| {
         let run = folder.run(&format!("{line} {options} --json"));
         assert_eq!(run.code, Some(0), "{}", run.err);
@@ -244,7 +244,7 @@ fn functions_are_learnt_from_a_matrix() {
     let run = folder.run(&format!("eigen shared --gram gram.zarr --data other.npy {settings} -o other"));
     assert!(run.code == Some(0) && run.err.contains("other numbers"), "{}", run.err);
     // A matrix-valued kernel has a row per sample and output.
-    folder.succeed("kernel --net mlp.onnx --data mlp.x.npy --kind full --precision f64 -o full.zarr");
+    folder.succeed("kernel --net mlp.onnx --data mlp.x.npy --kernel full --precision f64 -o full.zarr");
     folder.succeed(&format!("eigen shared --gram full.zarr --data mlp.x.npy {} -o full", settings.replace("60", "4")));
     let (samples, rows) = (folder.read("mlp.x.npy").shape()[0], folder.read("full/psi_data.npy").shape()[0]);
     assert!(rows > samples && rows % samples == 0);

@@ -84,7 +84,7 @@ fn networks_that_hurt() {
         for line in [
             format!("info {file}"),
             format!("predict --net {file} --data {data} -o out.npy --force"),
-            format!("kernel --net {file} --data {data} --kind trace -o kernel.npy --force"),
+            format!("kernel --net {file} --data {data} --kernel trace -o kernel.npy --force"),
         ] {
             let start = Instant::now();
             let run = survives(&folder, &line);
@@ -138,7 +138,7 @@ fn only_regular_files_are_read() {
         refused(&folder, &format!("predict --net plain.onnx --data {from}.csv -o out.npy"), &["not a regular file"]);
         refused(
             &folder,
-            &format!("kernel --arch {from}.toml --data x.npy --kind nngp -o k.npy"),
+            &format!("kernel --arch {from}.toml --data x.npy --kernel nngp -o k.npy"),
             &["not a regular file"],
         );
         refused(
@@ -220,10 +220,10 @@ fn descriptions_that_hurt() {
         ("[cnn]\ninputs = [2, 4, 4]\noutputs = 2\nlayers = [{ max-pool = { size = 9 } }]", &["layer1"]),
     ] {
         folder.write("net.toml", text.as_bytes());
-        refused(&folder, "kernel --arch net.toml --data x.npy --kind trace -o k.npy", words);
+        refused(&folder, "kernel --arch net.toml --data x.npy --kernel trace -o k.npy", words);
     }
     folder.write("net.toml", format!("[mlp]\ninputs = [4]\noutputs = 2\n#{}", " ".repeat(2 << 20)).as_bytes());
-    refused(&folder, "kernel --arch net.toml --data x.npy --kind trace -o k.npy", &["net.toml", "bytes"]);
+    refused(&folder, "kernel --arch net.toml --data x.npy --kernel trace -o k.npy", &["net.toml", "bytes"]);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn data_that_hurts() {
     for name in ["huge.npy", "over.npy", "none.npy", "thin.npy", "endless.npy", "idx", "wide.csv", "quote.csv"] {
         survives(&folder, &format!("info {name}"));
         refused(&folder, &format!("predict --net plain.onnx --data {name} -o out.npy"), &["error: "]);
-        refused(&folder, &format!("kernel --net plain.onnx --data {name} --kind trace -o k.npy"), &["error: "]);
+        refused(&folder, &format!("kernel --net plain.onnx --data {name} --kernel trace -o k.npy"), &["error: "]);
     }
 }
 
@@ -282,15 +282,15 @@ fn odd_networks_through_all_commands() {
         let data = if IMAGES.contains(&name) { "image.npy" } else { "x.npy" };
         folder.write("odd.onnx", &model.bytes());
         let net = format!("--net odd.onnx --data {data}");
-        for kind in ["trace", "pseudo", "full", "logit:0", "ck", "embedding", "nngp", "ntk-limit", "nngp-mc", "ntk-mc"]
+        for kind in ["trace", "pseudo", "full", "logit(0)", "ck", "trace+ck", "nngp", "ntk-limit", "nngp-mc", "ntk-mc"]
         {
-            survives(&folder, &format!("kernel {net} --kind {kind} -o kernel.npy --force"));
+            survives(&folder, &format!("kernel {net} --kernel {kind} -o kernel.npy --force"));
         }
-        survives(&folder, &format!("kernel {net} --kind trace --as-features --sketch sjlt:8 -o kernel.npy --force"));
-        survives(&folder, &format!("kernel {net} --kind trace --by-layer -o kernel.zarr --force"));
-        survives(&folder, &format!("eigen exact {net} --kind trace -k 2 -o functions --force"));
-        survives(&folder, &format!("eigen lanczos {net} --kind trace -k 2 --matrix-free -o functions --force"));
-        survives(&folder, &format!("fit {net} --labels classes.npy --kind trace -o machine --force"));
+        survives(&folder, &format!("kernel {net} --kernel trace(sketch=sjlt:8) --as-features -o kernel.npy --force"));
+        survives(&folder, &format!("kernel {net} --kernel trace --by-layer -o kernel.zarr --force"));
+        survives(&folder, &format!("eigen exact {net} --kernel trace -k 2 -o functions --force"));
+        survives(&folder, &format!("eigen lanczos {net} --kernel trace -k 2 --matrix-free -o functions --force"));
+        survives(&folder, &format!("fit {net} --labels classes.npy --kernel trace -o machine --force"));
         for method in ["diag", "kron", "sketch", "eigen", "full", "last-layer-full", "last-layer-kron"] {
             let line = format!("uncertainty --net odd.onnx --data {data} --labels classes.npy --test {data}");
             survives(&folder, &format!("{line} --method {method} -o posterior --force"));

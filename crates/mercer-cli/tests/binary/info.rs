@@ -93,8 +93,9 @@ fn what_is_known_is_shown_before_it_fails() {
 #[test]
 fn folders_of_results() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
-    folder
-        .succeed("eigen nystrom --net mlp.onnx --kind trace --data mlp.x.npy --landmark-choice all -k 3 -o functions");
+    folder.succeed(
+        "eigen nystrom --net mlp.onnx --kernel trace --data mlp.x.npy --landmark-choice all -k 3 -o functions",
+    );
     let json = folder.json("info functions");
     assert_eq!((&json["kind"], &json["description"]["components"]), (&"eigenfunctions".into(), &3.into()));
     assert_eq!(json["values"].as_array().unwrap().len(), 3);
@@ -107,7 +108,7 @@ fn folders_of_results() {
     }
 
     folder.succeed(
-        "fit ridge --net mlp.onnx --kind trace --data mlp.x.npy --labels mlp.labels.npy --alpha 0.1 -o machine",
+        "fit ridge --net mlp.onnx --kernel trace --data mlp.x.npy --labels mlp.labels.npy --alpha 0.1 -o machine",
     );
     assert_eq!(folder.json("info machine")["kind"], "machine");
     let text = folder.succeed("info machine");

@@ -6,7 +6,7 @@ const MLP: &str = "--net mlp.onnx --data mlp.x.npy --precision f64";
 
 fn mlp() -> Folder {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
-    folder.succeed(&format!("kernel {MLP} --kind trace -o whole.npy"));
+    folder.succeed(&format!("kernel {MLP} --kernel trace -o whole.npy"));
     folder
 }
 
@@ -22,8 +22,8 @@ fn fitted(folder: &Folder, gram: &str) -> ndarray::ArrayD<f64> {
 fn layers_are_summed() {
     let folder = mlp();
     let expected = fitted(&folder, "whole.npy");
-    folder.succeed(&format!("kernel {MLP} --kind trace --by-layer -o layers.zarr"));
-    folder.succeed(&format!("kernel {MLP} --kind trace --by-layer -o files.npy"));
+    folder.succeed(&format!("kernel {MLP} --kernel trace --by-layer -o layers.zarr"));
+    folder.succeed(&format!("kernel {MLP} --kernel trace --by-layer -o files.npy"));
     folder.succeed("fit ridge --gram whole.npy --labels mlp.labels.npy --alpha 0.5 -o ridge");
     folder.succeed("predict --from ridge --data whole.npy -o whole.scores.npy");
     folder.succeed("eigen exact --gram whole.npy --precision f64 -k 3 -o whole");
@@ -40,7 +40,7 @@ fn layers_are_summed() {
 #[test]
 fn standard_errors_are_no_part_of_a_mean() {
     let folder = mlp();
-    let mean = "--kind nngp-mc --samples 5 --seed 3";
+    let mean = "--kernel nngp-mc(networks=5) --seed 3";
     folder.succeed(&format!("kernel {MLP} {mean} -o mean.npy"));
     folder.succeed(&format!("kernel {MLP} {mean} -o mean.zarr"));
     let expected = fitted(&folder, "mean.npy");
@@ -55,7 +55,7 @@ fn standard_errors_are_no_part_of_a_mean() {
 #[test]
 fn the_results_of_others_stay() {
     let folder = mlp();
-    let line = format!("kernel {MLP} --kind trace --by-layer -o run.zarr");
+    let line = format!("kernel {MLP} --kernel trace --by-layer -o run.zarr");
     let training = r#"{"epochs": 3, "loss": [0.5, 0.4]}"#;
     folder.write("result.json", training.as_bytes());
     folder.succeed(&line);
@@ -73,7 +73,7 @@ fn the_results_of_others_stay() {
 #[test]
 fn another_precision_is_not_another_network() {
     let folder = mlp();
-    let line = "kernel --net mlp.onnx --data mlp.x.npy --kind trace -o gram.zarr";
+    let line = "kernel --net mlp.onnx --data mlp.x.npy --kernel trace -o gram.zarr";
     folder.succeed(line);
     let run = folder.run(&format!("{line} --resume --precision f64"));
     assert_eq!(run.code, Some(2), "{}", run.err);

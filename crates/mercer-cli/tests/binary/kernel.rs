@@ -23,7 +23,7 @@ fn matrix(folder: &Folder, arguments: &str) -> ArrayD<f64> {
 #[test]
 fn kinds_follow_from_the_full_kernel() {
     let folder = mlp();
-    let full = matrix(&folder, "--kind full").into_dimensionality::<Ix4>().unwrap();
+    let full = matrix(&folder, "--kernel full").into_dimensionality::<Ix4>().unwrap();
     let (n, c, ..) = full.dim();
     let of = |weights: &[f64]| {
         let pairs = (0..c * c).map(|pq| (pq / c, pq % c));
@@ -36,17 +36,17 @@ fn kinds_follow_from_the_full_kernel() {
     let pseudo = of(&vec![1.0; c]) / c as f64;
     let two = (of(&one(0)) + of(&one(2))).into_dyn();
     for (arguments, expected) in [
-        ("--kind trace", trace.clone().into_dyn()),
-        ("--kind pseudo", pseudo.into_dyn()),
-        ("--kind logit:1", of(&one(1)).into_dyn()),
-        ("--kind pseudo --combine 1,-1,0.5", of(&[1.0, -1.0, 0.5]).into_dyn()),
-        ("--kind trace --components 2,0", two),
-        ("--kind logit:0 --components 2", of(&one(2)).into_dyn()),
+        ("--kernel trace", trace.clone().into_dyn()),
+        ("--kernel pseudo", pseudo.into_dyn()),
+        ("--kernel logit(1)", of(&one(1)).into_dyn()),
+        ("--kernel pseudo(combine=[1,-1,0.5])", of(&[1.0, -1.0, 0.5]).into_dyn()),
+        ("--kernel trace(outputs=[2,0])", two),
+        ("--kernel logit(0,outputs=[2])", of(&one(2)).into_dyn()),
     ] {
         let error = difference(&matrix(&folder, arguments), &expected);
         assert!(error < DOUBLE, "{arguments}: {error}");
     }
-    let mut cosine = matrix(&folder, "--kind trace --normalise");
+    let mut cosine = matrix(&folder, "--kernel normalised(trace)");
     let norm = |i: usize| trace[[i, i]].sqrt();
     let expected = Array2::from_shape_fn((n, n), |(i, j)| trace[[i, j]] / norm(i) / norm(j)).into_dyn();
     assert!(difference(&cosine, &expected) < DOUBLE);
@@ -61,25 +61,25 @@ fn a_softmax_at_the_end_is_looked_behind() {
     let folder = Folder::with(&["iris_softmax.onnx"]);
     folder.write_array("x.npy", Array2::from_shape_fn((5, 4), |(i, j)| (i * 3 + j) as f64 / 7.0).view());
     let run = |more: &str| {
-        let line = "kernel --net iris_softmax.onnx --data x.npy --kind trace --precision f64 -o out.npy --force";
-        let run = folder.run(&format!("{line} {more}"));
+        let line = "kernel --net iris_softmax.onnx --data x.npy --precision f64 -o out.npy --force";
+        let run = folder.run(&format!("{line} --kernel trace{more}"));
         assert_eq!(run.code, Some(0), "{}", run.err);
         (folder.read("out.npy"), run.err)
     };
     let (default, told) = run("");
-    assert!(told.contains("is that of the logits") && told.contains("--output probabilities"), "{told}");
+    assert!(told.contains("is that of the logits") && told.contains("node=\"probabilities\" in --kernel"), "{told}");
     let logits = told.split('"').nth(1).expect("a name").to_owned();
-    let (named, quiet) = run(&format!("--output {logits}"));
+    let (named, quiet) = run(&format!("(node='{logits}')"));
     assert!(default == named && !quiet.contains("logits"), "{quiet}");
-    let (probabilities, quiet) = run("--output probabilities");
+    let (probabilities, quiet) = run("(node='probabilities')");
     assert!(difference(&probabilities, &default) > 0.1 && !quiet.contains("logits"), "{quiet}");
 }
 
 #[test]
 fn layers_sum_to_the_whole_and_are_named() {
     let folder = mlp();
-    let whole = matrix(&folder, "--kind trace");
-    let line = "kernel --net mlp.onnx --data mlp.x.npy --precision f64 --kind trace --by-layer -o layers.npy";
+    let whole = matrix(&folder, "--kernel trace");
+    let line = "kernel --net mlp.onnx --data mlp.x.npy --precision f64 --kernel trace --by-layer -o layers.npy";
     let report = folder.json(line);
     let written: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path("layers.json")).unwrap()).unwrap();
@@ -97,12 +97,12 @@ fn layers_sum_to_the_whole_and_are_named() {
 #[test]
 fn parameters_are_chosen_by_name_or_layer() {
     let folder = mlp();
-    let whole = matrix(&folder, "--kind pseudo");
-    let first = matrix(&folder, "--kind pseudo --params fc1.*");
-    let last = matrix(&folder, "--kind pseudo --params fc2.weight,fc2");
+    let whole = matrix(&folder, "--kernel pseudo");
+    let first = matrix(&folder, "--kernel pseudo(params='fc1.*')");
+    let last = matrix(&folder, "--kernel pseudo(params=['fc2.weight','fc2'])");
     assert!(difference(&(&first + &last), &whole) < DOUBLE);
     folder.refuse(
-        "kernel --net mlp.onnx --data mlp.x.npy --kind pseudo --params fc3.* -o no.npy",
+        "kernel --net mlp.onnx --data mlp.x.npy --kernel pseudo(params='fc3.*') -o no.npy",
         &["fc3.*", "near matches", "fc2"],
     );
 }
@@ -110,18 +110,18 @@ fn parameters_are_chosen_by_name_or_layer() {
 #[test]
 fn two_data_sets() {
     let folder = mlp();
-    let whole = matrix(&folder, "--kind trace");
+    let whole = matrix(&folder, "--kernel trace");
     let x = folder.read("mlp.x.npy");
     folder.write_array("test.npy", x.slice_axis(Axis(0), (3..7).into()));
-    let cross = matrix(&folder, "--kind trace --against test.npy");
+    let cross = matrix(&folder, "--kernel trace --against test.npy");
     assert!(difference(&cross, &whole.slice_axis(Axis(1), (3..7).into()).to_owned()) < DOUBLE);
 }
 
 #[test]
 fn several_inputs_and_tokens() {
     let folder = Folder::with(&["pair.onnx", "pair.left.npy", "pair.right.npy", "tokens.onnx", "tokens.ids.npy"]);
-    let pair = "kernel --net pair.onnx --data left=pair.left.npy --data right=pair.right.npy --kind trace -o out.npy";
-    for line in [pair, "kernel --net tokens.onnx --data tokens.ids.npy --kind trace -o out.npy"] {
+    let pair = "kernel --net pair.onnx --data left=pair.left.npy --data right=pair.right.npy --kernel trace -o out.npy";
+    for line in [pair, "kernel --net tokens.onnx --data tokens.ids.npy --kernel trace -o out.npy"] {
         let (single, double) = (format!("{line} --force"), format!("{line} --precision f64 --force"));
         folder.succeed(&single);
         let found = folder.read("out.npy");
@@ -134,7 +134,7 @@ fn several_inputs_and_tokens() {
 fn many(folder: &Folder) -> &'static str {
     let x = Array2::from_shape_fn((700, 4), |(i, j)| ((i * 31 + j * 17) % 101) as f32 / 50.0 - 1.0);
     folder.write_array("many.npy", x.view());
-    "kernel --net mlp.onnx --data many.npy --kind trace"
+    "kernel --net mlp.onnx --data many.npy --kernel trace"
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn a_store_is_never_continued_with_other_inputs() {
     folder.refuse(&go_on(&line.replace("trace", "pseudo")), &["kind", "trace", "pseudo"]);
     folder.refuse(&go_on(&format!("{line} --precision f64")), &["precision", "f32", "f64"]);
     folder.refuse(&go_on(&format!("{line} --scale 2")), &["data"]);
-    folder.refuse(&go_on("kernel --net cnn.onnx --data cnn.image.npy --kind trace"), &["network", "data"]);
-    folder.refuse(&go_on(&format!("{line} --params *.weight")), &["parameters"]);
+    folder.refuse(&go_on("kernel --net cnn.onnx --data cnn.image.npy --kernel trace"), &["network", "data"]);
+    folder.refuse(&go_on(&line.replace("trace", "trace(params='*.weight')")), &["parameters"]);
     folder.succeed(&go_on(line));
     folder.succeed(&format!("{line} -o store.zarr --force --tiles 0..1"));
     assert!(folder.succeed("info store.zarr").contains("1 of 6"));
@@ -198,26 +198,26 @@ fn bad_arguments_are_refused_before_work_starts() {
     let folder = mlp();
     let line = "kernel --net mlp.onnx --data mlp.x.npy";
     for (arguments, words) in [
-        ("--kind trace --memory 1MiB -o no.npy", &["--memory", "smallest that would do"] as &[&str]),
-        ("--kind trace -o no.txt", &[".npy", ".zarr"]),
-        ("--kind trace", &["no place", "-o"]),
-        ("--kind logit:3 -o no.npy", &["no output 3", "0 to 2"]),
-        ("--kind trace --components 9 -o no.npy", &["no component 9"]),
-        ("--kind trace --combine 1,-1 -o no.npy", &["2 coefficients for 3 outputs"]),
-        ("--kind trace --output logit -o no.npy", &["no node named", "logits"]),
-        ("--kind trace --resume -o no.npy", &["--resume", "store"]),
-        ("--kind trace --tiles 0..1 -o no.npy", &["--tiles", "store"]),
-        ("--kind trace --tiles 5..9 -o no.zarr", &["there are 1 tile", "--dry-run"]),
-        ("--kind trace --as-features -o no.npy", &["--as-features", "--sketch"]),
-        ("--kind embedding -o no.npy", &["--at"]),
-        ("--kind embedding --at nowhere -o no.npy", &["nowhere"]),
-        ("--kind full --sketch sjlt:64 -o no.npy", &["--sketch", "trace"]),
-        ("--kind trace --sketch magic:64 -o no.npy", &["magic", "sjlt"]),
-        ("--kind trace -o missing/no.npy", &["no folder missing"]),
+        ("--kernel trace --memory 1MiB -o no.npy", &["--memory", "smallest that would do"] as &[&str]),
+        ("--kernel trace -o no.txt", &[".npy", ".zarr"]),
+        ("--kernel trace", &["no place", "-o"]),
+        ("--kernel logit(3) -o no.npy", &["no output 3", "0 to 2"]),
+        ("--kernel trace(outputs=[9]) -o no.npy", &["no component 9"]),
+        ("--kernel trace(combine=[1,-1]) -o no.npy", &["2 coefficients for 3 outputs"]),
+        ("--kernel trace(node='logit') -o no.npy", &["no node named", "logits"]),
+        ("--kernel trace --resume -o no.npy", &["--resume", "store"]),
+        ("--kernel trace --tiles 0..1 -o no.npy", &["--tiles", "store"]),
+        ("--kernel trace --tiles 5..9 -o no.zarr", &["there are 1 tile", "--dry-run"]),
+        ("--kernel trace --as-features -o no.npy", &["--as-features", "sketch="]),
+        ("--kernel embedding -o no.npy", &["which nodes?"]),
+        ("--kernel embedding(nodes=['nowhere']) -o no.npy", &["nowhere"]),
+        ("--kernel full(sketch=sjlt:64) -o no.npy", &["column 6", "trace"]),
+        ("--kernel trace(sketch=magic:64) -o no.npy", &["magic", "sjlt"]),
+        ("--kernel trace -o missing/no.npy", &["no folder missing"]),
     ] {
         folder.refuse(&format!("{line} {arguments}"), words);
     }
-    folder.refuse("kernel --net nan_weight.onnx --data mlp.x.npy --kind trace -o no.npy", &["nan_weight.onnx"]);
+    folder.refuse("kernel --net nan_weight.onnx --data mlp.x.npy --kernel trace -o no.npy", &["nan_weight.onnx"]);
 }
 
 #[test]
@@ -226,12 +226,13 @@ fn numbers_that_overflow_name_node_and_sample() {
     let mut x = folder.read("mlp.x.npy").mapv(|x| x as f32);
     x.index_axis_mut(Axis(0), 4).fill(3e38);
     folder.write_array("huge.npy", x.view());
-    folder.refuse("kernel --net mlp.onnx --data huge.npy --kind trace -o no.npy", &["not finite", "samples 0 and 4"]);
+    folder.refuse("kernel --net mlp.onnx --data huge.npy --kernel trace -o no.npy", &["not finite", "samples 0 and 4"]);
     let folder = Folder::with(&["cnn.onnx", "cnn.image.npy"]);
     let mut x = folder.read("cnn.image.npy").mapv(|x| x as f32);
     x.index_axis_mut(Axis(0), 1).fill(3e38);
     folder.write_array("huge.npy", x.view());
-    folder.refuse("kernel --net cnn.onnx --data huge.npy --kind trace -o no.npy", &["not finite", "sample 1", "node"]);
+    folder
+        .refuse("kernel --net cnn.onnx --data huge.npy --kernel trace -o no.npy", &["not finite", "sample 1", "node"]);
 }
 
 #[test]
@@ -250,14 +251,14 @@ fn a_plan_writes_nothing() {
 #[test]
 fn features_and_sketches() {
     let folder = mlp();
-    for arguments in ["--kind ck", "--kind ck --without-bias", "--kind embedding --at features"] {
+    for arguments in ["--kernel ck", "--kernel ck(bias=false)", "--kernel embedding(nodes=['features'])"] {
         let phi = matrix(&folder, &format!("{arguments} --as-features"));
         let phi = phi.into_dimensionality::<ndarray::Ix2>().unwrap();
         assert!(difference(&phi.dot(&phi.t()).into_dyn(), &matrix(&folder, arguments)) < DOUBLE, "{arguments}");
     }
     for method in ["sjlt", "gaussian", "rademacher", "srht", "khatri-rao", "kronecker"] {
-        for total in ["", "--sketch-total"] {
-            let arguments = format!("--kind trace --sketch {method}:64 {total}");
+        for total in ["", ",total=true"] {
+            let arguments = format!("--kernel trace(sketch={method}:64{total})");
             let phi = matrix(&folder, &format!("{arguments} --as-features"));
             let phi = phi.into_dimensionality::<ndarray::Ix2>().unwrap();
             assert_eq!(phi.ncols(), if total.is_empty() { 3 * 64 } else { 64 }, "{arguments}");

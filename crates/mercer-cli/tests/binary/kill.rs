@@ -25,7 +25,7 @@ fn killed_twenty_times() {
     let folder = Folder::with(&["mlp.onnx"]);
     let x = Array2::from_shape_fn((2600, 4), |(i, j)| ((i * 37 + j * 11) % 211) as f32 / 100.0 - 1.0);
     folder.write_array("many.npy", x.view());
-    let line = "kernel --net mlp.onnx --data many.npy --kind trace --precision f64";
+    let line = "kernel --net mlp.onnx --data many.npy --kernel trace --precision f64";
     let start = Instant::now();
     folder.succeed(&format!("{line} -o whole.zarr"));
     let whole_time = start.elapsed();

@@ -37,7 +37,7 @@ fn matrix(folder: &Folder, arguments: &str) -> ArrayD<f64> {
 fn the_limit_of_an_error_function() {
     let folder = folder();
     let x = folder.read("mlp.x.npy");
-    let found = matrix(&folder, "--arch mlp.toml --data mlp.x.npy --kind nngp --weight-std 1.5 --bias-std 0.2");
+    let found = matrix(&folder, "--arch mlp.toml --data mlp.x.npy --kernel nngp(weight-std=1.5,bias-std=0.2)");
     let row = |i: usize| (0..4).map(|j| x[[i, j]]).collect::<Vec<f64>>();
     let first = |i, j| 2.25 * row(i).iter().zip(row(j)).map(|(a, b)| a * b).sum::<f64>() / 4.0 + 0.04;
     let n = x.shape()[0];
@@ -55,12 +55,10 @@ fn means_are_limits_within_their_errors() {
     let folder = folder();
     for source in ["--arch mlp.toml", "--net mlp.onnx"] {
         for (limit, mean) in [("nngp", "nngp-mc"), ("ntk-limit", "ntk-mc")] {
-            for rule in
-                ["--weight-std 1.2 --bias-std 0.3", "--initialisation he", "--weight-std 1 --parametrisation standard"]
-            {
-                let rest = format!("{source} --data mlp.x.npy {rule}");
-                let expected = matrix(&folder, &format!("{rest} --kind {limit}"));
-                let found = matrix(&folder, &format!("{rest} --kind {mean} --samples 300 --seed 4"));
+            for rule in ["weight-std=1.2,bias-std=0.3", "initialisation=he", "weight-std=1,parametrisation=standard"] {
+                let rest = format!("{source} --data mlp.x.npy");
+                let expected = matrix(&folder, &format!("{rest} --kernel {limit}({rule})"));
+                let found = matrix(&folder, &format!("{rest} --kernel {mean}(networks=300,{rule}) --seed 4"));
                 let errors = folder.read("out.standard_error.npy");
                 assert_eq!(errors.shape(), found.shape());
                 for ((found, expected), error) in found.iter().zip(&expected).zip(&errors) {
@@ -75,9 +73,9 @@ fn means_are_limits_within_their_errors() {
 #[test]
 fn stores_files_and_seeds() {
     let folder = folder();
-    let line = "kernel --arch pooled.toml --data images.npy --kind nngp-mc --samples 20";
+    let line = "kernel --arch pooled.toml --data images.npy --kernel nngp-mc(networks=20)";
     let report = folder.json(&format!("{line} -o mean.npy"));
-    assert_eq!((&report["networks"], &report["matrices"][1]), (&20.into(), &"standard error".into()));
+    assert_eq!((&report["kernel"], &report["matrices"][1]), (&"nngp-mc(networks=20)".into(), &"standard error".into()));
     assert_eq!(report["files"].as_array().unwrap().len(), 2);
     folder.refuse(&format!("{line} -o mean.npy"), &["exists already"]);
     folder.succeed(&format!("{line} -o mean.zarr"));
@@ -95,50 +93,53 @@ fn stores_files_and_seeds() {
     assert_eq!(phi.dim(), (5, 80));
     assert!(difference(&phi.dot(&phi.t()).into_dyn(), &folder.read("mean.npy")) < 1e-5);
     // Normalised, there are no errors, and one network has none either.
-    for more in ["--normalise", "--samples 1"] {
-        let line = line.replace("--samples 20", if more == "--normalise" { "--samples 20" } else { "" });
-        assert_eq!(folder.json(&format!("{line} {more} -o one.npy --force"))["files"].as_array().unwrap().len(), 1);
+    for other in ["normalised(nngp-mc(networks=20))", "nngp-mc(networks=1)"] {
+        let line = line.replace("nngp-mc(networks=20)", other);
+        assert_eq!(folder.json(&format!("{line} -o one.npy --force"))["files"].as_array().unwrap().len(), 1);
     }
     // Trained kinds of a description are of its initial weights.
-    folder.succeed("kernel --arch pooled.toml --data images.npy --kind trace --seed 3 -o trace.npy");
+    folder.succeed("kernel --arch pooled.toml --data images.npy --kernel trace --seed 3 -o trace.npy");
 }
 
 #[test]
 fn what_has_no_limit_is_named_with_another_way() {
     let folder = folder();
     folder.refuse(
-        "kernel --arch pooled.toml --data images.npy --kind ntk-limit -o no.npy",
-        &["pooled.toml", "layer2", "max-pool", "--kind ntk-mc"],
+        "kernel --arch pooled.toml --data images.npy --kernel ntk-limit -o no.npy",
+        &["pooled.toml", "layer2", "max-pool", "--kernel 'ntk-mc(networks=1000)'"],
     );
-    folder.refuse("kernel --arch pooled.toml --data images.npy --kind nngp -o no.npy", &["layer2", "--kind nngp-mc"]);
+    folder.refuse(
+        "kernel --arch pooled.toml --data images.npy --kernel nngp -o no.npy",
+        &["layer2", "--kernel 'nngp-mc(networks=1000)'"],
+    );
 }
 
 #[test]
 fn flags_that_mean_nothing_are_refused() {
     let folder = folder();
     for (arguments, words) in [
-        ("--kind nngp --sketch sjlt:8", &["--sketch", "tangent kernels"] as &[&str]),
-        ("--kind nngp-mc --params layer1", &["--params"]),
-        ("--kind ntk-limit --by-layer", &["--by-layer"]),
-        ("--kind nngp --components 0", &["--components"]),
-        ("--kind nngp --output y", &["--output", "first output"]),
-        ("--kind nngp --at x", &["--at"]),
-        ("--kind nngp --samples 10", &["--samples", "nngp-mc"]),
-        ("--kind nngp-mc --samples 0", &["--samples"]),
-        ("--kind trace --weight-std 1", &["--weight-std", "nngp"]),
-        ("--kind trace --initialisation he", &["--initialisation"]),
-        ("--kind nngp --bias-std 1", &["--weight-std"]),
-        ("--kind nngp --weight-std 1 --initialisation he", &["--initialisation", "--weight-std"]),
-        ("--kind nngp --weight-std -1", &["deviation"]),
-        ("--kind nngp --as-features", &["--as-features"]),
-        ("--kind nngp --include w", &["--include", "--arch"]),
-        ("--kind ntk", &["ntk-limit"]),
+        ("--kernel nngp(sketch=sjlt:8)", &["unknown setting of nngp `sketch`"] as &[&str]),
+        ("--kernel nngp-mc(params='layer1')", &["`params`"]),
+        ("--kernel ntk-limit --by-layer", &["--by-layer"]),
+        ("--kernel nngp(outputs=[0])", &["`outputs`"]),
+        ("--kernel nngp(node='y')", &["`node`"]),
+        ("--kernel nngp(nodes=['x'])", &["`nodes`"]),
+        ("--kernel nngp(networks=10)", &["`networks`"]),
+        ("--kernel nngp-mc(networks=0)", &["networks must be at least 1"]),
+        ("--kernel trace(weight-std=1)", &["`weight-std`"]),
+        ("--kernel trace(initialisation=he)", &["`initialisation`"]),
+        ("--kernel nngp(bias-std=1)", &["bias-std needs weight-std"]),
+        ("--kernel nngp(initialisation=he,weight-std=1)", &["initialisation", "weight-std"]),
+        ("--kernel nngp(weight-std=-1)", &["weight-std", "not negative"]),
+        ("--kernel nngp --as-features", &["--as-features"]),
+        ("--kernel nngp --include w", &["--include", "--arch"]),
+        ("--kernel ntk", &["ntk-limit"]),
     ] {
         folder.refuse(&format!("kernel --arch mlp.toml --data mlp.x.npy -o no.npy {arguments}"), words);
     }
-    folder.refuse("kernel --data mlp.x.npy --kind nngp -o no.npy", &["--net", "--arch"]);
-    folder.refuse("kernel --net mlp.onnx --arch mlp.toml --data mlp.x.npy --kind nngp -o no.npy", &["--arch"]);
-    folder.refuse("kernel --arch mlp.toml --data images.npy --kind nngp -o no.npy", &["mlp.toml"]);
+    folder.refuse("kernel --data mlp.x.npy --kernel nngp -o no.npy", &["--net", "--arch"]);
+    folder.refuse("kernel --net mlp.onnx --arch mlp.toml --data mlp.x.npy --kernel nngp -o no.npy", &["--arch"]);
+    folder.refuse("kernel --arch mlp.toml --data images.npy --kernel nngp -o no.npy", &["mlp.toml"]);
     folder.write("bad.toml", b"[mlp]\ninputs = [4]\n");
-    folder.refuse("kernel --arch bad.toml --data mlp.x.npy --kind nngp -o no.npy", &["bad.toml", "outputs"]);
+    folder.refuse("kernel --arch bad.toml --data mlp.x.npy --kernel nngp -o no.npy", &["bad.toml", "outputs"]);
 }

@@ -67,7 +67,7 @@ fn a_machine_knows_its_kernel() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
     let n = folder.read("mlp.x.npy").shape()[0];
     folder.write_array("y.npy", Array1::from_shape_fn(n, |i| (i % 2) as i64).view());
-    let kernel = "--net mlp.onnx --kind trace --data mlp.x.npy";
+    let kernel = "--net mlp.onnx --kernel trace --data mlp.x.npy";
     folder.succeed(&format!("kernel {kernel} --precision f64 -o gram.npy"));
     folder.succeed(&format!("fit svm {kernel} --labels y.npy -o own"));
     folder.succeed("fit svm --gram gram.npy --labels y.npy -o given");
@@ -114,11 +114,11 @@ fn whatever_made_the_kernel_is_saved() {
     let n = folder.read("mlp.x.npy").shape()[0];
     folder.write_array("y.npy", Array1::from_shape_fn(n, |i| (i % 2) as i64).view());
     let kernels = [
-        "--net mlp.onnx --kind trace --exclude *bias*",
-        "--net mlp.onnx --kind trace --sketch sjlt:16 --seed 3",
-        "--arch mlp.toml --seed 5 --kind trace",
-        "--arch mlp.toml --kind ntk-limit",
-        "--net mlp.onnx --kind nngp-mc --samples 4",
+        "--net mlp.onnx --kernel trace --exclude *bias*",
+        "--net mlp.onnx --kernel trace(sketch=sjlt:16) --seed 3",
+        "--arch mlp.toml --seed 5 --kernel trace",
+        "--arch mlp.toml --kernel ntk-limit",
+        "--net mlp.onnx --kernel nngp-mc(networks=4)",
         "--kernel rbf(lengthscale=2)",
     ];
     for (at, kernel) in kernels.iter().enumerate() {
@@ -140,7 +140,7 @@ fn whatever_made_the_kernel_is_saved() {
 #[test]
 fn runs_are_replayed() {
     let folder = Folder::with(&["mlp.onnx", "mlp.x.npy", "mlp.labels.npy"]);
-    folder.succeed("fit glm --net mlp.onnx --kind trace --data mlp.x.npy --labels mlp.labels.npy -o machine");
+    folder.succeed("fit glm --net mlp.onnx --kernel trace --data mlp.x.npy --labels mlp.labels.npy -o machine");
     folder.succeed("predict --from machine --data mlp.x.npy -o scores.npy");
     folder.succeed("predict --net mlp.onnx --data mlp.x.npy -o logits.npy");
     for result in ["machine", "scores.npy", "logits.npy"] {

@@ -26,10 +26,10 @@ fn the_first_suggestion_is_accepted_and_kept() {
     folder.write_array("x.npy", x.view());
     for (arguments, output) in [
         ("--kernel rbf()", "rbf.npy"),
-        ("--arch mlp.toml --kind trace --by-layer", "trace.zarr"),
-        ("--arch mlp.toml --kind pseudo --precision f64 --normalise", "pseudo.npy"),
-        ("--arch mlp.toml --kind nngp-mc --samples 12", "mean.npy"),
-        ("--arch mlp.toml --kind trace --sketch sjlt:64 --as-features", "features.npy"),
+        ("--arch mlp.toml --kernel trace --by-layer", "trace.zarr"),
+        ("--arch mlp.toml --kernel normalised(pseudo) --precision f64", "pseudo.npy"),
+        ("--arch mlp.toml --kernel nngp-mc(networks=12)", "mean.npy"),
+        ("--arch mlp.toml --kernel trace(sketch=sjlt:64) --as-features", "features.npy"),
     ] {
         let line = format!("kernel {arguments} --data x.npy -o {output}");
         // Code that was not in memory before is by now.

@@ -32,9 +32,9 @@ fn folded_normalisations_are_told_where_they_matter() {
         let folder = folder("batch_norm", exporter);
         folder.write_array("y.npy", array![0.0, 1.0, 2.0, 0.5].view());
         for line in [
-            "kernel --net net.onnx --data values.npz:x --kind trace -o k.npy",
-            "eigen exact --net net.onnx --data values.npz:x --kind trace -k 2 -o functions",
-            "fit ridge --net net.onnx --data values.npz:x --kind trace --labels y.npy -o machine",
+            "kernel --net net.onnx --data values.npz:x --kernel trace -o k.npy",
+            "eigen exact --net net.onnx --data values.npz:x --kernel trace -k 2 -o functions",
+            "fit ridge --net net.onnx --data values.npz:x --kernel trace --labels y.npy -o machine",
         ] {
             let run = folder.run(line);
             assert_eq!(run.code, Some(0), "{line}: {}", run.err);
@@ -43,7 +43,7 @@ fn folded_normalisations_are_told_where_they_matter() {
         assert!(folder.succeed("info net.onnx").contains(advice));
         assert_eq!(folder.json("info net.onnx")["folded_normalisations"], 2);
         // Features do not depend on what counts as a parameter.
-        let run = folder.run("kernel --net net.onnx --data values.npz:x --kind ck -o ck.npy");
+        let run = folder.run("kernel --net net.onnx --data values.npz:x --kernel ck -o ck.npy");
         assert_eq!((run.code, run.err.contains("batch normalisation")), (Some(0), false), "{}", run.err);
     }
 }
@@ -59,7 +59,7 @@ fn merged_parameters_are_counted_apart_on_demand() {
         assert!(!folder.succeed("info net.onnx --unmerge").contains("--unmerge"));
         let kernel = |flags: &str, name: &str| {
             let line =
-                format!("kernel --net net.onnx --data values.npz:x --kind trace --precision f64 {flags} -o {name}");
+                format!("kernel --net net.onnx --data values.npz:x --kernel trace --precision f64 {flags} -o {name}");
             let run = folder.run(&line);
             assert_eq!(run.code, Some(0), "{line}: {}", run.err);
             assert_eq!(run.err.contains("--unmerge"), flags.is_empty(), "{line}: {}", run.err);
@@ -69,7 +69,7 @@ fn merged_parameters_are_counted_apart_on_demand() {
         assert!(kernel("--unmerge", "apart.npy") < 1e-6);
         // What is saved is built again with the same parameters.
         folder.write_array("y.npy", array![0.0, 1.0, 2.0, 0.5].view());
-        let flags = "--net net.onnx --data values.npz:x --kind trace --unmerge";
+        let flags = "--net net.onnx --data values.npz:x --kernel trace --unmerge";
         folder.succeed(&format!("eigen exact {flags} -k 2 -o functions"));
         folder.succeed("predict --from functions --data values.npz:x -o again.npy");
         folder.succeed(&format!("fit ridge {flags} --labels y.npy -o machine"));

@@ -64,7 +64,7 @@ fn tiles_that_vanish_during_a_run_are_missed() {
     let folder = Folder::with(&["mlp.onnx"]);
     let x = Array2::from_shape_fn((2600, 4), |(i, j)| ((i * 37 + j * 11) % 211) as f32 / 100.0 - 1.0);
     folder.write_array("many.npy", x.view());
-    let line = "kernel --net mlp.onnx --data many.npy --kind full --precision f64 -o gram.zarr -q";
+    let line = "kernel --net mlp.onnx --data many.npy --kernel full --precision f64 -o gram.zarr -q";
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let first = folder.path("gram.zarr/kernel/c/0/0/0/0");

@@ -224,7 +224,7 @@ fn bytes_that_go_in_unscaled_get_a_hint() {
     assert!(!err.contains("note: cnn"), "{err}");
     let (_, err) = noted(&folder, "predict --net cnn.onnx --data cnn.image.npy -o floats.npy");
     assert!(!err.contains("note: cnn"), "{err}");
-    let line = "kernel --net cnn.onnx --data cnn.pixels.npy --layout nhwc --kind ck";
+    let line = "kernel --net cnn.onnx --data cnn.pixels.npy --layout nhwc --kernel ck";
     assert!(noted(&folder, &format!("{line} -o k.npy")).1.contains("note: cnn.pixels"));
     // Trained on bytes, it is given bytes.
     let sides = folder.read("cnn.pixels.npy").shape().to_vec();

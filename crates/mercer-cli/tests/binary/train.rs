@@ -187,7 +187,7 @@ fn weights_of_a_checkpoint() {
     let folder = folder();
     folder.succeed(&format!("{LINE} --epochs 3 --checkpoint-at 0,3"));
     let kernel = |name: &str, weights: &str| {
-        folder.succeed(&format!("kernel --net run/model.onnx {weights} --data x.npy --kind trace -o {name}.npy"));
+        folder.succeed(&format!("kernel --net run/model.onnx {weights} --data x.npy --kernel trace -o {name}.npy"));
         folder.read(&format!("{name}.npy"))
     };
     let own = kernel("own", "");
@@ -197,7 +197,7 @@ fn weights_of_a_checkpoint() {
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let line = "kernel --net run/model.onnx --weights run/epoch-00000.safetensors --data x.npy --kind trace -o k.npy";
+    let line = "kernel --net run/model.onnx --weights run/epoch-00000.safetensors --data x.npy --kernel trace -o k.npy";
     folder.refuse(line, &["epoch-00000.safetensors", "damaged"]);
     let run = folder.run("info run");
     assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);

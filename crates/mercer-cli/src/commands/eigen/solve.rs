@@ -97,7 +97,7 @@ pub(super) struct Nystrom {
     after_help = "\
 Examples:
   mercer eigen rff --kernel 'rbf(lengthscale=2)' --data x.npy --frequencies 4000 --orthogonal -k 20 -o functions
-  mercer eigen rff --net model.onnx --kind ck --data x.npy -o functions"
+  mercer eigen rff --net model.onnx --kernel ck --data x.npy -o functions"
 )]
 pub(super) struct Rff {
     #[command(flatten)]

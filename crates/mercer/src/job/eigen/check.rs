@@ -18,7 +18,7 @@ impl EigenJob {
         match &self.of {
             None if !contrastive => {
                 return Err(Error::new("there is neither a kernel nor a matrix")
-                    .hint("‹kernel› FORMULA, ‹net› MODEL.onnx ‹kind› KIND, or ‹gram› FILE"));
+                    .hint("‹kernel› 'rbf(lengthscale=2)', ‹net› MODEL.onnx ‹kernel› trace, or ‹gram› FILE"));
             }
             Some(EigenSource::Gram(_)) => self.check_gram()?,
             _ if self.data.data.is_empty() => {

@@ -38,7 +38,7 @@ pub(super) fn scores<T: Real>(
     };
     if items.0.nrows() != known.indices().len() {
         return Err(Error::new("‹test-labels›: a kernel with several outputs has no code per sample")
-            .hint("‹kind› trace or pseudo"));
+            .hint("‹kernel› trace or pseudo"));
     }
     let asked = asked.with_names(known.names()).map_err(|error| Error::new(format!("‹test-labels›: {error}")))?;
     let narrow = |codes: &Array2<T>| codes.mapv(|x| x.wide() as f32);
