@@ -201,13 +201,14 @@ impl FromStr for PriorChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "evidence" => Ok(Self::Evidence),
-            "validation" => Ok(Self::Validation),
-            _ => match text.parse::<f64>() {
-                Ok(number) if is_positive(number) => Ok(Self::Given(number)),
-                _ => Err(format!("`{text}` is neither a positive number nor `evidence` nor `validation`")),
-            },
+        let rules = [Self::Evidence, Self::Validation];
+        match (rules.into_iter().find(|rule| rule.name() == text), text.parse::<f64>()) {
+            (Some(rule), _) => Ok(rule),
+            (None, Ok(number)) if is_positive(number) => Ok(Self::Given(number)),
+            _ => Err(format!(
+                "`{text}` is neither a positive number nor {}",
+                rules.map(|rule| format!("`{}`", rule.name())).join(" nor ")
+            )),
         }
     }
 }
@@ -245,10 +246,11 @@ impl FromStr for NoiseChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse::<f64>()) {
-            ("evidence", _) => Ok(Self::Evidence),
-            (_, Ok(number)) if is_positive(number) => Ok(Self::Given(number)),
-            _ => Err(format!("`{text}` is neither a positive number nor `evidence`")),
+        let rule = Self::Evidence;
+        match text.parse::<f64>() {
+            _ if text == rule.name() => Ok(rule),
+            Ok(number) if is_positive(number) => Ok(Self::Given(number)),
+            _ => Err(format!("`{text}` is neither a positive number nor `{}`", rule.name())),
         }
     }
 }
