@@ -7,6 +7,18 @@
 //!
 //! Files are not trusted. Sizes are checked against the file before anything is allocated, pickles are refused, and a
 //! value that is not finite is an error that gives its position.
+//!
+//! ```
+//! use mercer_data::{Existing, Source, write_npy};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("x.npy");
+//! write_npy(&path, &ndarray::array![[1.0, 2.0], [3.0, 4.0]], Existing::Refuse)?;
+//! let data = Source::new(&path, None).open()?;
+//! assert_eq!(data.shape(), [2, 2]);
+//! assert_eq!(data.rows::<f32>(1..2)?, ndarray::array![[3.0, 4.0]].into_dyn());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod arrays;
 mod batches;
@@ -21,6 +33,7 @@ mod disk;
 mod element;
 mod error;
 #[cfg(any(test, feature = "faults"))]
+#[doc(hidden)]
 pub mod faults;
 mod files;
 mod fingerprint;

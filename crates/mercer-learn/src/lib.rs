@@ -5,6 +5,18 @@
 //! machine does not exist as a type. Repairs (jitter, dropped directions, absent classes) are part of the machine.
 //!
 //! [`metrics`] measures its quality.
+//!
+//! ```
+//! use mercer_learn::regression::Ridge;
+//! use mercer_learn::{Fit, Predict, Samples};
+//! use ndarray::array;
+//!
+//! let features = array![[0.0], [1.0], [2.0]];
+//! let machine = Ridge::new(1e-9)?.fit(&Samples::Features(features.view()), &array![[0.0], [3.0], [6.0]])?;
+//! let new = machine.predict(&Samples::Features(array![[5.0]].view()))?;
+//! assert!((new[[0, 0]] - 15.0).abs() < 1e-6);
+//! # Ok::<(), mercer_learn::LearnError>(())
+//! ```
 
 mod arrays;
 mod classes;

@@ -3,6 +3,13 @@
 //! A lens is one file: a function of arrays that were computed elsewhere, the type of its finding, and its tests. It
 //! reads no files, prints nothing and draws no random numbers of its own. Jobs of the `mercer` crate compute the arrays
 //! and pass them in.
+//!
+//! ```
+//! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
+//! let found = mercer_lens::extent(gram.view())?;
+//! assert!((found.lambda_max - 3.0).abs() < 1e-12 && (found.condition.unwrap() - 3.0).abs() < 1e-9);
+//! # Ok::<(), mercer_lens::LensError>(())
+//! ```
 
 mod compare;
 mod error;

@@ -16,6 +16,17 @@
 //! | [`thin_svd`], [`thin_qr`] | `A = U·diag(σ)·Vᵀ`, `A = Q·R` |
 //! | [`elementary`] | exp, ln, tanh, sigmoid, sin, cos, acos, erf on slices |
 //! | [`verify`] | residual and orthogonality ratios of all of these |
+//!
+//! ```
+//! use mercer_linalg::{cholesky, symmetric_eigen};
+//! use ndarray::array;
+//!
+//! let a = array![[2.0, 1.0], [1.0, 2.0]];
+//! assert!((symmetric_eigen(a.view())?.values[0] - 3.0).abs() < 1e-12);
+//! let x = cholesky(a.view())?.solve(array![[3.0], [3.0]].view())?;
+//! assert!((x[[0, 0]] - 1.0).abs() < 1e-12);
+//! # Ok::<(), mercer_linalg::LinalgError>(())
+//! ```
 
 mod cholesky;
 mod conjugate_gradient;

@@ -1,4 +1,13 @@
 //! Figures and reports: typed data in, SVG out.
+//!
+//! ```
+//! use mercer_report::{Axis, Figure, Panel, Series};
+//!
+//! let values = [(1.0, 5.2), (2.0, 0.9), (3.0, 0.1)];
+//! let panel = Panel::new("Spectrum").x(Axis::linear("index")).y(Axis::log("eigenvalue"));
+//! let svg = Figure::new("A kernel").panel(panel.series(Series::line("trace", values))).to_svg();
+//! assert!(svg.starts_with("<svg"));
+//! ```
 
 pub mod figure;
 

@@ -17,6 +17,24 @@
 //! its maximum. Unlike "the largest entry is positive", this rule does not flip when two entries of opposite sign are
 //! equally large, as for odd functions on symmetric data. Eigenvalues within rounding are dropped. [`Repairs`] counts
 //! what was dropped or clipped.
+//!
+//! ```
+//! use mercer_data::Dataset;
+//! use mercer_kernel::classic::{Classic, Expression};
+//! use mercer_run::Context;
+//! use mercer_spectral::{Solver, exact};
+//! use std::sync::Arc;
+//!
+//! let x = ndarray::Array1::linspace(-1.0, 1.0, 50).insert_axis(ndarray::Axis(1));
+//! let data = [Dataset::from_array("x", x.view().into_dyn())?];
+//! let kernel = Classic::<f64>::new(&"rbf(lengthscale=0.5)".parse::<Expression>()?, 1)?;
+//! let (functions, _) = exact(Arc::new(kernel), &data, 3, Solver::Full, &Context::new())?;
+//! assert!(functions.values()[0] > functions.values()[1]);
+//! // The first function has one sign, the second is odd.
+//! let values = functions.eval(&[&[-0.5, 0.5]], 2)?;
+//! assert!(values[[0, 0]] * values[[1, 0]] > 0.0 && values[[0, 1]] * values[[1, 1]] < 0.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod basis;
 mod compare;

@@ -4,6 +4,19 @@
 //! class are relevant. *Precision at m* is the share of relevant items among the first `m`; *average precision* is the
 //! mean, over the relevant items, of the precision at the rank of each, and its mean over queries is the mAP. Ordered
 //! codes can be truncated anywhere, which is the purpose of neural eigenmaps (arXiv 2210.12637).
+//!
+//! ```
+//! use mercer_run::Context;
+//! use mercer_spectral::retrieval::{Codes, retrieval};
+//!
+//! let codes = ndarray::array![[0.0, 0.0], [0.1, 1.0], [1.0, 0.0], [1.1, 1.0]];
+//! let items = Codes { codes: codes.view(), classes: &[0, 0, 1, 1] };
+//! let query = ndarray::array![[0.05, 0.5]];
+//! let queries = Codes { codes: query.view(), classes: &[0] };
+//! let found = retrieval(items, queries, &[1, 2], 2, &Context::new())?;
+//! assert_eq!((found[0].length, found[0].precision), (1, 1.0));
+//! # Ok::<(), mercer_spectral::SpectralError>(())
+//! ```
 
 use crate::error::{Result, SpectralError};
 use mercer_linalg::gemm;

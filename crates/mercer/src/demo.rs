@@ -1,6 +1,18 @@
 //! The tour: a small network on the embedded digits, trained in a few seconds, and its kernel.
 //!
 //! It is made of jobs, whose records lie beside what they wrote: everything in its folder can be made again.
+//!
+//! ```no_run
+//! use mercer::demo::Demo;
+//! use mercer::job::Destination;
+//! use mercer::prelude::Context;
+//!
+//! # fn main() -> Result<(), mercer::Error> {
+//! let outcome = Demo { seed: 0 }.run(&Destination::new("mercer-demo"), &Context::new(), |_| {})?;
+//! println!("{} unseen digits", outcome.findings.similarity.n_test);
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::Error;
 use crate::job::kernel::KernelJob;

@@ -1,4 +1,11 @@
 //! Numbers as text, for messages and results.
+//!
+//! ```
+//! use mercer::text::{bytes, count, duration, grouped};
+//!
+//! assert_eq!((grouped(1_234_567), bytes(1_572_864)), ("1,234,567".to_owned(), "1.5 MiB".to_owned()));
+//! assert_eq!((duration(750.0), count(2, "thing")), ("12 min 30 s".to_owned(), "2 things".to_owned()));
+//! ```
 
 /// 1234567 as 1,234,567.
 pub fn grouped(number: usize) -> String {

@@ -7,6 +7,18 @@
 //! | [`BinaryLogistic`] | two classes, penalised by the norm in the kernel's space, by Newton's method |
 //! | [`Svm`] | margins of support vector machines, one class against the others |
 //! | [`NearestNeighbours`], [`NearestCentre`] | votes of neighbours, distances from class means, in the kernel's space |
+//!
+//! ```
+//! use mercer_data::Classes;
+//! use mercer_learn::classification::Svm;
+//! use mercer_learn::{Classify, Fit, Samples};
+//! use ndarray::array;
+//!
+//! let gram = array![[4.0, 2.0, -2.0, -4.0], [2.0, 1.0, -1.0, -2.0], [-2.0, -1.0, 1.0, 2.0], [-4.0, -2.0, 2.0, 4.0]];
+//! let machine = Svm::new(1.0)?.fit(&Samples::Gram(gram.view()), &Classes::new(vec![0, 0, 1, 1], 2)?)?;
+//! assert_eq!(machine.decide(&Samples::Gram(gram.view()))?, [0, 0, 1, 1]);
+//! # Ok::<(), mercer_learn::LearnError>(())
+//! ```
 
 mod glm;
 mod logistic;

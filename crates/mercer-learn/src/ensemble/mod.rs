@@ -14,6 +14,19 @@
 //! [`Linearised`]: from the `f_0` of one network, with its empirical kernel, for all outputs together (Mohamadi, Bae
 //! and Sutherland 2022, arXiv 2206.12543, equation 5) or with the pseudo-NTK for each output separately (equation 6).
 //! The paper prints both for `t → ∞`.
+//!
+//! ```
+//! use mercer_learn::ensemble::{FlowSettings, InfiniteEnsemble, Prior};
+//! use ndarray::array;
+//!
+//! let (nngp, targets) = (array![[1.0, 0.5], [0.5, 1.0]], array![[1.0], [-1.0]]);
+//! let ensemble = InfiniteEnsemble::last_layer(nngp.view(), targets.view(), FlowSettings::default())?;
+//! // Trained for ever, networks agree at the samples they were trained on.
+//! let prior = Prior { cross: nngp.view(), test: nngp.view() };
+//! let found = ensemble.predict(f64::INFINITY, None, prior)?;
+//! assert!((found.mean[[0, 0]] - 1.0).abs() < 1e-9 && found.covariance[[0, 0]].abs() < 1e-9);
+//! # Ok::<(), mercer_learn::LearnError>(())
+//! ```
 
 mod flow;
 mod infinite;

@@ -36,6 +36,23 @@
 //! and `θ*` itself where the features are the columns of the Jacobian: the evidence is then that of the full posterior.
 //!
 //! Reference values: laplace-torch 0.3, whose conventions these are (observation noise 1, no damping of the prior).
+//!
+//! ```
+//! use mercer_data::{Dataset, Labels};
+//! use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
+//! use mercer_net::arch::Mlp;
+//! use mercer_run::Context;
+//! use ndarray::array;
+//!
+//! let x = array![[-1.0], [0.0], [1.0]];
+//! let (data, labels) = ([Dataset::from_array("x", x.view().into_dyn())?], Labels::Targets(x.clone()));
+//! let network = Mlp::new(1, &[4], 1).build(0)?;
+//! let settings = LaplaceSettings::new(Structure::LastLayerFull, Likelihood::Gaussian { noise: 0.1 });
+//! let laplace = Laplace::<f64>::fit(&network, &data, &labels, &settings, &Context::new())?;
+//! let found = laplace.predict(&data, &Context::new())?;
+//! assert_eq!((found.mean.dim(), found.covariance.dim()), ((3, 1), (3, 1, 1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![allow(clippy::result_large_err, reason = "closures called by passes return the error type of the kernel crate")]
 

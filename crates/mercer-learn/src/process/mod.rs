@@ -7,6 +7,21 @@
 //!
 //! Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1 and equations 2.23 to 2.30,
 //! 5.9. Several targets share kernel and noise; their log likelihoods add up.
+//!
+//! ```
+//! use mercer_learn::process::ProcessRegression;
+//! use mercer_learn::{Fit, Samples};
+//! use ndarray::array;
+//!
+//! let (gram, targets) = (array![[1.0, 0.5], [0.5, 1.0]], array![[1.0], [-1.0]]);
+//! let process = ProcessRegression::new(0.01)?.fit(&Samples::Gram(gram.view()), &targets)?;
+//! // The first sample again, and one that has nothing to do with either.
+//! let rows = array![[1.0, 0.5], [0.0, 0.0]];
+//! let found = process.posterior(&Samples::Gram(rows.view()), array![1.0, 1.0].view())?;
+//! assert!(found.means[[0, 0]] > 0.9 && found.variances[0] < 0.02);
+//! assert_eq!((found.means[[1, 0]], found.variances[1]), (0.0, 1.0));
+//! # Ok::<(), mercer_learn::LearnError>(())
+//! ```
 
 mod classifier;
 mod multinomial;

@@ -3,6 +3,19 @@
 //! A graph is a function of **one sample**. Values are either *shared* (parameters, constants, and values computed from
 //! them alone) or *batched* (everything that depends on an input). At run time, batched values have shape
 //! `[samples, …shape]`.
+//!
+//! ```
+//! use mercer_net::graph::{Batch, GraphBuilder};
+//! use mercer_net::op::{Function, Unary};
+//!
+//! let mut builder = GraphBuilder::new();
+//! let x = builder.input("x", [1, 2], Batch::axis(0));
+//! let y = builder.node("size", Unary(Function::Abs), &[x])?;
+//! builder.output("y", y);
+//! let graph = builder.finish();
+//! assert_eq!((graph.nodes().len(), &graph.outputs()[0].0[..]), (1, "y"));
+//! # Ok::<(), mercer_net::NetError>(())
+//! ```
 
 mod batch;
 mod builder;

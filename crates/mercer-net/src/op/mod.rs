@@ -12,6 +12,21 @@
 //! Batched values are `[samples, …shape]`, cotangents `[samples, seeds, …shape]`; shared operands are stored once. All
 //! derivative readings of one primitive are checked against each other and against finite differences by the
 //! conformance suite.
+//!
+//! ```
+//! use mercer_net::graph::{Batch, GraphBuilder};
+//! use mercer_net::network::{Network, Values};
+//! use mercer_net::op::{Function, Unary};
+//!
+//! // A network of one primitive.
+//! let mut builder = GraphBuilder::new();
+//! let x = builder.input("x", [1, 2], Batch::axis(0));
+//! let y = builder.node("relu", Unary(Function::Relu), &[x])?;
+//! builder.output("y", y);
+//! let network = Network::from_graph(builder.finish(), Vec::<Values>::new())?;
+//! assert_eq!(network.predict(&[(&[1.0, -2.0], &[2])], 1, None, None)?.values, [1.0, 0.0]);
+//! # Ok::<(), mercer_net::NetError>(())
+//! ```
 
 #![allow(clippy::too_many_arguments, reason = "the readings of a primitive take many arguments")]
 

@@ -2,6 +2,23 @@
 //!
 //! A pass is sequential and allocates nothing once it has seen its largest batch. Parallelism lives above, across
 //! shards of samples, so that results do not depend on the number of threads.
+//!
+//! ```
+//! use mercer_net::arch::Mlp;
+//! use mercer_net::run::{Keep, Reverse, Target, Workspace};
+//!
+//! let network = Mlp::new(2, &[4], 1).build(0)?;
+//! let graph = network.declared_graph()?;
+//! let weights = network.weights::<f64>(&graph);
+//! let mut forward = Workspace::new(graph.clone(), &Keep::All);
+//! forward.forward(&weights, &[&[0.5, -1.0, 1.0, 2.0]], 2)?;
+//! assert_eq!(forward.get(&weights, graph.outputs()[0].1).len(), 2);
+//! // The gradient of the sum of both outputs.
+//! let mut reverse = Reverse::new(graph.clone(), Target::all(&graph));
+//! reverse.summed(&forward, &weights, &[1.0, 1.0]);
+//! assert_eq!(reverse.gradient(0).len(), 8);
+//! # Ok::<(), mercer_net::NetError>(())
+//! ```
 
 mod dependence;
 mod factor;

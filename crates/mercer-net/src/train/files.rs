@@ -11,6 +11,12 @@
 //!
 //! State and checkpoints are written during the run. Once it is complete, everything is listed in the manifest, and the
 //! folder is a [saved](mercer_data::folder) network.
+//!
+//! ```
+//! use mercer_net::train::files;
+//!
+//! assert_eq!(files::checkpoint(5), "epoch-00005.safetensors");
+//! ```
 
 use super::TrainingSettings;
 use crate::error::{NetError, Result};

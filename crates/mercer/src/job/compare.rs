@@ -1,4 +1,10 @@
 //! Is one kernel like another? Gram matrices of the same samples, compared in pairs.
+//!
+//! ```
+//! let job = mercer::job::CompareJob { grams: vec!["a.npy".to_owned(), "b.zarr".to_owned()] };
+//! assert_eq!(serde_json::to_string(&job)?, r#"{"grams":["a.npy","b.zarr"]}"#);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use super::{Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;

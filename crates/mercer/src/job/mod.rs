@@ -7,6 +7,27 @@
 //!
 //! Where results go ([`Destination`]), how much memory and how many threads there are ([`Context`]) is not part
 //! of a job, because results do not depend on it.
+//!
+//! ```
+//! use mercer::data::{Existing, write_npy};
+//! use mercer::job::{CompareJob, Destination, Job, Opened};
+//! use mercer::prelude::Context;
+//! use mercer::spec::{Inputs, Opening};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let gram = ndarray::Array2::from_shape_fn((5, 5), |(i, j)| 1.0 / (1.0 + i.abs_diff(j) as f64));
+//! let file = |name: &str| folder.path().join(name).display().to_string();
+//! write_npy(file("a.npy").as_ref(), &gram, Existing::Refuse)?;
+//! write_npy(file("b.npy").as_ref(), &(2.0 * &gram), Existing::Refuse)?;
+//!
+//! let job = CompareJob { grams: vec![file("a.npy"), file("b.npy")] };
+//! let context = Context::new();
+//! let opened = job.open(&Destination::default(), Opening { inputs: &Inputs::none(), context: &context })?;
+//! assert_eq!(opened.plan().n_rows, 5);
+//! let outcome = opened.run(&context)?;
+//! assert!((outcome.findings.pairs[0].likeness.cka.unwrap() - 1.0).abs() < 1e-12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod compare;
 mod destination;

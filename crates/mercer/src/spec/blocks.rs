@@ -14,7 +14,7 @@ const FLOPS: u64 = 20_000_000_000;
 const MOST_ROWS: usize = 16_384;
 
 /// Bytes of the inputs and the result of a sample.
-pub fn sample_bytes(graph: &Graph, at: Option<&str>, element: usize) -> usize {
+pub(crate) fn sample_bytes(graph: &Graph, at: Option<&str>, element: usize) -> usize {
     let size = |id| graph.value(id).meta.numel();
     let inputs: usize = graph.inputs().iter().map(|&id| size(id)).fold(0, usize::saturating_add);
     let target = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
@@ -22,13 +22,13 @@ pub fn sample_bytes(graph: &Graph, at: Option<&str>, element: usize) -> usize {
 }
 
 /// Samples that threads share at least: a shard each.
-pub fn round(graph: &Graph) -> usize {
+pub(crate) fn round(graph: &Graph) -> usize {
     Shards::for_graph(graph).grain.max(1).saturating_mul(rayon::current_num_threads())
 }
 
 /// The rows of the data, block by block. A block is whole shards, as many as threads can share and as fit into so many bytes, or
 /// about `most` rows if that is said: shards begin at the same rows whatever a block is, so that results are the same bits.
-pub fn split(
+pub(crate) fn split(
     graph: &Graph,
     n_samples: usize,
     most: Option<usize>,

@@ -1,7 +1,18 @@
 //! What jobs name: networks, samples, kernels. Each is plain data that can be written down, and opens into the real thing.
+//!
+//! ```
+//! use mercer::data::Dataset;
+//! use mercer::spec::{DataRef, Inputs};
+//!
+//! let array = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
+//! let inputs = Inputs::none().with("x", Dataset::from_array("x", array.view().into_dyn())?);
+//! assert_eq!(DataRef::given("x").open(&inputs)?.shape(), [2, 2]);
+//! assert!(DataRef::given("y").open(&inputs).is_err());
+//! # Ok::<(), mercer::Error>(())
+//! ```
 
 mod assign;
-pub mod blocks;
+pub(crate) mod blocks;
 mod data;
 mod kernel;
 mod network;
@@ -14,5 +25,5 @@ pub use kernel::{KernelSpec, NetworkSource};
 pub use network::{ParameterSpec, open_architecture, open_network, read_architecture, saved_network};
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};
-pub use samples::Samples;
+pub(crate) use samples::Samples;
 pub(crate) use samples::fingerprint_of_labels;

@@ -1,4 +1,13 @@
 //! Outputs of a network, or of whatever was saved, on data.
+//!
+//! ```
+//! use mercer::job::PredictJob;
+//! use mercer::spec::DataSpec;
+//!
+//! let data = DataSpec { data: vec!["test.npy".into()], ..DataSpec::default() };
+//! let job = PredictJob::network("model.onnx", data.clone());
+//! assert_ne!(job, PredictJob::saved("machine", data));
+//! ```
 
 mod functions;
 mod machine;

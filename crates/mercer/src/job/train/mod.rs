@@ -1,4 +1,16 @@
 //! A network from a description, trained on data.
+//!
+//! ```
+//! use mercer::job::train::{TrainJob, TrainingSpec};
+//! use mercer::spec::DataSpec;
+//!
+//! let data = DataSpec { data: vec!["x.npy".into()], labels: Some("y.npy".into()), ..DataSpec::default() };
+//! let training = TrainingSpec { learning_rate: Some(1e-2), ..TrainingSpec::default() };
+//! let job = TrainJob { training, ..TrainJob::new("cnn.toml", data) };
+//! let read: TrainJob = serde_json::from_str(&serde_json::to_string(&job)?)?;
+//! assert_eq!(read, job);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod findings;
 mod place;

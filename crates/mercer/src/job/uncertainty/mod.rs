@@ -1,4 +1,15 @@
 //! How sure a network may be: a linearised Laplace approximation, what it predicts, and the posterior itself for later.
+//!
+//! ```
+//! use mercer::job::UncertaintyJob;
+//! use mercer::spec::DataSpec;
+//!
+//! let train = DataSpec { data: vec!["x.npy".into()], labels: Some("y.npy".into()), ..DataSpec::default() };
+//! let job = UncertaintyJob::new("model.onnx", train, vec!["test.npy".into()]);
+//! let read: UncertaintyJob = serde_json::from_str(&serde_json::to_string(&job)?)?;
+//! assert_eq!(read, job);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod choice;
 mod figures;
