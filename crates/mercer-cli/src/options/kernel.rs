@@ -1,6 +1,6 @@
 //! Which kernel, and of which network.
 
-use super::ParameterOptions;
+use super::{ARCH, NET, ParameterOptions, SeedOption};
 use mercer::spec::KernelSpec;
 use std::path::PathBuf;
 
@@ -8,21 +8,18 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelOptions {
-    /// Which kernel, as in trace, 'normalised(ck)' or '0.5*ck + rbf(lengthscale=2)'; `mercer help kernel` lists them
+    /// Kernel, such as trace, 'normalised(ck)' or 'ck + 0.1*rbf' (see `mercer help kernel`)
     #[arg(long, value_name = "EXPRESSION")]
     kernel: Option<String>,
 
-    /// The network
-    #[arg(long, value_name = "MODEL.onnx")]
+    #[arg(long, value_name = "MODEL.onnx", help = NET)]
     net: Option<PathBuf>,
 
-    /// A network described in TOML, with random weights; `mercer help train` shows descriptions
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "net")]
+    #[arg(long, value_name = "FILE.toml", help = ARCH, conflicts_with = "net")]
     arch: Option<PathBuf>,
 
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedOption,
 }
 
 impl KernelOptions {
@@ -38,7 +35,7 @@ impl KernelOptions {
             net: self.net.clone(),
             arch: self.arch.clone(),
             parameters: parameters.spec(),
-            seed: self.seed,
+            seed: self.seed.seed,
         }
     }
 }

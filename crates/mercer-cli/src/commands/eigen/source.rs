@@ -28,11 +28,9 @@ pub(super) struct ResultOptions {
     pub(super) dry_run: DryRunOption,
 }
 
-/// Functions of a kernel. What is rarely used is left to `mercer help`, so that the rest is seen at a glance; `--components` are
-/// functions here, not outputs of the network.
+/// Functions of a kernel. What is rarely used is left to `mercer help`, so that the rest is seen at a glance.
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("components", |arg| arg.long("outputs")),
     mut_arg("include", |arg| arg.hide_short_help(true)),
     mut_arg("exclude", |arg| arg.hide_short_help(true)),
     mut_arg("unmerge", |arg| arg.hide_short_help(true)),
