@@ -293,7 +293,7 @@ fn odd_networks_through_all_commands() {
             &folder,
             &format!("eigen {net} --kind trace --method lanczos -k 2 --matrix-free -o functions --force"),
         );
-        survives(&folder, &format!("fit {net} --labels classes.npy --kind trace -o machine --force"));
+        survives(&folder, &format!("fit glm {net} --labels classes.npy --kind trace -o machine --force"));
         for method in ["diag", "kron", "sketch", "eigen", "full", "last-layer-full", "last-layer-kron"] {
             let line = format!("uncertainty --net odd.onnx --train {data} --train-labels classes.npy --test {data}");
             survives(&folder, &format!("{line} --method {method} -o posterior --force"));

@@ -31,7 +31,7 @@ fn every_machine_is_fitted_and_predicts() {
             let file = if basis == "gram" { "gram.npy" } else { "x.npy" };
             let name = format!("{machine}-{basis}");
             let text = folder.succeed(&format!("fit {machine} --{basis} {file} --labels classes.npy -o {name}"));
-            assert!(text.contains("accuracy on them") && text.contains("machine in"), "{text}");
+            assert!(text.contains("training accuracy") && text.contains("machine in"), "{text}");
             let line = format!("predict --from {name} --data {file} --labels classes.npy -o {name}.npy");
             let report = folder.json(&line);
             assert!(report["accuracy"].as_f64().unwrap() >= 0.75, "{machine}: {report}");
@@ -47,18 +47,48 @@ fn every_machine_is_fitted_and_predicts() {
 #[test]
 fn ridge_is_ridge() {
     let (folder, gram) = problem();
-    folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 -o exact");
+    folder.succeed("fit ridge --gram gram.npy --labels targets.npy --penalty 0.5 -o exact");
     let weights = folder.saved("exact", "weights").into_dimensionality::<ndarray::Ix2>().unwrap();
     let left = gram.dot(&weights) + &weights * 0.5;
     let targets = folder.read("targets.npy");
     assert!(left.iter().zip(&targets).all(|(a, b)| (a - b).abs() < 1e-12));
-    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.001,1,1000 -o best");
-    assert!(text.contains("alpha 0.001 by leave-one-out"), "{text}");
-    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0.5 --rank 2 -o iterated");
-    assert!(text.contains("products, relative residual"), "{text}");
+    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --penalty 0.001,1,1000 -o best");
+    assert!(text.contains("penalty 0.001 by leave-one-out"), "{text}");
+    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --penalty 0.5 --rank 2 -o iterated");
+    assert!(text.contains("relative residual"), "{text}");
     assert!(difference(&folder.saved("iterated", "weights"), &folder.saved("exact", "weights")) < 1e-8);
-    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --alpha 0 -o singular");
+    let text = folder.succeed("fit ridge --gram gram.npy --labels targets.npy --penalty 0 -o singular");
     assert!(text.contains("repaired:") && text.contains("added to the diagonal"), "{text}");
+}
+
+/// Of several penalties the best by cross-validation is taken; the values and scores are printed and part of the result.
+#[test]
+fn penalties_are_cross_validated() {
+    let (folder, _) = problem();
+    for (machine, flag, criterion) in
+        [("svm", "cost", "accuracy"), ("glm", "penalty", "log-loss"), ("logistic", "penalty", "log-loss")]
+    {
+        for rows in ["--gram gram.npy", "--features x.npy"] {
+            let line = format!("fit {machine} {rows} --labels classes.npy --folds 4 -o m --force --{flag}");
+            let text = folder.succeed(&format!("{line} 10,0.1,1"));
+            assert!(text.contains(" by cross-validation (") && text.contains("4 folds)"), "{text}");
+            assert_eq!(text.matches(" *\n").count(), 1, "{text}");
+            let found = folder.json(&format!("{line} 0.1,1,10"));
+            let selection = &found["selection"];
+            assert_eq!((&selection["criterion"], &selection["folds"]), (&criterion.into(), &4.into()));
+            let tried: Vec<f64> = (0..3).map(|at| selection["candidates"][at]["value"].as_f64().unwrap()).collect();
+            assert_eq!(tried, [0.1, 1.0, 10.0]);
+            let chosen = found[flag].as_f64().unwrap();
+            assert!(text.starts_with(machine) && text.contains(&format!("{flag} {chosen} by")), "{text}");
+            // The machine is that of the value alone.
+            let chosen_weights = folder.saved("m", "weights");
+            folder.succeed(&format!("fit {machine} {rows} --labels classes.npy --{flag} {chosen} -o alone --force"));
+            assert_eq!(folder.saved("alone", "weights"), chosen_weights);
+        }
+    }
+    let line = "fit svm --gram gram.npy --labels classes.npy -o no --cost 1,2 --folds";
+    folder.refuse(&format!("{line} 1"), &["number of folds is 1"]);
+    folder.refuse("fit glm --gram gram.npy --labels classes.npy -o no --penalty 1,0", &["the penalty is 0"]);
 }
 
 /// A machine on a network's kernel predicts from samples alone: the same as from matrices that `mercer kernel` writes.
@@ -177,15 +207,16 @@ fn what_makes_no_sense_is_refused() {
     folder.write_array("one.npy", Array1::<i64>::zeros(8).view());
     folder.write_array("short.npy", array![0_i64, 1].view());
     let gram = "--gram gram.npy --labels classes.npy -o m";
-    folder.refuse(&format!("fit svm {gram} --alpha 1"), &["--alpha is a setting of ridge and sgd, not of svm"]);
-    folder.refuse("fit svm --labels classes.npy -o m", &["nothing to fit on", "--gram"]);
+    folder.refuse(&format!("fit svm {gram} --penalty 1"), &["unexpected argument '--penalty'"]);
+    folder.refuse(&format!("fit svn {gram}"), &["unrecognized subcommand 'svn'", "svm"]);
+    folder.refuse("fit svm --labels classes.npy -o m", &["no training samples", "--gram"]);
     folder.refuse("fit svm --data x.npy --labels classes.npy -o m", &["which kernel?"]);
     folder.refuse("fit svm --gram wide.npy --labels classes.npy -o m", &["8 rows but 3 columns"]);
     folder.refuse("fit svm --gram gram.npy --labels one.npy -o m", &["all samples are of the class 0"]);
     folder.refuse("fit svm --gram gram.npy --labels short.npy -o m", &["2 labels for 8 samples"]);
     folder.refuse(&format!("fit svm {gram} --cost 0"), &["the cost is 0"]);
     folder.refuse(&format!("fit neighbours {gram} --neighbours 9"), &["fewer samples"]);
-    folder.refuse("fit flow --gram gram.npy --labels targets.npy -o m", &["when to stop?"]);
+    folder.refuse("fit flow --gram gram.npy --labels targets.npy -o m", &["required", "--time <TIME>"]);
     folder.succeed(&format!("fit svm {gram}"));
     folder.refuse(&format!("fit svm {gram}"), &["--force"]);
     folder.succeed(&format!("fit centres {gram} --force"));
@@ -206,14 +237,23 @@ fn a_process_is_tuned() {
     folder.write_array("x.npy", x.view());
     folder.write_array("y.npy", x.mapv(|x| (1.3 * x).sin() * 2.0).view());
     let text = folder.succeed("fit process --kernel 1*rbf(lengthscale=1) --tune --data x.npy --labels y.npy -o m");
-    assert!(text.contains("tuned: ") && text.contains("noise"), "{text}");
+    for part in ["tuned in", "rbf.lengthscale  1.000000 -> ", "noise_variance", "(before tuning "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let found =
+        folder.json("fit process --kernel 1*rbf(lengthscale=1) --tune --data x.npy --labels y.npy -o m --force");
+    let names: Vec<&str> = found["tuned"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["factor", "rbf.lengthscale", "noise_variance"]);
+    assert_eq!((&found["tuned"][1]["before"], &found["tuned"][2]["before"]), (&1.0.into(), &0.1.into()));
+    assert_eq!(found["tuned"][2]["after"], found["noise_variance"]);
+    let (before, after) = (&found["log_marginal_likelihood_before"], &found["log_marginal_likelihood"]);
+    assert!(before.as_f64().unwrap() < after.as_f64().unwrap(), "{found}");
     let report = folder.json("predict --from m --data x.npy --labels y.npy");
     assert!(
         report["r_squared"].as_f64().unwrap() > 0.999 && report["log_likelihood"].as_f64().unwrap() > 0.0,
         "{report}"
     );
-    folder
-        .refuse("fit ridge --kernel rbf --tune --data x.npy --labels y.npy -o n", &["--tune is a setting of process"]);
+    folder.refuse("fit ridge --kernel rbf --tune --data x.npy --labels y.npy -o n", &["unexpected argument '--tune'"]);
 }
 
 /// Neighbours by what the user names, and the softmax of scores beside sigmoids.
@@ -224,10 +264,10 @@ fn neighbours_and_links_are_named() {
     folder.write_array("x.npy", x.view());
     folder.write_array("classes.npy", array![0_i64, 0, 1, 1, 2, 2].view());
     folder.write_array("new.npy", array![[1.0, 0.05]].view());
-    for (by, what, class) in [("distance", "least distance", 0), ("kernel", "largest kernel", 1)] {
+    for (by, class) in [("distance", 0), ("kernel", 1)] {
         let text = folder
             .succeed(&format!("fit neighbours --neighbours 1 --by {by} --features x.npy --labels classes.npy -o {by}"));
-        assert!(text.contains(&format!("neighbours by {what}")), "{text}");
+        assert!(text.contains(&format!("neighbours by {by}")), "{text}");
         folder.succeed(&format!("predict --from {by} --data new.npy -o {by}.npy"));
         let votes = folder.read(&format!("{by}.npy"));
         assert_eq!(votes.iter().position(|&vote| vote == 1.0), Some(class), "{votes}");
@@ -248,7 +288,7 @@ fn neighbours_and_links_are_named() {
         assert!(found.iter().zip(&shares).all(|(p, share)| (p - share / sum).abs() < 1e-12), "{name}: {found:?}");
     }
     let line = "fit glm --by kernel --features x.npy --labels classes.npy -o no";
-    folder.refuse(line, &["--by is a setting of neighbours"]);
+    folder.refuse(line, &["unexpected argument '--by'"]);
 }
 
 /// Weights that are not finite are no machine, and the exit code says so.

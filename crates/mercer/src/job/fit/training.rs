@@ -1,5 +1,6 @@
 //! What a machine is fitted on: rows that the user made, or a kernel of samples.
 
+use super::findings::{TunedParameter, Tuning};
 use super::machine::MachineSpec;
 use crate::Error;
 use crate::job::record::InputRecord;
@@ -7,7 +8,7 @@ use crate::job::rows::{UserRows, fingerprint, flat};
 use crate::spec::{DataRef, DataSpec, KernelSpec, Known, Opening, PreprocessSpec, Samples, Source};
 use mercer_data::folder::{SavedSamples, digest};
 use mercer_data::{Dataset, Labels};
-use mercer_kernel::classic::{ClassicError, Expression};
+use mercer_kernel::classic::{ClassicError, Expression, Parameter};
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Recipe, SavedKernel};
 use mercer_learn::Basis;
@@ -60,8 +61,8 @@ pub(super) struct Made {
     pub(super) kernel: Option<SavedKernel>,
     pub(super) samples: SavedSamples,
     pub(super) inputs: Vec<InputRecord>,
-    /// The noise that tuning has found, and what it says.
-    pub(super) tuned: Option<(f64, String)>,
+    /// The noise that tuning has found, and what it has changed.
+    pub(super) tuned: Option<(f64, Tuning)>,
 }
 
 impl Training {
@@ -127,8 +128,8 @@ impl OpenedKernel {
         known: &Known,
         seed: u64,
         context: &Context,
-    ) -> Result<(Recipe, Option<(f64, String)>), Error> {
-        let (MachineSpec::Process { noise, centred, tune: true }, Recipe::Classic(formula), [input]) =
+    ) -> Result<(Recipe, Option<(f64, Tuning)>), Error> {
+        let (MachineSpec::Process { noise_variance, centred, tune: true }, Recipe::Classic(formula), [input]) =
             (machine, &self.recipe, &self.samples.inputs[..])
         else {
             return Ok((self.recipe.clone(), None));
@@ -140,11 +141,22 @@ impl OpenedKernel {
         let Known::Numbers(targets) = known else {
             return Err(Error::new("‹tune›: ‹labels› must be numbers"));
         };
-        let search = Tune { noise: *noise, centred: *centred, restarts: 2, seed };
+        let search = Tune { noise: *noise_variance, centred: *centred, restarts: 2, seed };
         let found = search.run(&expression, rows.view(), targets.view(), context)?;
-        let formula = found.kernel.to_string();
-        let detail = format!("tuned: {formula}, noise {:.6} in {} evaluations", found.noise, found.evaluations);
-        Ok((Recipe::Classic(formula), Some((found.noise, detail))))
+        let kernel = found.kernel.to_string();
+        let both = expression.parameters().into_iter().zip(found.kernel.parameters());
+        let changed =
+            |(old, new): (Parameter, Parameter)| TunedParameter { name: old.name, before: old.value, after: new.value };
+        let mut tuned: Vec<TunedParameter> = both.map(changed).collect();
+        let name = "noise_variance".to_owned();
+        tuned.push(TunedParameter { name, before: *noise_variance, after: found.noise });
+        let tuning = Tuning {
+            kernel: kernel.clone(),
+            tuned,
+            log_marginal_likelihood_before: found.log_likelihood_before,
+            evaluations: found.evaluations,
+        };
+        Ok((Recipe::Classic(kernel), Some((found.noise, tuning))))
     }
 }
 
