@@ -1,7 +1,7 @@
 //! Panels of a special kind: scatter plots, histograms, bars, reliability diagrams.
 
 use super::axis::Axis;
-use super::panel::Panel;
+use super::panel::{Helper, Hold, Panel};
 use super::series::{Look, Series};
 
 /// A bin of a reliability diagram: predictions whose confidence lies between two numbers.
@@ -94,18 +94,31 @@ impl Panel {
     }
 
     /// Accuracy against confidence, bin by bin, beside the diagonal of a network that knows how often it is right: bars
-    /// are accuracies, marks are where the mean confidence of a bin is.
+    /// are accuracies, marks are where the mean confidence of a bin is, and the numbers at the bottom count its predictions.
     pub fn reliability(title: impl Into<String>, bins: &[Bin]) -> Self {
         let filled: Vec<&Bin> = bins.iter().filter(|bin| bin.count > 0).collect();
         // Bins are equally wide; the narrowest decides if they are not.
         let width = filled.iter().map(|bin| bin.to - bin.from).fold(1.0, f64::min);
         let bars = filled.iter().map(|bin| ((bin.from + bin.to) / 2.0, bin.accuracy));
         let means = filled.iter().map(|bin| (bin.confidence, bin.accuracy));
-        Self::new(title)
+        let count = |bin: &&Bin| Helper::Text(((bin.from + bin.to) / 2.0, 0.015), short(bin.count), Hold::Middle);
+        let counts: Vec<Helper> = filled.iter().map(count).collect();
+        let mut panel = Self::new(title)
             .x(Axis::linear("confidence").range(0.0, 1.0))
             .y(Axis::linear("accuracy").range(0.0, 1.0))
             .series(Series::bars("accuracy", bars, width * 0.94).colour(4))
             .series(Series::marked_line("at mean confidence", means).colour(1))
-            .diagonal()
+            .diagonal();
+        panel.helpers.extend(counts);
+        panel
+    }
+}
+
+/// A count in at most four characters.
+fn short(count: usize) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}M", count / 1_000_000),
     }
 }
