@@ -42,7 +42,8 @@ pub(super) fn open(
     let known = |kind: Kind| Folder::open(place, Some(kind));
     match &kind[..] {
         name if name == KernelMachine::KIND.name => {
-            SavedMachine::open(job, place, &known(KernelMachine::KIND)?, opening).map(SavedMachine::planned)
+            let folder = known(KernelMachine::KIND)?;
+            SavedMachine::open(job, place, (&folder, destination), opening).map(SavedMachine::planned)
         }
         name if name == mercer_spectral::KIND.name => {
             SavedFunctions::open(job, place, &known(mercer_spectral::KIND)?, opening).map(SavedFunctions::planned)
