@@ -103,7 +103,10 @@ impl MachineSpec {
         context: &Context,
     ) -> Result<Option<Machine>, LearnError> {
         let samples = &lesson.samples;
-        let choice = |values, folds, strongest| Choice { values, folds, strongest, lesson, classes, context };
+        let choice = |values, folds, strongest| {
+            let (samples, seed) = (&lesson.samples, lesson.seed);
+            Choice { values, folds, strongest, samples, seed, classes, context }
+        };
         let linear = match self {
             Self::Sgd { penalty, folds, link } => {
                 let settings = |penalty: f64| {
@@ -143,16 +146,17 @@ impl MachineSpec {
 }
 
 /// A classifier whose strength is one value, or the best of several.
-struct Choice<'a> {
+struct Choice<'a, 's> {
     values: &'a [f64],
     folds: usize,
     strongest: Strongest,
-    lesson: &'a Lesson<'a>,
+    samples: &'a Samples<'s>,
+    seed: u64,
     classes: &'a Classes,
     context: &'a Context,
 }
 
-impl Choice<'_> {
+impl Choice<'_, '_> {
     fn fit<F>(
         self,
         criterion: Criterion,
@@ -163,12 +167,12 @@ impl Choice<'_> {
         F: Fit<Classes, Machine = LinearClassifier>,
         F::Machine: Classify,
     {
-        let Self { values, folds, strongest, lesson, classes, context } = self;
+        let Self { values, folds, strongest, samples, seed, classes, context } = self;
         let value = match values[..] {
             [value] => value,
             _ => {
-                let method = CrossValidation { folds, criterion, seed: lesson.seed };
-                let found = method.choose((values, strongest), &settings, &lesson.samples, classes, context)?;
+                let method = CrossValidation { folds, criterion, seed };
+                let found = method.choose((values, strongest), &settings, samples, classes, context)?;
                 solution.selection = Some(Selection::cross_validation(folds, criterion, found.candidates));
                 found.value
             }
@@ -177,6 +181,6 @@ impl Choice<'_> {
             Strongest::Largest => solution.penalty = Some(value),
             Strongest::Smallest => solution.cost = Some(value),
         }
-        settings(value)?.fit_within(&lesson.samples, classes, context)
+        settings(value)?.fit_within(samples, classes, context)
     }
 }

@@ -141,6 +141,9 @@ impl OpenedKernel {
         let Known::Numbers(targets) = known else {
             return Err(Error::new("‹tune›: ‹labels› must be numbers"));
         };
+        for hint in tuning_hints(formula, &expression, targets, *centred) {
+            context.note(&hint);
+        }
         let search = Tune { noise: *noise_variance, centred: *centred, restarts: 2, seed };
         let found = search.run(&expression, rows.view(), targets.view(), context)?;
         let kernel = found.kernel.to_string();
@@ -158,6 +161,32 @@ impl OpenedKernel {
         };
         Ok((Recipe::Classic(kernel), Some((found.noise, tuning))))
     }
+}
+
+/// Targets whose mean is larger than this many of their standard deviations are far from zero.
+const FAR: f64 = 1.0;
+
+/// What tuning cannot make up for: a kernel of fixed variance, and targets that a process around zero does not expect.
+fn tuning_hints(formula: &str, kernel: &Expression, targets: &Array2<f64>, centred: bool) -> Vec<String> {
+    let mut hints = Vec::new();
+    if !kernel.parameters().iter().any(|parameter| parameter.name.starts_with("factor")) {
+        let scaled = if formula.contains('+') { format!("1*({formula})") } else { format!("1*{formula}") };
+        hints.push(format!(
+            "the variance of the kernel {formula} is fixed at its value: ‹kernel› '{scaled}' tunes it, too"
+        ));
+    }
+    let far = targets.columns().into_iter().any(|column| {
+        let mean = column.mean().unwrap_or(0.0);
+        mean.abs() > FAR * column.std(0.0)
+    });
+    if far && !centred {
+        hints.push(
+            "the mean of the targets is large against their standard deviation, but the process has mean zero: ‹centred› \
+             subtracts it"
+                .to_owned(),
+        );
+    }
+    hints
 }
 
 /// Samples as rows of numbers.
