@@ -1,5 +1,6 @@
 //! What happens to data between the file and the network.
 
+use super::choice;
 use mercer::spec::{Layout, PreprocessSpec};
 
 /// Preprocessing of float inputs; token ids and other whole numbers stay as they are.
@@ -18,31 +19,22 @@ pub(crate) struct PreprocessOptions {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     std: Vec<f64>,
 
-    /// Where the channels of images are in the data: nhwc brings them to the front, nhw makes one [default: nchw]
-    #[arg(long, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
-}
+    /// Standardise columns by their mean and standard deviation in the training data
+    #[arg(long, conflicts_with_all = ["mean", "std"])]
+    standardise: bool,
 
-/// The order of the axes of a set of images.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum LayoutName {
-    /// Samples, rows, columns, channels
-    Nhwc,
-    /// Samples, channels, rows, columns
-    Nchw,
-    /// Samples, rows, columns
-    Nhw,
+    /// The axes of images: nchw, nhwc, or nhw for one channel [default: nchw]
+    #[arg(long, value_name = "LAYOUT", value_parser = choice::<Layout>(), hide_possible_values = true)]
+    layout: Option<Layout>,
 }
 
 impl PreprocessOptions {
     /// As data.
     pub(crate) fn spec(&self) -> PreprocessSpec {
-        let layout = self.layout.map(|layout| match layout {
-            LayoutName::Nhwc => Layout::Nhwc,
-            LayoutName::Nchw => Layout::Nchw,
-            LayoutName::Nhw => Layout::Nhw,
-        });
-        PreprocessSpec { scale: self.scale, mean: self.mean.clone(), std: self.std.clone(), layout }
+        let mut spec = PreprocessSpec::default();
+        (spec.scale, spec.layout, spec.standardise) = (self.scale, self.layout, self.standardise);
+        (spec.mean, spec.std) = (self.mean.clone(), self.std.clone());
+        spec
     }
 }
 

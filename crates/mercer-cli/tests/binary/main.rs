@@ -19,6 +19,7 @@ mod parameters;
 mod plans;
 mod predict;
 mod refusals;
+mod standardise;
 mod store;
 mod tables;
 mod train;

@@ -8,6 +8,7 @@ mod network;
 mod precision;
 mod preprocess;
 mod samples;
+mod standardise;
 
 pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
 pub use kernel::{KernelKind, KernelSpec, RandomSpec, Source, SourceSpec};

@@ -19,12 +19,15 @@ Examples:
   mercer fit ridge --gram gram.npy --labels targets.npy -o machine
   mercer predict --from machine --data new.npy -o predictions.npy
 
-`mercer fit MACHINE --help` lists the settings of a machine. A machine is fitted on a Gram matrix (--gram), on features
-(--features) or on a kernel of samples (--data), which is computed in double precision.
+`mercer fit MACHINE --help` lists the settings of a machine. A machine is fitted on a Gram matrix
+(--gram), on features (--features) or on a kernel of samples (--data), which is computed in double
+precision.
 
-The folder holds all that predictions need: the machine, its kernel with the network, the training samples and their
-preprocessing. It can be moved, and the original files can be deleted. Mercer estimates the memory of a fit first,
-and refuses to start if it exceeds --memory.";
+The folder holds all that predictions need: the machine, its kernel with the network, the training
+samples and their preprocessing. It can be moved, and the original files can be deleted. The memory
+that a fit needs is estimated first; a fit that needs more than --memory is refused. `mercer predict`
+of a process writes variances beside the means, unless the process was fitted on --gram: rows of a
+Gram matrix do not hold κ(x, x) of new samples.";
 
 /// Fit a machine on a kernel: ridge, Gaussian process, logistic, support vectors, neighbours
 #[derive(Debug, clap::Args)]

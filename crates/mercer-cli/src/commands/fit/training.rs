@@ -69,6 +69,9 @@ impl TrainingOptions {
             let flag = if self.gram.is_some() { "--gram" } else { "--features" };
             return Err(Error::new(format!("{flag}: a kernel needs --data, not a matrix computed before")));
         }
+        if self.preprocess.spec().is_given() && !matches!(training, Training::Kernel { .. }) {
+            return Err(Error::new("--scale, --mean, --std, --layout and --standardise are for --data"));
+        }
         let (labels, classes) = (self.labels.clone().into(), self.classes.classes.clone());
         Ok(FitJob { machine, training, labels, classes, seed })
     }
