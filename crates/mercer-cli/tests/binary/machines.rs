@@ -39,6 +39,11 @@ fn every_machine_is_fitted_and_predicts() {
             assert_eq!(report["negative_log_likelihood"].is_null(), machine == "svm", "{report}");
         }
     }
+    let report = folder.json("predict --from glm-gram --data gram.npy --labels classes.npy");
+    let bins = report["reliability"]["bins"].as_array().unwrap();
+    let total: u64 = bins.iter().map(|bin| bin["count"].as_u64().unwrap()).sum();
+    assert_eq!((bins.len(), total), (15, 8), "{report}");
+    assert!(bins.iter().all(|bin| bin["accuracy"].is_null() == (bin["count"] == 0)), "{report}");
     folder.succeed("predict --from glm-gram --data gram.npy --probabilities -o p.npy");
     assert!(folder.read("p.npy").sum_axis(ndarray::Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
 }
@@ -254,6 +259,86 @@ fn a_process_is_tuned() {
         "{report}"
     );
     folder.refuse("fit ridge --kernel rbf --tune --data x.npy --labels y.npy -o n", &["unexpected argument '--tune'"]);
+}
+
+/// A process that is tuned without a factor, or far from zero, is told what to add.
+#[test]
+fn tuning_gives_hints() {
+    let folder = Folder::with(&[]);
+    let x = Array2::from_shape_fn((20, 1), |(i, _)| i as f64 / 5.0);
+    folder.write_array("x.npy", x.view());
+    folder.write_array("near.npy", x.mapv(|x| (1.3 * x).sin()).view());
+    folder.write_array("far.npy", x.mapv(|x| (1.3 * x).sin() + 50.0).view());
+    let notes = |kernel: &str, rest: &str| {
+        let run = folder.run(&format!("fit process --tune --kernel {kernel} --data x.npy -o m --force {rest}"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        (run.err.contains(&format!("--kernel '1*{kernel}'")), run.err.contains("--centred"))
+    };
+    assert_eq!(notes("rbf(lengthscale=1)", "--labels near.npy"), (true, false));
+    assert_eq!(notes("1*rbf(lengthscale=1)", "--labels near.npy"), (false, false));
+    assert_eq!(notes("1*rbf(lengthscale=1)", "--labels far.npy"), (false, true));
+    assert_eq!(notes("1*rbf(lengthscale=1)", "--labels far.npy --centred"), (false, false));
+}
+
+/// `κ(x,x) − κ(x,X)·(K + σ²I)⁻¹·κ(X,x)` beside the means, from samples and from features; rows of a Gram matrix do not hold κ(x,x).
+#[test]
+fn a_process_writes_its_variance() {
+    let folder = Folder::with(&[]);
+    let x = array![[0.0, 0.3], [1.0, -0.5], [2.5, 0.1]];
+    let new = array![[0.4, 0.0], [7.0, 1.0]];
+    folder.write_array("x.npy", x.view());
+    folder.write_array("y.npy", array![[1.0, 5.0], [-1.0, 2.0], [0.5, 0.0]].view());
+    folder.write_array("new.npy", new.view());
+    let rbf = |a: &Array2<f64>, b: &Array2<f64>| {
+        Array2::from_shape_fn((a.nrows(), b.nrows()), |(i, j)| {
+            let difference = &a.row(i) - &b.row(j);
+            (-difference.dot(&difference) / 8.0).exp()
+        })
+    };
+    let linear = |a: &Array2<f64>, b: &Array2<f64>| a.dot(&b.t());
+    folder.write_array("gram.npy", rbf(&x, &x).view());
+    folder.write_array("cross.npy", rbf(&new, &x).view());
+    let with = "--labels y.npy --noise-variance 0.01";
+    folder.succeed(&format!("fit process --kernel rbf(lengthscale=2) --data x.npy {with} -o own"));
+    folder.succeed(&format!("fit process --features x.npy {with} -o features"));
+    folder.succeed(&format!("fit process --gram gram.npy {with} -o gram"));
+    let kernels: [(&str, &dyn Fn(&Array2<f64>, &Array2<f64>) -> Array2<f64>); 2] =
+        [("own", &rbf), ("features", &linear)];
+    for (name, kernel) in kernels {
+        let report = folder.json(&format!("predict --from {name} --data new.npy -o {name}.npy"));
+        assert_eq!(
+            (&report["variances"], &report["noise_variance"]),
+            (&format!("{name}.variance.npy").into(), &0.01.into())
+        );
+        let found = folder.read(&format!("{name}.variance.npy"));
+        assert_eq!(found.shape(), folder.read(&format!("{name}.npy")).shape());
+        let (k, cross) = (kernel(&x, &x) + Array2::<f64>::eye(3) * 0.01, kernel(&new, &x));
+        for row in 0..2 {
+            let solved = solve3(&k, [cross[(row, 0)], cross[(row, 1)], cross[(row, 2)]]);
+            let explained: f64 = (0..3).map(|i| cross[(row, i)] * solved[i]).sum();
+            let expected = kernel(&new, &new)[(row, row)] - explained;
+            assert!((0..2).all(|target| (found[[row, target]] - expected).abs() < 1e-10), "{name} {row}: {expected}");
+        }
+        folder.refuse(&format!("predict --from {name} --data new.npy -o {name}.npy"), &["--force"]);
+    }
+    let run = folder.run("predict --from gram --data cross.npy -o gram.npy --force");
+    assert!(run.code == Some(0) && run.err.contains("variances are not written") && run.err.contains("--features"));
+    assert!(!folder.path("gram.variance.npy").exists());
+    assert!(difference(&folder.read("gram.npy"), &folder.read("own.npy")) < 1e-10);
+}
+
+/// Three equations by Cramer's rule.
+fn solve3(a: &Array2<f64>, b: [f64; 3]) -> [f64; 3] {
+    let minor = |m: &Array2<f64>| {
+        m[(0, 0)] * (m[(1, 1)] * m[(2, 2)] - m[(1, 2)] * m[(2, 1)])
+            - m[(0, 1)] * (m[(1, 0)] * m[(2, 2)] - m[(1, 2)] * m[(2, 0)])
+            + m[(0, 2)] * (m[(1, 0)] * m[(2, 1)] - m[(1, 1)] * m[(2, 0)])
+    };
+    [0, 1, 2].map(|column| {
+        let mut replaced = a.clone();
+        (0..3).for_each(|row| replaced[(row, column)] = b[row]);
+        minor(&replaced) / minor(a)
+    })
 }
 
 /// Neighbours by what the user names, and the softmax of scores beside sigmoids.
