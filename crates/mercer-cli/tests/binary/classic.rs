@@ -50,7 +50,7 @@ fn stores_are_resumed_with_the_same_kernel_only() {
         folder.refuse(&format!("{} --resume", line(other)), &["kernel", "rbf(lengthscale=2)"]);
     }
     let json = folder.json(&format!("{} --resume", line("rbf(lengthscale=2)")));
-    assert_eq!(json["kind"], "rbf(lengthscale=2)");
+    assert_eq!(json["kernel"], "rbf(lengthscale=2)");
     assert!(json["network"].is_null() && json["complete"] == true);
 }
 
@@ -84,8 +84,13 @@ fn what_is_wrong_is_pointed_at() {
 
 #[test]
 fn help_teaches_the_formulas() {
-    let help = folder().succeed("kernel --help");
-    for word in ["rbf(lengthscale=1.5) + 0.1*linear()", "arccosine(order=1)", "periodic(lengthscale=1, period=1)"] {
+    let help = folder().succeed("help kernel");
+    for word in [
+        "rbf(lengthscale=1.5) + 0.1*linear",
+        "normalised(trace)",
+        "arccosine(order=1)",
+        "periodic(lengthscale=1, period=1)",
+    ] {
         assert!(help.contains(word), "{word}");
     }
 }

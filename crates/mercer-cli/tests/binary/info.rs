@@ -103,7 +103,7 @@ fn folders_of_results() {
     let files = json["files"].as_array().unwrap();
     assert!(files.iter().any(|file| file["name"] == "psi_data.npy" && file["shape"][1] == 3));
     let text = folder.succeed("info functions");
-    for word in ["nystrom", "mlp.x.npy", "fingerprint", "tangent", "kernel identity", "kernel.network", "f64"] {
+    for word in ["nystrom", "mlp.x.npy", "fingerprint", "trace", "kernel identity", "kernel.network", "f64"] {
         assert!(text.contains(word), "{word} in {text}");
     }
 

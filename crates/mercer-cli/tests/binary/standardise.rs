@@ -35,7 +35,7 @@ fn machines_functions_and_networks_remember() {
     let commands = [
         ("fit ridge --kernel rbf(lengthscale=2)", "--labels y.npy", 1e-8),
         ("fit process --kernel rbf(lengthscale=2)", "--labels y.npy", 1e-8),
-        ("eigen --kernel rbf(lengthscale=2) --method exact -k 3 --precision f64", "", 1e-6),
+        ("eigen exact --kernel rbf(lengthscale=2) -k 3 --precision f64", "", 1e-6),
         ("train --arch net.toml --epochs 3", "--labels classes.npy", 1e-4),
     ];
     for (command, labels, tolerance) in commands {

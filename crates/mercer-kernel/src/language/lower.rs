@@ -60,7 +60,9 @@ impl Lowering<'_> {
         match entry.name {
             "normalised" => match arguments.positional().map(|value| &value.content) {
                 Some(Content::Kernel(inner)) => Ok(Recipe::Normalised(Box::new(self.node(inner)?))),
-                Some(Content::Number(value, _)) => Ok(Recipe::Normalised(Box::new(self.node(&Node::Number(*value))?))),
+                Some(Content::Number(value, _)) if *value > 0.0 && value.is_finite() => {
+                    Ok(Recipe::Normalised(Box::new(self.node(&Node::Number(*value))?)))
+                }
                 _ => arguments.fail("normalised needs a kernel in parentheses, as in normalised(trace)"),
             },
             "trace" => self.tangent(Kind::Trace, &arguments),

@@ -185,15 +185,16 @@ impl Reader<'_> {
         } else if self.peek().is_some_and(|next| matches!(next, '"' | '\'' | '[')) {
             return Ok(Argument { name: None, at, value: self.value("", depth)? });
         }
-        let start = self.at;
-        let value = match self.sum(depth)? {
-            Node::Number(value) => {
-                let text = self.text.0[start..self.at].iter().collect::<String>();
-                Content::Number(value, text.trim().to_owned())
+        if self.peek().is_some_and(is_number) {
+            let (value, text) = self.number()?;
+            if matches!(self.peek(), Some(',' | ')')) {
+                return Ok(Argument { name: None, at, value: Value { at, content: Content::Number(value, text) } });
             }
-            node => Content::Kernel(node),
-        };
-        Ok(Argument { name: None, at, value: Value { at, content: value } })
+            // Not a number alone, but the factor of a kernel.
+            self.at = at;
+        }
+        let content = Content::Kernel(self.sum(depth)?);
+        Ok(Argument { name: None, at, value: Value { at, content } })
     }
 
     fn value(&mut self, name: &str, depth: usize) -> Parsed<Value> {

@@ -29,7 +29,8 @@ fn every_kernel_has_a_text() {
     for (text, expected) in [
         ("trace", tangent(Kind::Trace)),
         (" full ( ) ", tangent(Kind::Full)),
-        ("logit(7)", tangent(Kind::Logit(7))),
+        ("logit(0)", tangent(Kind::Logit(0))),
+        ("logit( 7 )", tangent(Kind::Logit(7))),
         (
             "pseudo(node='logits \"raw\" \\\\ 1', outputs=[0,1], combine=[1, -1.5], params=[\"layer3.*\", \"it's\"])",
             Recipe::Tangent { kind: Kind::Pseudo, selection: chosen, by_layer: false },
@@ -136,6 +137,9 @@ fn errors_point_at_the_column() {
         ("trace(3)", 7, "expected a setting"),
         ("logit", 1, "logit needs its output"),
         ("logit(ck)", 7, "whole number"),
+        ("logit(-1)", 7, "whole number"),
+        ("logit(1.5)", 7, "whole number"),
+        ("normalised(0)", 1, "normalised needs a kernel"),
         ("logit(1, 2)", 10, "expected a setting"),
         ("directions(1000, of=nngp)", 21, "not trace, pseudo"),
         ("ck(bias=no)", 9, "true or false"),

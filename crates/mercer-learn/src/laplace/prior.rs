@@ -215,7 +215,7 @@ mod tests {
         );
         let found = search(|u| u);
         assert!(
-            (found.precision / 1e-12 - 1.0).abs() < 1e-9 && found.note().is_some_and(|note| note.contains("least"))
+            (found.precision / 1e-12 - 1.0).abs() < 1e-9 && found.note().is_some_and(|note| note.contains("lowest"))
         );
         let found = search(|u| (-3.0 * u).exp());
         assert!(found.precision < 1e8 && found.note().is_some(), "{found:?}");

@@ -6,6 +6,7 @@ use crate::error::cannot_open;
 use crate::text::{count, shape};
 use mercer_data::folder::{Folder, MANIFEST};
 use mercer_data::{self as data, RECORD, Source, read_regular};
+use mercer_kernel::Recipe;
 use mercer_net::train::files as training;
 use mercer_run::Context;
 use mercer_spectral::EigenDescription;
@@ -238,12 +239,13 @@ fn of_eigenfunctions(description: &EigenDescription) -> Vec<(String, String)> {
     facts
 }
 
-/// A kernel in a line: the formula, or its kind with what is not the default.
+/// A kernel in one line of the kernel language.
 fn kernel_facts(kernel: Option<&Value>) -> Vec<(String, String)> {
     let Some(kernel) = kernel else { return Vec::new() };
-    let recipe = kernel.get("recipe").map(|value| match value.get("classic").and_then(Value::as_str) {
-        Some(formula) => formula.to_owned(),
-        None => value.to_string(),
+    // Folders of the first version have a map, which reads as the same kernel.
+    let recipe = kernel.get("recipe").map(|value| match serde_json::from_value::<Recipe>(value.clone()) {
+        Ok(recipe) => recipe.to_string(),
+        Err(_) => value.to_string(),
     });
     let mut facts = Vec::new();
     facts.extend(recipe.map(|text| ("kernel".to_owned(), text)));
