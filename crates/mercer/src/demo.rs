@@ -138,7 +138,7 @@ impl Demo {
         let inputs = Inputs::none();
         let opening = Opening { inputs: &inputs, context };
         let opened = self.training(folder).open(destination, opening)?.on_epoch(on_epoch);
-        let again = || "`mercer demo ‹force›` begins again".to_owned();
+        let again = || "`mercer demo ‹force›` starts again".to_owned();
         let trained = opened.run(context).map_err(|error| error.when_interrupted(again))?;
         let place = folder.join("ntk-test-train.npy");
         let replace = Destination { force: true, ..Destination::new(&place) };
@@ -182,7 +182,7 @@ fn check(folder: &Path, force: bool) -> Result<(), Error> {
     if results.any() && !force {
         let (place, model) = (folder.display(), folder.join(files::MODEL));
         let hint = format!("‹force› trains again; `mercer info {}` shows the network that is there", model.display());
-        let text = format!("‹out› {place}: there are results in it already");
+        let text = format!("‹out› {place}: this folder already holds results");
         return Err(Error::with_code("exists", text).hint(hint));
     }
     Ok(results.check()?)

@@ -60,7 +60,7 @@ fn methods_agree_and_folders_are_complete() {
     let report = folder.json("predict --from exact --data new.npy -o again.npy");
     assert_eq!((&report["n_samples"], &report["components"]), (&7.into(), &4.into()));
     assert_eq!(folder.read("again.npy"), folder.read("exact/psi.npy"));
-    folder.refuse(&format!("eigen exact {line} -o exact"), &["results in it already", "--force"]);
+    folder.refuse(&format!("eigen exact {line} -o exact"), &["already holds results", "--force"]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn spin_is_resumed_from_its_own_state_alone() {
     folder.refuse("eigen exact --kernel rbf() --data line.npy --keep 0.5 -o no", &["--keep"]);
     // A run that is complete needs no state any more.
     assert!(!folder.path("usual/state.safetensors").exists());
-    folder.refuse(&format!("{line} -o usual --resume"), &["results in it already", "--force"]);
+    folder.refuse(&format!("{line} -o usual --resume"), &["already holds results", "--force"]);
     let line = line.replace("40", "4000000");
     let arguments = format!("{line} -q -o killed");
     let arguments: Vec<&str> = arguments.split_whitespace().collect();

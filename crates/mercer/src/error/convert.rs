@@ -72,7 +72,7 @@ impl From<StoreError> for Error {
             StoreError::Cancelled => return Self::interrupted("interrupted"),
             StoreError::Data(error) => return error.into(),
             StoreError::Io { ref source, .. } => hint_for_io(source.kind()),
-            StoreError::Exists { .. } => Some("‹resume› goes on with it; ‹force› replaces it".to_owned()),
+            StoreError::Exists { .. } => Some("‹resume› continues it; ‹force› replaces it".to_owned()),
             StoreError::OtherInputs { .. } => {
                 Some("‹resume› with the inputs of the first time, or choose another name".to_owned())
             }
@@ -186,7 +186,7 @@ impl From<NetError> for Error {
             NetError::OtherRun { .. } => Self::with_code(codes::of_network(&error), error.to_string())
                 .hint("‹resume› with the options of the first time, or ‹force› to begin again"),
             NetError::State { .. } | NetError::Tensor { .. } => {
-                Self::with_code(codes::of_network(&error), error.to_string()).hint("‹force› begins again")
+                Self::with_code(codes::of_network(&error), error.to_string()).hint("‹force› starts again")
             }
             other => {
                 let hint = hint_for_network(Path::new("MODEL"), &other);

@@ -30,7 +30,7 @@ impl Destination {
 
     /// The folder for the results, or an error if none is given.
     pub fn folder(&self) -> Result<&Path, Error> {
-        let missing = || Error::new("there is no place for the results").hint("‹out› DIR");
+        let missing = || Error::new("there is no destination for the results").hint("‹out› DIR");
         let path = self.path.as_deref().ok_or_else(missing)?;
         if path.is_file() {
             return Err(Error::new(format!("‹out› {}: this is a file", path.display())).hint("name a folder"));

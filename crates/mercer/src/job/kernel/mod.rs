@@ -39,7 +39,7 @@ pub struct KernelJob {
     /// The features instead of the matrix of their products.
     #[serde(default)]
     pub features: bool,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// Only these tiles of a store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct KernelJob {
 pub struct KernelPlan {
     /// The kernel, as it was written.
     pub kernel: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// Of a matrix.
     pub shape: Vec<usize>,
@@ -76,7 +76,7 @@ pub struct KernelFindings {
     pub network: Option<String>,
     /// The kernel, as it was written.
     pub kernel: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// The files of the rows.
     pub data: String,
@@ -110,7 +110,7 @@ pub struct KernelFindings {
 }
 
 impl KernelJob {
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.kernel.check()?;
         if self.features && !self.against.is_empty() {
@@ -264,7 +264,7 @@ impl<T: Real> Typed<T> {
     }
 
     fn run(self, context: &Context) -> Result<Outcome<KernelFindings>, Error> {
-        let Some(target) = &self.target else { return Err(Error::new("there is no place for the result")) };
+        let Some(target) = &self.target else { return Err(Error::new("there is no destination for the result")) };
         let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
         let wanted = self.job.chosen_tiles(&layout)?;

@@ -55,7 +55,7 @@ impl Target {
     pub(super) fn check(destination: &Destination, some_tiles: bool, by_layer: bool) -> Result<Option<Self>, Error> {
         let Destination { force, resume, dry_run, .. } = *destination;
         let Some(path) = &destination.path else {
-            let missing = Error::new("there is no place for the result").hint("‹out› OUT.npy or ‹out› OUT.zarr");
+            let missing = Error::new("there is no destination for the result").hint("‹out› OUT.npy or ‹out› OUT.zarr");
             return if dry_run { Ok(None) } else { Err(missing) };
         };
         let place = path.display();
@@ -64,7 +64,7 @@ impl Target {
             let exists = path.symlink_metadata().is_ok();
             if exists && !resume && !force && !dry_run {
                 return Err(Error::with_code("exists", format!("{place} exists already"))
-                    .hint("‹resume› goes on with it; ‹force› replaces it"));
+                    .hint("‹resume› continues it; ‹force› replaces it"));
             }
             if exists && !path.join("zarr.json").is_file() {
                 return Err(Error::new(format!("‹out› {place}: this is not a store")).hint("name another folder"));
@@ -136,7 +136,7 @@ impl Target {
     /// What Ctrl-C leaves behind.
     pub(super) fn how_to_go_on(&self) -> String {
         if self.is_store() {
-            "the same command with --resume goes on where this stopped".to_owned()
+            "the same command with --resume continues from here".to_owned()
         } else {
             format!("nothing was written; a store can be resumed: -o {}", self.path.with_extension("zarr").display())
         }
@@ -176,7 +176,7 @@ impl Target {
         manifest: Manifest,
         context: &Context,
     ) -> Result<(Store, Tiles), Error> {
-        let missing = || Error::new("there is no place for the store").hint("‹out› OUT.zarr");
+        let missing = || Error::new("there is no destination for the store").hint("‹out› OUT.zarr");
         let target = Self::check(destination, true, false)?.ok_or_else(missing)?;
         target.room(layout, &layout.all_tiles())?.check()?;
         match target.open::<T>(layout, || manifest, context)? {

@@ -26,7 +26,7 @@ pub struct NetworkFindings {
     pub network: String,
     /// The node.
     pub at: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// The samples.
     pub n_samples: usize,

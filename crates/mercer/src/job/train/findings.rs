@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct TrainPlan {
     /// The description of the network.
     pub network: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// The number of trainable numbers.
     pub n_params: usize,
@@ -43,7 +43,7 @@ pub struct TrainFindings {
     pub model: String,
     /// Its weights alone, within the folder.
     pub weights: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// The number of trainable numbers.
     pub n_params: usize,

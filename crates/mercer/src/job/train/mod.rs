@@ -53,10 +53,10 @@ pub struct TrainJob {
     /// What they show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval_labels: Option<DataRef>,
-    /// How it learns.
+    /// The training settings.
     #[serde(default)]
     pub training: TrainingSpec,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// Whether the network's file keeps its classes, the columns of its tables, and what happens to its inputs before.
     #[serde(default = "yes")]
@@ -75,7 +75,7 @@ impl TrainJob {
         Self { arch, import_limit: None, data, eval_data: None, eval_labels: None, training, precision, annotate: true }
     }
 
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.training.check()?;
         if self.data.labels.is_none() {
@@ -212,12 +212,12 @@ impl Opened for OpenedTrain {
 
     fn run(self, context: &Context) -> Result<Outcome<TrainFindings>, Error> {
         let Self { run, place, watch, on_epoch, .. } = self;
-        let place = place.ok_or_else(|| Error::new("there is no place for the results").hint("‹out› DIR"))?;
+        let place = place.ok_or_else(|| Error::new("there is no destination for the results").hint("‹out› DIR"))?;
         let outcome = match run.job.precision {
             Precision::F32 => run.run::<f32>(place, on_epoch, watch, context),
             Precision::F64 => run.run::<f64>(place, on_epoch, watch, context),
         };
-        outcome.map_err(|error| error.when_interrupted(|| "‹resume› goes on from the last whole epoch".to_owned()))
+        outcome.map_err(|error| error.when_interrupted(|| "‹resume› continues from the last complete epoch".to_owned()))
     }
 }
 

@@ -25,21 +25,19 @@ impl Place {
     pub(super) fn check(destination: &Destination) -> Result<Self, Error> {
         let Destination { force, resume, .. } = *destination;
         if force && resume {
-            return Err(Error::new("‹force› begins again and ‹resume› goes on: one of them"));
+            return Err(Error::new("‹force› starts again and ‹resume› continues: give one of them"));
         }
         let path = destination.folder()?;
         sweep(path)?;
         let results = files::results(path)?;
         if results.any() && !force && !resume {
-            let text = format!("‹out› {}: there are results in it already", path.display());
-            return Err(
-                Error::with_code("exists", text).hint("‹force› replaces what is there; ‹resume› goes on with it")
-            );
+            let text = format!("‹out› {}: this folder already holds results", path.display());
+            return Err(Error::with_code("exists", text).hint("‹force› replaces them; ‹resume› continues the run"));
         }
         results.check()?;
         if resume {
             for name in files::ongoing(path)? {
-                check_listed(&path.join(name)).map_err(|error| Error::from(error).hint("‹force› begins again"))?;
+                check_listed(&path.join(name)).map_err(|error| Error::from(error).hint("‹force› starts again"))?;
             }
         }
         let folder = ResultFolder::begin(path, files::SAVED, force || resume)?;

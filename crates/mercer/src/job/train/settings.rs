@@ -142,7 +142,7 @@ impl OptimiserName {
 }
 
 impl TrainingSpec {
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if (self.momentum.is_some() || self.nesterov) && self.optimiser != OptimiserName::Sgd {
             return Err(Error::new("‹momentum› and ‹nesterov› are for ‹optimiser› sgd"));

@@ -137,7 +137,7 @@ impl UncertaintyJob {
         }
     }
 
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         let chosen_by = "‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY], or ‹prior› evidence, which needs none";
         match (self.prior, self.validation.is_empty(), &self.validation_labels) {

@@ -130,7 +130,7 @@ impl Opened for OpenedUncertainty {
     }
 
     fn run(self, context: &Context) -> Result<Outcome<UncertaintyFindings>, Error> {
-        let again = || "nothing was written; the same command begins again".to_owned();
+        let again = || "nothing was written; the same command starts again".to_owned();
         let outcome = match self.job.precision {
             Precision::F32 => Work::<f32>::run(self, context),
             Precision::F64 => Work::<f64>::run(self, context),

@@ -27,7 +27,9 @@ pub(super) struct Work<T>(PhantomData<T>);
 
 impl<T: Real> Work<T> {
     pub(super) fn run(mut opened: OpenedUncertainty, context: &Context) -> Result<Outcome<UncertaintyFindings>, Error> {
-        let Some(folder) = opened.folder.take() else { return Err(Error::new("there is no place for the results")) };
+        let Some(folder) = opened.folder.take() else {
+            return Err(Error::new("there is no destination for the results"));
+        };
         let inputs = opened.inputs()?;
         let (laplace, functions) = opened.fit::<T>(context)?;
         let (job, parts) = (&opened.job, &opened.parts);
