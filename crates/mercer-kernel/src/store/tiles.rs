@@ -14,7 +14,7 @@ impl Store {
         self.layout().n_tiles()
     }
 
-    /// The position of a tile. They are counted row by row; of a symmetric matrix only those of the upper triangle.
+    /// The position of a tile. Tiles are counted row by row; for a symmetric matrix, only in the upper triangle.
     pub fn tile(&self, index: usize) -> Result<TilePlace> {
         let (place, n_tiles) = (self.place(), self.n_tiles());
         self.layout().tile(index).ok_or(StoreError::UnknownTile { place, tile: index, n_tiles })
