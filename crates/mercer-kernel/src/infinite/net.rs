@@ -146,7 +146,7 @@ impl Scales {
     }
 }
 
-/// A summand of a value, described by its last random layers.
+/// A summand of a value, described by its dependence once everything before its last random layers is fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     /// The nodes of its last random layers.
