@@ -3,8 +3,7 @@
 //! With `E[v vᵀ] = I`, `E[(J(x) v)(J(x') v)ᵀ] = J(x) J(x')ᵀ`, so the kernel of the features `φₛ(x) = J(x) vₛ / √S` is
 //! the tangent kernel in expectation (Deng et al. 2022, NeuralEF, arXiv 2205.00165, equation 20). We compute `J v`
 //! exactly, by forward mode; the paper's difference quotient `(f(x, θ + εv) − f(x, θ)) / ε` is available for
-//! comparison. The error of a
-//! kernel value falls as `1/√S`.
+//! comparison. The error of a kernel value falls as `1/√S`.
 
 use crate::empirical::{Gradients, Kind, Selection};
 use crate::error::{KernelError, Result};

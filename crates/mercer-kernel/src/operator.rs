@@ -4,8 +4,8 @@
 //! gives `w = Jᵀ v` in parameter space, and forward mode along `w` gives `J w`. The trace kernel is `Σ_c J_c J_cᵀ` and
 //! takes a pair of passes per output, because no single `w` can serve two outputs. Memory holds one shard and one
 //! gradient per thread; the `N·C × N·C` matrix is never formed. With Lanczos and conjugate gradients this gives spectra
-//! and
-//! solutions (see Novak, Sohl-Dickstein and Schoenholz 2022, arXiv 2206.08720, for this and other ways to the product).
+//! and solutions (see Novak, Sohl-Dickstein and Schoenholz 2022, arXiv 2206.08720, for this and other ways to the
+//! product).
 
 use crate::empirical::{Gradients, Kind, Selection};
 use crate::error::{KernelError, Result};

@@ -24,9 +24,8 @@
 //!
 //! Every crate is a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent kernel,
 //! [`spectral`] decomposes kernels, [`learn`] fits machines on them and estimates the uncertainty of a network,
-//! [`report`] draws, [`data`]
-//! reads and writes data sets larger than memory, [`linalg`] is the underlying linear algebra. [`job`] has the work of
-//! each command as data.
+//! [`report`] draws, [`data`] reads and writes data sets larger than memory, [`linalg`] is the underlying linear
+//! algebra. [`job`] has the work of each command as data.
 
 pub mod demo;
 pub mod door;

@@ -1,13 +1,11 @@
 //! The conjugate kernel: the last layer's own part of the tangent kernel of one output.
 //!
 //! `CK(x, x') = 1 + z·z'` with the features `z` of the last hidden layer, where the 1 comes from the bias (Qadeer et
-//! al. 2023, arXiv
-//! 2310.18612, equations 28 and 29); without a bias it is `z·z'`. A constant factor between the layer and the output
-//! applies to both: `(Wz + b)/T` has `(1 + z·z')/T²`, and `Wz/√h + b` in the NTK parametrisation `1 + z·z'/h` (Wang et
-//! al. 2022, arXiv
-//! 2211.06506, equation 76, which has no bias). If a mean over positions follows the layer, such as over the image
-//! after a 1 × 1 convolution, `z` is the mean of the features. The last layer's part of the trace kernel of C outputs
-//! is `C·CK`; for a single output it is `CK`, unless outputs have different factors.
+//! al. 2023, arXiv 2310.18612, equations 28 and 29); without a bias it is `z·z'`. A constant factor between the layer
+//! and the output applies to both: `(Wz + b)/T` has `(1 + z·z')/T²`, and `Wz/√h + b` in the NTK parametrisation `1 +
+//! z·z'/h` (Wang et al. 2022, arXiv 2211.06506, equation 76, which has no bias). If a mean over positions follows the
+//! layer, such as over the image after a 1 × 1 convolution, `z` is the mean of the features. The last layer's part of
+//! the trace kernel of C outputs is `C·CK`; for a single output it is `CK`, unless outputs have different factors.
 
 use super::{Activations, LastLayer, Positions};
 use crate::empirical::Selection;
@@ -32,8 +30,7 @@ impl<T: Real> Conjugate<T> {
     ///
     /// Biases, constant factors, means over positions, softmax and functions of single numbers may follow the product;
     /// the kernel belongs to the value before such a function. An error names the node where the last layer is not a
-    /// product of one
-    /// feature vector per sample; [`Activations`] of chosen nodes always exist.
+    /// product of one feature vector per sample; [`Activations`] of chosen nodes always exist.
     pub fn new(network: &Network, samples: &[Vec<usize>], output: Option<&str>) -> Result<Self> {
         let graph = network.graph(samples)?;
         let selection = Selection { output: output.map(str::to_owned), ..Selection::default() };

@@ -4,8 +4,7 @@
 //! (Rasmussen and Williams 2006, equation 5.9). No matrix per parameter is formed: weights are pulled back through the
 //! expression, strip by strip of rows. A product passes `G ∘ Π others` to each of its factors, a term contracts with
 //! the derivative with respect to its distance, `M = G ∘ ∂κ/∂r²`, and all lengthscales of a term are one product `M X`,
-//! from
-//! `Σ_ij M_ij (x_ik − x_jk)² = Σ_i (M1)_i x_ik² + Σ_j (Mᵀ1)_j x_jk² − 2 Σ_i x_ik (M X)_ik` on centred vectors.
+//! from `Σ_ij M_ij (x_ik − x_jk)² = Σ_i (M1)_i x_ik² + Σ_j (Mᵀ1)_j x_jk² − 2 Σ_i x_ik (M X)_ik` on centred vectors.
 //!
 //! Strips are summed in their order: the same bits for any number of threads.
 

@@ -1,9 +1,8 @@
 //! Inner products, distances and chords of pairs of vectors.
 //!
 //! `‖x − y‖² = ‖x‖² + ‖y‖² − 2 x·y` is one matrix product, but it loses all digits if `x` and `y` are close. Such
-//! pairs,
-//! with `‖x − y‖² < (‖x‖² + ‖y‖²)/64`, are computed again from differences. The rest have a relative error of about 64
-//! roundings. Short vectors are always subtracted, which is as fast for them.
+//! pairs, with `‖x − y‖² < (‖x‖² + ‖y‖²)/64`, are computed again from differences. The rest have a relative error of
+//! about 64 roundings. Short vectors are always subtracted, which is as fast for them.
 
 use crate::products::{mirror, products};
 use mercer_linalg::Scalar;

@@ -2,8 +2,8 @@
 //!
 //! A dense layer's per-sample gradient is `δ ⊗ a`, so its part of the kernel is `(a·a' + 1)(δ·δ')`, where the 1 comes
 //! from its bias, and the gradient is never formed. A layer with many positions (convolutions, sequences) has a
-//! gradient `Σₚ δₚ ⊗ aₚ`, and
-//! forming it is cheaper as soon as `P²` pairs of positions cost more than the gradient's elements; see [`Form`].
+//! gradient `Σₚ δₚ ⊗ aₚ`, and forming it is cheaper as soon as `P²` pairs of positions cost more than the gradient's
+//! elements; see [`Form`].
 //!
 //! Definitions: Jacot, Gabriel and Hongler 2018 (arXiv 1806.07572); trace: Engel et al. 2023 (arXiv 2305.14585), equation
 //! 4 without the normalisation; pseudo: Mohamadi, Bae and Sutherland 2022 (arXiv 2206.12543), equation 2.

@@ -176,8 +176,7 @@ impl<T: Real> KeptOperator<'_, T> {
     }
 
     /// A matrix in a file is not guaranteed to be symmetric, and it is not in memory as a whole. For random signs `u`
-    /// and `v`, `u·Av`
-    /// and `v·Au` differ by about the length of `A - Aᵀ`, and `Au` is about as long as `A`.
+    /// and `v`, `u·Av` and `v·Au` differ by about the length of `A - Aᵀ`, and `Au` is about as long as `A`.
     fn check_symmetric(&self) -> Result<()> {
         let mut random = stream(0, "symmetry of a matrix");
         let sign = || if random.random::<bool>() { T::one() } else { -T::one() };

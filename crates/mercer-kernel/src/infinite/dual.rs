@@ -13,9 +13,9 @@
 //!
 //! A correlation near one must not be rounded, because the error of an angle is the square root of the error of its
 //! cosine. Pairs are therefore represented by `c` or, if available, by the distance `Δ = ½(a + b) − c ≥ 0`, and the
-//! angle comes from
-//! `1 − cos θ = (Δ − ½(s − t)²)/st` through `π − θ = 2 acos √((1 − cos θ)/2)`. If both samples are the same, this is exactly zero.
-//! Where a deviation is zero the angle is a right one, as if the slope at zero were the mean of both sides.
+//! angle comes from `1 − cos θ = (Δ − ½(s − t)²)/st` through `π − θ = 2 acos √((1 − cos θ)/2)`. If both samples are the
+//! same, this is exactly zero. Where a deviation is zero the angle is a right one, as if the slope at zero were the
+//! mean of both sides.
 
 use super::activation::{Activation, Dual};
 use super::series;

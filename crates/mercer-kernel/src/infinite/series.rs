@@ -9,14 +9,12 @@
 //! The coefficients depend on a single sample and are computed once, by Gauss–Legendre quadrature on panels that end at
 //! zero, where most kinks are. A pair costs two polynomials, with only as many terms as its samples need. The remainder
 //! at `ρ = 1` is known by Parseval's identity: `τ² = E[φ(sz)²] − Σ c_k²`, and bounds the error at any `ρ` by
-//! `τ(s)τ(t)`. It is added
-//! as one more power of `ρ`, so that the diagonal is exact and the matrix stays positive.
+//! `τ(s)τ(t)`. It is added as one more power of `ρ`, so that the diagonal is exact and the matrix stays positive.
 //!
 //! For analytic functions the remainder is rounding. If the second derivative jumps (ELU, softsign), coefficients fall
-//! like a
-//! power of `k`, `Σ_{k>N} k^{−5/2} ρᵏ`, and a power `ρ^{2N}` in place of these leaves a twentieth of them (0.055 at most). So a
-//! remainder up to [`TOLERANCE`] is an error below 1e-6, and a sample with a larger one is rejected: the slope of a
-//! function with kinks (a clip) has one, but its value does not.
+//! like a power of `k`, `Σ_{k>N} k^{−5/2} ρᵏ`, and a power `ρ^{2N}` in place of these leaves a twentieth of them (0.055
+//! at most). So a remainder up to [`TOLERANCE`] is an error below 1e-6, and a sample with a larger one is rejected: the
+//! slope of a function with kinks (a clip) has one, but its value does not.
 
 use super::dual::{Form, Moments, PIECE, multiply, openings};
 use super::expression::Expression;

@@ -11,10 +11,9 @@
 //! # Ok::<(), mercer_kernel::language::SyntaxError>(())
 //! ```
 //!
-//! [`Recipe::parse`] reads a text, and `Display` prints it; printed text reads back as the same recipe.
-//! The grammar is in `syntax.rs`, the names and settings of network kernels are in `catalogue.rs`, and those of
-//! functions
-//! of the data in [`classic`](crate::classic). [`help`] lists all of them.
+//! [`Recipe::parse`] reads a text, and `Display` prints it; printed text reads back as the same recipe. The grammar is
+//! in `syntax.rs`, the names and settings of network kernels are in `catalogue.rs`, and those of functions of the data
+//! in [`classic`](crate::classic). [`help`] lists all of them.
 
 mod arguments;
 mod catalogue;

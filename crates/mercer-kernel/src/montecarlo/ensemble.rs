@@ -30,9 +30,8 @@ enum Draw {
 ///
 /// The variances are those of a [`Rule`], as for the [limit](crate::infinite::lower) of the same graph, so that both describe the
 /// same distribution. All weights are normal, because a limit depends only on variances. Scales and shifts of
-/// normalisations are one and
-/// zero, tables of embeddings standard normal, and all other parameters (class tokens, positions, slopes) keep the
-/// values of the network.
+/// normalisations are one and zero, tables of embeddings standard normal, and all other parameters (class tokens,
+/// positions, slopes) keep the values of the network.
 ///
 /// If the rule uses a different parametrisation from the graph, scales are inserted into the graph. Network `i` depends
 /// on the seed, on `i` and on the names of the parameters, but not on the number of networks.

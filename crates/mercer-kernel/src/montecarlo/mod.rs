@@ -7,8 +7,7 @@
 //! with all `C` outputs of each of `S` networks (Deng et al. 2022, NeuralEF, arXiv 2205.00165, equation 19 and appendix B; Novak et
 //! al., arXiv 1810.05148). This works for any network, also without a known [limit](crate::infinite): max-pools,
 //! attention, shared weights. The networks keep their finite width: as `S` grows the mean converges to the expectation
-//! at that width, which
-//! differs from the limit by `O(1/width)`; the standard errors reflect only `S`.
+//! at that width, which differs from the limit by `O(1/width)`; the standard errors reflect only `S`.
 //!
 //! Standard errors are those of the mean over networks, `√(Var_s / S)`, from the means over outputs of each: outputs of one
 //! network share its hidden layers and are not independent at finite width.

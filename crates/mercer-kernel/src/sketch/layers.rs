@@ -8,13 +8,12 @@
 //! ```
 //!
 //! and the features of all layers add up: layers have their own signs, so mixed terms have mean zero. Parameters
-//! without outer form
-//! (biases, scales) are projected as they are. In a total sketch the deltas of all outputs are one long vector.
+//! without outer form (biases, scales) are projected as they are. In a total sketch the deltas of all outputs are one
+//! long vector.
 //!
 //! The left side is cheaper if a layer has fewer positions than outputs (dense layers: the gradient is never formed).
 //! The right side is cheaper for convolutions, whose gradient is small compared with the patches of an image; it is
-//! formed for one sample at a time. Both give the same numbers up
-//! to rounding.
+//! formed for one sample at a time. Both give the same numbers up to rounding.
 //!
 //! `v_k` of Khatri–Rao is a row of a [`SignMatrix`], so that a projection takes `K log r` additions instead of `K r`
 //! multiplications. `u_k` too, and where there are only `n < K` rows for activations of length `l ≤ n` they are used in turn: they

@@ -14,10 +14,11 @@
 //!
 //! Take [`Method::SparseJl`], `sjlt:4096`: it costs next to nothing compared with the gradients, and the second moment
 //! of its error is at most that of a Gaussian sketch. [`Method::Hadamard`] is as accurate, and exact within a parameter
-//! with no more than K elements. [`Method::KhatriRao`]
-//! forms no gradient of a dense layer, so it is the one for wide layers whose gradients do not fit; it needs two to three times
-//! the features for the same error (four at worst). [`Method::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian
-//! and Rademacher are the paper's, and far slower (500 images at K = 4096: 166 and 59 s against 4.4, under varying load); all errors but Kronecker's fall as `1/√K`.
+//! with no more than K elements. [`Method::KhatriRao`] forms no gradient of a dense layer, so it is the one for wide
+//! layers whose gradients do not fit; it needs two to three times the features for the same error (four at worst).
+//! [`Method::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian and Rademacher are the
+//! paper's, and far slower (500 images at K = 4096: 166 and 59 s against 4.4, under varying load); all errors but
+//! Kronecker's fall as `1/√K`.
 //!
 //! Trace-NTK of a ResNet-20 on test images of CIFAR-10, relative Frobenius error against that of a Gaussian sketch, and 200 gradients of a CNN
 //! with 80,202 parameters on one thread at K = 2048 (`cargo xtask reproduce sketches`, `cargo xtask bench --only sketch_`):

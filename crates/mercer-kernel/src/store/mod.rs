@@ -14,11 +14,12 @@
 //! when both exist in all arrays.
 //!
 //! A tile is complete and flushed to the disk, or absent, and all writers of a tile write the same bytes, so no locks
-//! are needed: processes may start, stop and die at any time, also on other machines that share
-//! the file system. The [`Manifest`] says what the numbers were computed from; [`Store::resume`] refuses anything else and says
-//! what differs. CRC-32C finds every change of up to 32 neighbouring bits, so no flipped byte goes unseen by
-//! [`Store::verify`]. A checksum does not tell whose it is, so the name of an empty file binds it to the tile's place: tiles that
-//! were swapped or copied are found. Stores of earlier versions have no such files; their places are not checked.
+//! are needed: processes may start, stop and die at any time, also on other machines that share the file system. The
+//! [`Manifest`] says what the numbers were computed from; [`Store::resume`] refuses anything else and says what
+//! differs. CRC-32C finds every change of up to 32 neighbouring bits, so no flipped byte goes unseen by
+//! [`Store::verify`]. A checksum does not tell whose it is, so the name of an empty file binds it to the tile's place:
+//! tiles that were swapped or copied are found. Stores of earlier versions have no such files; their places are not
+//! checked.
 //!
 //! We write the small part of the format that we need ourselves: the `zarrs` crate (0.23) brings 124 crates with it, 108
 //! without its default features, and writes chunks in place; this folder needs `crc32c`, which has no dependencies.

@@ -31,8 +31,7 @@ impl Samples {
     }
 
     /// Opens the sources of another flag, with the labels and the preprocessing of the options. Tables are matched to
-    /// the
-    /// columns of `like` or, if that has none, to those that the network was trained on.
+    /// the columns of `like` or, if that has none, to those that the network was trained on.
     pub fn given(
         setting: &str,
         data: &[DataRef],

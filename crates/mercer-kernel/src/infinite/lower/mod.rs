@@ -3,8 +3,8 @@
 //! Values that depend on the inputs but on no parameter form a fixed [feature map](Features), which stays a graph.
 //! After the first parameters, every value is an elementwise function of a layer's units. It is kept as an
 //! [`Expression`] until an operation that is not elementwise reads it, so that an exported GELU, a product of
-//! correlated branches, becomes one activation. A product with a
-//! parameter is a random layer and a sum with one its bias; scales around them define the parametrisation.
+//! correlated branches, becomes one activation. A product with a parameter is a random layer and a sum with one its
+//! bias; scales around them define the parametrisation.
 //!
 //! Scales and shifts per unit after normalisations are trained too. They are initially one and zero, and add `K` and 1
 //! to `Θ`, in either parametrisation. If an activation follows before the next random layer, there is no such rule for

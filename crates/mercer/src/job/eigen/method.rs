@@ -265,8 +265,7 @@ impl EigenMethod {
     }
 
     /// The default precision: double, except for networks that learn. SpIN decorrelates its functions by a Cholesky
-    /// factor, which
-    /// amplifies rounding.
+    /// factor, which amplifies rounding.
     pub fn precision(&self) -> Precision {
         match self {
             Self::Neuralef { .. } | Self::Shared { .. } | Self::Contrastive { .. } => Precision::F32,
