@@ -121,7 +121,7 @@ impl PredictJob {
 
     fn check(&self, destination: &Destination) -> Result<(), Error> {
         if destination.path.is_none() && self.data.labels.is_none() {
-            return Err(Error::new("the predictions would not be used")
+            return Err(Error::new("nothing to do: the predictions are neither written nor scored")
                 .hint("‹out› OUT.npy writes them; ‹labels› FILE[:KEY] gives their accuracy"));
         }
         if self.probabilities && matches!(self.subject, Subject::Net(_)) {
