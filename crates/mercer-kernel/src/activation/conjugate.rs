@@ -2,8 +2,8 @@
 //!
 //! `CK(x, x') = 1 + z·z'` with the features `z` of the last hidden layer, where the 1 comes from the bias (Qadeer et
 //! al. 2023, arXiv 2310.18612, equations 28 and 29); without a bias it is `z·z'`. A constant factor between the layer
-//! and the output applies to both: `(Wz + b)/T` has `(1 + z·z')/T²`, and `Wz/√h + b` in the NTK parametrisation `1 +
-//! z·z'/h` (Wang et al. 2022, arXiv 2211.06506, equation 76, which has no bias). If a mean over positions follows the
+//! and the output applies to both: `(Wz + b)/T` has `(1 + z·z')/T²`, and `Wz/√h + b` in the NTK parametrisation
+//! `1 + z·z'/h` (Wang et al. 2022, arXiv 2211.06506, equation 76, which has no bias). If a mean over positions follows the
 //! layer, such as over the image after a 1 × 1 convolution, `z` is the mean of the features. The last layer's part of
 //! the trace kernel of C outputs is `C·CK`; for a single output it is `CK`, unless outputs have different factors.
 
