@@ -15,7 +15,7 @@ const HEAD: &str = "\
 
 What the methods do on the problems of the papers they come from: published numbers beside ours. `cargo xtask reproduce` \
 lists the experiments, `cargo xtask reproduce NAME` runs one in release and records its result in `experiments/results`, \
-and `cargo xtask reproduce --render` writes this page from the records. Seeds are fixed. Columns and rows marked \
+and `cargo xtask reproduce --render` writes this page from the records. Seeds are fixed. Columns marked \
 *published* are the paper's; all other numbers are ours.";
 
 /// The whole page.
@@ -96,7 +96,7 @@ fn table(page: &mut String, table: &Table) -> Fallible<()> {
     };
     for column in &table.columns {
         let mark = if column.published { ", *published*" } else { "" };
-        write!(page, "| {}{mark} ", column.name)?;
+        write!(page, "| {}{mark} ", escaped(&column.name))?;
     }
     writeln!(page, "|")?;
     for at in 0..table.columns.len() {
@@ -105,7 +105,7 @@ fn table(page: &mut String, table: &Table) -> Fallible<()> {
     writeln!(page, "|")?;
     for row in &table.rows {
         for (column, cell) in table.columns.iter().zip(row) {
-            write!(page, "| {} ", cell.show(column.format))?;
+            write!(page, "| {} ", escaped(&cell.show(column.format)))?;
         }
         writeln!(page, "|")?;
     }
@@ -113,10 +113,17 @@ fn table(page: &mut String, table: &Table) -> Fallible<()> {
     Ok(())
 }
 
+/// A bar within a cell would end it.
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
 /// Adds a paragraph, broken at blanks.
 fn paragraph(page: &mut String, text: &str) {
     let mut width = 0;
-    for word in text.split_whitespace() {
+    // A number stays with its per cent.
+    let text = text.replace(" %", "\u{a0}%");
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let length = word.chars().count();
         if width > 0 && width + 1 + length > WIDTH {
             page.push('\n');
@@ -125,7 +132,7 @@ fn paragraph(page: &mut String, text: &str) {
             page.push(' ');
             width += 1;
         }
-        page.push_str(word);
+        page.push_str(&word.replace('\u{a0}', " "));
         width += length;
     }
     page.push_str("\n\n");

@@ -9,6 +9,7 @@ mod memory;
 mod python;
 mod reproduce;
 mod scale;
+mod site;
 mod test;
 
 use std::path::PathBuf;
@@ -34,7 +35,8 @@ cargo xtask COMMAND
                              peak memory of kernels against what was promised, near the smallest that is accepted
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table
   scale [--sizes N,N] [--threads N]
-                             how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory";
+                             how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
+  site                       builds the documentation site into target/site; a broken link is an error";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Some("onnx-suite") => check::onnx_suite(&rest),
         Some("reproduce") => reproduce::experiments(&rest),
         Some("scale") => scale::run_all(&rest),
+        Some("site") => site::build(),
         Some("test") => test::all(&rest),
         _ => {
             eprintln!("{USAGE}");

@@ -56,6 +56,18 @@ pub enum LearnError {
         /// The number of classes.
         found: usize,
     },
+    /// A class has too few samples for what is asked.
+    #[error("the class {class} has {count} of the {needed} samples that {what} needs")]
+    TooFew {
+        /// The name of the class.
+        class: String,
+        /// How many samples it has.
+        count: usize,
+        /// How many are needed.
+        needed: usize,
+        /// What needs them.
+        what: &'static str,
+    },
     /// A class that does not exist.
     #[error("sample {row} is of class {class}, but there are {n_classes} classes")]
     Class {

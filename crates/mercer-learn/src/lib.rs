@@ -34,6 +34,7 @@ pub mod process;
 pub mod regression;
 mod repair;
 mod samples;
+pub mod selection;
 mod softmax;
 mod traits;
 

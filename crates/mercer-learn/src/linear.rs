@@ -89,6 +89,9 @@ pub struct Solved {
     pub objective: f64,
     /// Whether it converged; if not, the machine is the best one found.
     pub converged: bool,
+    /// The training samples that a support vector machine depends on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support_vectors: Option<usize>,
 }
 
 impl LinearClassifier {

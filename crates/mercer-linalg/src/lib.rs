@@ -21,7 +21,7 @@
 //! use mercer_linalg::{cholesky, symmetric_eigen};
 //! use ndarray::array;
 //!
-//! let a = array![[2.0, 1.0], [1.0, 2.0]];
+//! let a = array![[2.0_f64, 1.0], [1.0, 2.0]];
 //! assert!((symmetric_eigen(a.view())?.values[0] - 3.0).abs() < 1e-12);
 //! let x = cholesky(a.view())?.solve(array![[3.0], [3.0]].view())?;
 //! assert!((x[[0, 0]] - 1.0).abs() < 1e-12);

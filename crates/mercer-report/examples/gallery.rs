@@ -62,7 +62,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Axis::linear("%"),
         [("digits", vec![97.1, 98.0, 97.6, 98.4]), ("two moons", vec![88.0, 99.0, 98.5, 97.0])],
     );
+    let near = |at: u32| {
+        let (row, column) = (at / 30, at % 30);
+        if row / 10 == column / 10 { 0.7 + noise(at) / 3.0 } else { 0.2 + noise(at) / 3.0 }
+    };
+    let heat = Panel::heat_map("Kernel", 30, (0..900).map(near), [("cats", 10), ("dogs", 10), ("owls", 10)]);
+    let spectrum = Series::marked_line("μ", (1..=4).map(|j| (f64::from(j), (-f64::from(j)).exp())));
+    let spectrum = Panel::lines("Eigenvalues", Axis::whole("j"), Axis::log("μ"), [spectrum]);
     Figure::new("One panel of every kind")
+        .panel(heat)
+        .panel(spectrum)
         .panel(lines)
         .panel(scatter)
         .panel(space)

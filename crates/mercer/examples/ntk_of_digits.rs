@@ -2,16 +2,15 @@
 //!
 //! `cargo run --release -p mercer --example ntk_of_digits -- docs/ntk-of-digits.svg`
 
-use mercer::data::{Dataset, Labels, digits};
+use mercer::data::{Dataset, Existing, Labels, digits};
 use mercer::kernel::{Kind, Ntk};
 use mercer::net::Network;
 use mercer::net::arch::{Cnn, CnnLayer};
 use mercer::net::train::{Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings};
-use std::fmt::Write;
+use mercer::report::{Figure, Panel};
 
-/// Digits of each class in the picture, and pixels of a cell.
+/// Digits of each class in the picture.
 const PER_CLASS: usize = 4;
-const CELL: usize = 7;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "ntk-of-digits.svg".to_owned());
@@ -47,7 +46,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     network.set_weights(trainer.weights());
     let after = cosines(&network, &x, chosen.len())?;
 
-    std::fs::write(&path, picture(&[("before training", &before), ("after training", &after)], chosen.len()))?;
+    let panel = |title: &str, kernel: Vec<f32>| {
+        let classes = (0..10).map(|class| (class.to_string(), PER_CLASS));
+        Panel::heat_map(title, chosen.len(), kernel.into_iter().map(f64::from), classes)
+    };
+    let figure = Figure::new("").panel(panel("before training", before)).panel(panel("after training", after));
+    figure.panel_size(380, 340).write(path.as_ref(), Existing::Replace)?;
     println!("{path}: the tangent kernel of {} digits before and after training", chosen.len());
     Ok(())
 }
@@ -57,27 +61,4 @@ fn cosines(network: &Network, x: &[f32], n: usize) -> Result<Vec<f32>, Box<dyn s
     let gram = Ntk::<f32>::new(network, &[vec![1, 8, 8]], Kind::Trace)?.gram(&[x], n)?;
     let norm = |i: usize| gram[i * n + i].sqrt();
     Ok((0..n * n).map(|at| gram[at] / (norm(at / n) * norm(at % n))).collect())
-}
-
-fn picture(panels: &[(&str, &[f32])], n: usize) -> String {
-    let side = n * CELL;
-    let (width, height) = (panels.len() * (side + 20) + 20, side + 50);
-    let mut svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\n");
-    svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-    for (index, (title, values)) in panels.iter().enumerate() {
-        let left = 20 + index * (side + 20);
-        let _ = writeln!(svg, "<text x=\"{left}\" y=\"22\" font-family=\"sans-serif\" font-size=\"14\">{title}</text>");
-        for (at, value) in values.iter().enumerate() {
-            // From white at 0 to dark blue at 1.
-            let shade = value.clamp(0.0, 1.0);
-            let channel = |dark: f32| (255.0 - (255.0 - dark) * shade).round();
-            let (x, y) = (left + at % n * CELL, 32 + at / n * CELL);
-            let (r, g, b) = (channel(8.0), channel(48.0), channel(107.0));
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"rgb({r},{g},{b})\"/>"
-            );
-        }
-    }
-    svg + "</svg>\n"
 }

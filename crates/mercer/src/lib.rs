@@ -77,3 +77,8 @@ pub mod prelude {
     pub use mercer_run::Context;
     pub use mercer_spectral::{Eigenfunctions, Landmarks, Solver, Spectrum};
 }
+
+/// The Rust of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -18,14 +18,14 @@ pub(crate) struct Problem {
 }
 
 pub(crate) const POLYNOMIAL: Problem = Problem {
-    name: "polynomial (x·x' + 1.5)⁴ on U[−1, 1]",
+    name: "Polynomial (x·x' + 1.5)⁴ on U[−1, 1]:",
     kernel: |x, y| (x * y + 1.5).powi(4),
     bound: 1.0,
     compared: 5,
 };
 
 pub(crate) const RBF: Problem = Problem {
-    name: "RBF exp(−(x−x')²/2) on U[−2, 2]",
+    name: "RBF exp(−(x−x')²/2) on U[−2, 2]:",
     kernel: |x, y| (-0.5 * (x - y).powi(2)).exp(),
     bound: 2.0,
     compared: 6,

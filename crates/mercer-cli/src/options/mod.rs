@@ -12,7 +12,7 @@ mod spectrum;
 mod training;
 
 pub(crate) use choice::choice;
-pub(crate) use data::{ClassOptions, DataOptions, GRAM, TestOptions, reference, references};
+pub(crate) use data::{DataOptions, GRAM, TestOptions, reference, references};
 pub(crate) use kernel::KernelOptions;
 pub(crate) use memory::parse_bytes;
 pub(crate) use network::{ARCH, ImportOptions, NET, ParameterOptions};

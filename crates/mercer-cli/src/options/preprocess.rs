@@ -19,6 +19,10 @@ pub(crate) struct PreprocessOptions {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     std: Vec<f64>,
 
+    /// Standardise columns by their mean and standard deviation in the training data
+    #[arg(long, conflicts_with_all = ["mean", "std"])]
+    standardise: bool,
+
     /// Axes of images in the data; the network sees nchw
     #[arg(long, value_name = "LAYOUT", value_parser = choice::<Layout>())]
     layout: Option<Layout>,
@@ -27,7 +31,10 @@ pub(crate) struct PreprocessOptions {
 impl PreprocessOptions {
     /// As data.
     pub(crate) fn spec(&self) -> PreprocessSpec {
-        PreprocessSpec { scale: self.scale, mean: self.mean.clone(), std: self.std.clone(), layout: self.layout }
+        let mut spec = PreprocessSpec::default();
+        (spec.scale, spec.layout, spec.standardise) = (self.scale, self.layout, self.standardise);
+        (spec.mean, spec.std) = (self.mean.clone(), self.std.clone());
+        spec
     }
 }
 

@@ -108,7 +108,7 @@ fn folders_of_results() {
     }
 
     folder.succeed(
-        "fit ridge --net mlp.onnx --kernel trace --data mlp.x.npy --labels mlp.labels.npy --alpha 0.1 -o machine",
+        "fit ridge --net mlp.onnx --kernel trace --data mlp.x.npy --labels mlp.labels.npy --penalty 0.1 -o machine",
     );
     assert_eq!(folder.json("info machine")["kind"], "machine");
     let text = folder.succeed("info machine");

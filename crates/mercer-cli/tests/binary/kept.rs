@@ -12,7 +12,7 @@ fn mlp() -> Folder {
 
 /// The weights of a ridge on a matrix.
 fn fitted(folder: &Folder, gram: &str) -> ndarray::ArrayD<f64> {
-    let line = format!("fit ridge --gram {gram} --labels mlp.labels.npy --alpha 0.5 -o machine --force");
+    let line = format!("fit ridge --gram {gram} --labels mlp.labels.npy --penalty 0.5 -o machine --force");
     folder.succeed(&line);
     folder.saved("machine", "weights")
 }
@@ -24,7 +24,7 @@ fn layers_are_summed() {
     let expected = fitted(&folder, "whole.npy");
     folder.succeed(&format!("kernel {MLP} --kernel trace --by-layer -o layers.zarr"));
     folder.succeed(&format!("kernel {MLP} --kernel trace --by-layer -o files.npy"));
-    folder.succeed("fit ridge --gram whole.npy --labels mlp.labels.npy --alpha 0.5 -o ridge");
+    folder.succeed("fit ridge --gram whole.npy --labels mlp.labels.npy --penalty 0.5 -o ridge");
     folder.succeed("predict --from ridge --data whole.npy -o whole.scores.npy");
     folder.succeed("eigen exact --gram whole.npy --precision f64 -k 3 -o whole");
     for gram in ["layers.zarr", "files.npy", "files.json"] {
@@ -46,7 +46,7 @@ fn standard_errors_are_no_part_of_a_mean() {
     let expected = fitted(&folder, "mean.npy");
     assert!(difference(&fitted(&folder, "mean.zarr"), &expected) < 1e-12);
     folder.succeed(&format!(
-        "fit ridge --net mlp.onnx --data mlp.x.npy {mean} --labels mlp.labels.npy --alpha 0.5 -o own"
+        "fit ridge --net mlp.onnx --data mlp.x.npy {mean} --labels mlp.labels.npy --penalty 0.5 -o own"
     ));
     assert!(difference(&folder.saved("own", "weights"), &expected) < 1e-12);
 }

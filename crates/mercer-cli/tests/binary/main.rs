@@ -20,6 +20,7 @@ mod plans;
 mod predict;
 mod readme;
 mod refusals;
+mod standardise;
 mod store;
 mod tables;
 mod train;

@@ -70,7 +70,7 @@ fn a_label_column_is_no_input() {
     let note = "the column `size` is used as label, so it is not an input";
     let kernel = "--kernel linear()";
     for (name, rows) in [("own", format!("{kernel} --data r.csv")), ("rows", "--features r.csv".to_owned())] {
-        let (_, err) = noted(&folder, &format!("fit ridge {rows} --labels ./r.csv:size --alpha 0.001 -o {name}"));
+        let (_, err) = noted(&folder, &format!("fit ridge {rows} --labels ./r.csv:size --penalty 0.001 -o {name}"));
         assert!(err.contains(note), "{err}");
         // With and without the column, and in any order.
         folder.succeed(&format!("predict --from {name} --data test.csv -o {name}.npy"));

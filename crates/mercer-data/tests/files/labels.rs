@@ -132,7 +132,7 @@ fn orders_must_agree() {
     assert_eq!(ClassOrder::resolve(None, None, None).unwrap(), None);
     assert_eq!(ClassOrder::resolve(None, Some(&cat), Some(2)).unwrap(), Some(ClassOrder::Names(cat.clone())));
     assert_eq!(ClassOrder::resolve(Some(&cat), Some(&cat), None).unwrap(), Some(ClassOrder::Names(cat.clone())));
-    fails(ClassOrder::resolve(Some(&cat), Some(&dog), Some(2)), &["`cat`, `dog` are given", "`dog`, `cat`"]);
+    fails(ClassOrder::resolve(Some(&cat), Some(&dog), Some(2)), &["`cat`, `dog` were given", "`dog`, `cat`"]);
     fails(ClassOrder::resolve(Some(&cat), None, Some(10)), &["2 names", "10 outputs"]);
     fails(ClassOrder::resolve(None, Some(&cat), Some(3)), &["the network", "2 names", "3 outputs"]);
     fails(ClassOrder::resolve(Some(&names(&["a", "a"])), None, None), &["`a` occurs twice"]);

@@ -160,8 +160,8 @@ impl Fit<Classes> for Glm {
         let bias = Array1::from_vec(found.place.split_off(width * n_classes));
         let weights = Array2::from_shape_vec((width, n_classes), found.place)
             .map_err(|_| crate::error::setting("the weights", width, "there are too many"))?;
-        let solved =
-            Solved { iterations: found.iterations, objective: found.value * n as f64, converged: found.converged };
+        let (iterations, objective, converged) = (found.iterations, found.value * n as f64, found.converged);
+        let solved = Solved { iterations, objective, converged, support_vectors: None };
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
         Ok(LinearClassifier { scores, classes, link: ScoreLink::Softmax, solved })
     }

@@ -58,7 +58,8 @@ impl Fit<Classes> for BinaryLogistic {
         weights.slice_mut(s![.., 1..]).assign(&column);
         let mut repairs = classes.repairs();
         repairs.extend(repair::jitter(&mode.factor));
-        let solved = Solved { iterations: mode.iterations, objective: mode.objective, converged: mode.converged };
+        let (iterations, objective, converged) = (mode.iterations, mode.objective, mode.converged);
+        let solved = Solved { iterations, objective, converged, support_vectors: None };
         let scores = Linear { basis: samples.basis(), weights, bias: Array1::zeros(2), repairs };
         Ok(LinearClassifier { scores, classes, link: ScoreLink::Softmax, solved })
     }

@@ -20,7 +20,6 @@ use mercer_linalg::matmul;
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayViewD, CowArray, Ix2};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// What makes a training sample a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,13 +32,10 @@ pub enum By {
     Kernel,
 }
 
-impl fmt::Display for By {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Distance => "least distance",
-            Self::Kernel => "largest kernel",
-        })
-    }
+mercer_run::named! {
+    By, "measure":
+    Distance = "distance", "Smallest distance in the kernel's space";
+    Kernel = "kernel", "Largest kernel value";
 }
 
 /// Votes of the nearest training samples.

@@ -188,7 +188,7 @@ impl Fit<Classes> for SgdGlm {
         let n_classes = classes.present().len();
         let mut weights = Array2::zeros((rows.ncols(), n_classes));
         let mut bias = Array1::zeros(n_classes);
-        let mut solved = Solved { iterations: 0, objective: 0.0, converged: true };
+        let mut solved = Solved { converged: true, ..Solved::default() };
         let problems = if n_classes == 2 { 1..2 } else { 0..n_classes };
         for class in problems {
             let positive: Vec<bool> = compact.iter().map(|&own| own == class).collect();

@@ -128,7 +128,7 @@ impl Fit<Classes> for Svm {
         let problems = if n_classes == 2 { 1..2 } else { 0..n_classes };
         let mut coefficients = Array2::zeros((samples.n_samples(), n_classes));
         let mut bias = Array1::zeros(n_classes);
-        let mut solved = Solved { iterations: 0, objective: 0.0, converged: true };
+        let mut solved = Solved { converged: true, ..Solved::default() };
         for class in problems {
             let signs: Vec<f64> = compact.iter().map(|&own| if own == class { 1.0 } else { -1.0 }).collect();
             let (found, offset, steps, objective) = self.separate(kernel.view(), &signs, context)?;
@@ -142,6 +142,8 @@ impl Fit<Classes> for Svm {
             coefficients.column_mut(0).assign(&opposite);
             bias[0] = -bias[1];
         }
+        let supports = |row: &ndarray::ArrayView1<'_, f64>| row.iter().any(|v| *v != 0.0);
+        solved.support_vectors = Some(coefficients.outer_iter().filter(supports).count());
         let weights = samples.weights(coefficients);
         let scores = Linear { basis: samples.basis(), weights, bias, repairs: classes.repairs() };
         Ok(LinearClassifier { scores, classes, link: ScoreLink::Margin, solved })

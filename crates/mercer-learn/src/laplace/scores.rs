@@ -21,7 +21,6 @@ pub struct ClassScores {
     /// The Brier score, summed over classes.
     pub brier: f64,
     /// The bins behind the calibration error.
-    #[serde(skip)]
     pub reliability: Reliability,
 }
 

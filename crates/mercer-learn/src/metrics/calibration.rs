@@ -19,15 +19,15 @@ pub const BINS: usize = 15;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReliabilityBin {
     /// The lower limit, exclusive except for the first bin.
-    pub from: f64,
+    pub lower: f64,
     /// The upper limit, inclusive.
-    pub to: f64,
+    pub upper: f64,
     /// The number of samples.
     pub count: usize,
-    /// Their mean confidence; zero without samples.
-    pub confidence: f64,
-    /// Their accuracy; zero without samples.
-    pub accuracy: f64,
+    /// Their mean confidence; none without samples.
+    pub mean_confidence: Option<f64>,
+    /// Their accuracy; none without samples.
+    pub accuracy: Option<f64>,
 }
 
 /// A reliability diagram.
@@ -56,23 +56,26 @@ pub fn reliability(probabilities: ArrayView2<'_, f64>, labels: &[usize], n_bins:
     }
     check_probabilities("expected calibration error", probabilities, labels)?;
     let edge = |bin: usize| bin as f64 / n_bins as f64;
-    let mut bins: Vec<ReliabilityBin> = (0..n_bins)
-        .map(|bin| ReliabilityBin { from: edge(bin), to: edge(bin + 1), ..ReliabilityBin::default() })
-        .collect();
+    let mut sums = vec![(0_usize, 0.0, 0_usize); n_bins];
     for ((class, confidence), &label) in top(probabilities).zip(labels) {
         let at = (confidence * n_bins as f64).ceil() as usize;
-        let bin = &mut bins[at.clamp(1, n_bins) - 1];
-        bin.count += 1;
-        bin.confidence += confidence;
-        bin.accuracy += f64::from(u8::from(class == label));
+        let (count, confidences, right) = &mut sums[at.clamp(1, n_bins) - 1];
+        *count += 1;
+        *confidences += confidence;
+        *right += usize::from(class == label);
     }
     let (mut expected_error, mut largest_error) = (0.0, 0_f64);
-    for bin in bins.iter_mut().filter(|bin| bin.count > 0) {
-        bin.confidence /= bin.count as f64;
-        bin.accuracy /= bin.count as f64;
-        let error = (bin.accuracy - bin.confidence).abs();
-        expected_error += error * bin.count as f64 / labels.len() as f64;
-        largest_error = largest_error.max(error);
+    let mut bins = Vec::with_capacity(n_bins);
+    for (at, (count, confidences, right)) in sums.into_iter().enumerate() {
+        let mut bin = ReliabilityBin { lower: edge(at), upper: edge(at + 1), count, ..ReliabilityBin::default() };
+        if count > 0 {
+            let (confidence, accuracy) = (confidences / count as f64, right as f64 / count as f64);
+            let error = (accuracy - confidence).abs();
+            expected_error += error * count as f64 / labels.len() as f64;
+            largest_error = largest_error.max(error);
+            (bin.mean_confidence, bin.accuracy) = (Some(confidence), Some(accuracy));
+        }
+        bins.push(bin);
     }
     Ok(Reliability { bins, expected_error, largest_error })
 }
@@ -89,6 +92,13 @@ mod tests {
         // 0.6 belongs to (0.4, 0.6], with the tie at 0.5 decided for the first class.
         let counts: Vec<usize> = diagram.bins.iter().map(|bin| bin.count).collect();
         assert_eq!(counts, [0, 0, 2, 1, 2]);
+        assert_eq!((diagram.bins[0].accuracy, diagram.bins[0].mean_confidence), (None, None));
+        assert_eq!((diagram.bins[3].accuracy, diagram.bins[3].mean_confidence), (Some(0.0), Some(0.64)));
+        assert_eq!((diagram.bins[2].lower, diagram.bins[2].upper), (0.4, 0.6));
+        let written = serde_json::to_value(&diagram.bins[0]).unwrap();
+        let empty =
+            serde_json::json!({"lower": 0.0, "upper": 0.2, "count": 0, "mean_confidence": null, "accuracy": null});
+        assert_eq!(written, empty);
         let expected = (2.0 * (0.5f64 - 0.55).abs() + (0.0f64 - 0.64).abs() + 2.0 * (1.0 - 0.975)) / 5.0;
         assert!((diagram.expected_error - expected).abs() < 1e-12);
         assert!((diagram.largest_error - 0.64).abs() < 1e-12);

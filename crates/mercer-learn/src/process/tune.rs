@@ -55,6 +55,8 @@ pub struct Tuned<C> {
     pub noise: f64,
     /// The logarithm of the marginal likelihood.
     pub log_likelihood: f64,
+    /// Its value where the search began; none if it is not a number there.
+    pub log_likelihood_before: Option<f64>,
     /// The number of its evaluations, over all starts.
     pub evaluations: usize,
     /// Whether the gradient vanishes at the best point.
@@ -100,6 +102,7 @@ impl Tune {
         origin.push(noise.ln());
         let mut failure = None;
         let mut evaluations = 0;
+        let mut first = None;
         let scale = 1.0 / targets.len().max(1) as f64;
         let mut objective = |place: &[f64], gradient: &mut [f64]| -> f64 {
             evaluations += 1;
@@ -112,6 +115,10 @@ impl Tune {
             }
             match likelihood(kernel, place, rows, targets.view()) {
                 Ok((value, slopes)) => {
+                    // The search evaluates its origin first.
+                    if evaluations == 1 {
+                        first = Some(value);
+                    }
                     gradient.iter_mut().zip(slopes).for_each(|(g, slope)| *g = -slope * scale);
                     -value * scale
                 }
@@ -155,6 +162,7 @@ impl Tune {
             process,
             noise,
             log_likelihood,
+            log_likelihood_before: first,
             evaluations,
             converged: best.converged,
         })

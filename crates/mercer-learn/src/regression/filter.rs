@@ -19,6 +19,7 @@ use crate::error::{LearnError, Result, check_not_negative, check_positive, check
 use crate::linear::Linear;
 use crate::repair::Repair;
 use crate::samples::{SampleKind, Samples};
+use crate::selection::{Selected, Strongest};
 use crate::traits::finite;
 use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
@@ -189,10 +190,9 @@ impl Decomposition {
         Ok(n * residual.mapv(|r| r * r).sum() / targets.ncols().max(1) as f64 / (left * left))
     }
 
-    /// The candidate with the smallest leave-one-out error, and that error.
-    pub fn best_alpha(&self, candidates: &[f64], targets: ArrayView2<'_, f64>) -> Result<(f64, f64)> {
-        let errors = candidates.iter().map(|&alpha| Ok((alpha, self.leave_one_out(alpha, targets)?)));
-        least(errors.collect::<Result<Vec<_>>>()?, "alpha")
+    /// The penalty with the smallest leave-one-out error; of equal ones the largest.
+    pub fn best_penalty(&self, penalties: &[f64], targets: ArrayView2<'_, f64>) -> Result<Selected> {
+        Selected::least(penalties, Strongest::Largest, |penalty| self.leave_one_out(penalty, targets))
     }
 
     /// The stopping time of the flow: the candidate with the smallest mean squared error on other samples, and that

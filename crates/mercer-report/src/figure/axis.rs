@@ -11,6 +11,8 @@ pub struct Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scale {
     Linear,
+    /// Linear, with ticks at whole numbers alone.
+    Whole,
     Log,
     /// Names for the numbers 0, 1, 2, ….
     Names(Vec<String>),
@@ -20,6 +22,11 @@ impl Axis {
     /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Linear, range: None }
+    }
+
+    /// A linear axis whose ticks are whole numbers, for counts.
+    pub fn whole(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Whole, range: None }
     }
 
     /// A logarithmic axis. Only positive numbers can be drawn.
@@ -75,9 +82,17 @@ impl Axis {
         self.ruler(if keep(low) { low } else { low - room }, if keep(high) { high } else { high + room })
     }
 
+    /// The axis from the smallest to the largest number, without room around them.
+    pub(super) fn tight(&self, data: impl Iterator<Item = f64> + Clone) -> Ruler {
+        let within = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
+        let (low, high) = data.clone().filter(|&x| self.drawable(x)).fold((f64::INFINITY, f64::NEG_INFINITY), within);
+        self.clone().range(low, high).fit(data, false)
+    }
+
     fn ruler(&self, low: f64, high: f64) -> Ruler {
         let (ticks, minor) = match &self.scale {
             Scale::Linear => (linear_ticks(low, high, 6), Vec::new()),
+            Scale::Whole => (whole_ticks(low, high), Vec::new()),
             Scale::Log => log_ticks(low, high),
             Scale::Names(names) => {
                 (names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect(), Vec::new())
@@ -146,6 +161,15 @@ pub(super) fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, Stri
     let step = value(1);
     let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
     (first..=last).map(|at| (value(at), decimal(at * mantissa, exponent))).collect()
+}
+
+/// Ticks at whole numbers: each of them where they are few. Axes far from whole numbers have the ordinary ones.
+fn whole_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
+    let (first, last) = (low.ceil(), high.floor());
+    if high - low > 9.0 || first > last || low.abs().max(high.abs()) > 1e9 {
+        return linear_ticks(low, high, 6);
+    }
+    (first as i64..=last as i64).map(|at| (at as f64, decimal(at, 0))).collect()
 }
 
 /// `digits · 10^exponent`, without rounding: in plain notation where that is short, otherwise with a power of ten.
@@ -233,6 +257,16 @@ mod tests {
         assert_eq!(tick, 0.6, "to the last bit");
     }
 
+    /// Indices have no halves, however few there are.
+    #[test]
+    fn whole_ticks_are_whole() {
+        assert_eq!(names(&whole_ticks(0.92, 3.08)), ["1", "2", "3"]);
+        assert_eq!(names(&whole_ticks(0.64, 10.36)), ["2", "4", "6", "8", "10"]);
+        assert_eq!(names(&whole_ticks(0.9, 1.1)), ["1"]);
+        assert_eq!(names(&whole_ticks(0.0, 100.0)), ["0", "20", "40", "60", "80", "100"]);
+        assert!(!whole_ticks(0.2, 0.8).is_empty());
+    }
+
     #[test]
     fn logarithmic_ticks_are_powers() {
         assert_eq!(names(&log_ticks(-3.0, 2.0).0), ["10⁻³", "10⁻²", "10⁻¹", "10⁰", "10¹", "10²"]);
@@ -246,7 +280,7 @@ mod tests {
     fn any_data_give_a_range() {
         let hard: [&[f64]; 7] =
             [&[], &[0.0], &[5.0, 5.0], &[1e300, -1e300], &[1e-310, 2e-310], &[f64::NAN], &[1.0, 1.0 + 1e-15]];
-        for axis in [Axis::linear("x"), Axis::log("x")] {
+        for axis in [Axis::linear("x"), Axis::log("x"), Axis::whole("x")] {
             for data in hard {
                 let ruler = axis.fit(data.iter().copied(), false);
                 assert!(ruler.high > ruler.low && (ruler.high - ruler.low).is_finite(), "{data:?} {ruler:?}");

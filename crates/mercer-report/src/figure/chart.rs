@@ -1,7 +1,7 @@
 //! Special panels: scatter plots, histograms, bar charts, reliability diagrams.
 
 use super::axis::Axis;
-use super::panel::Panel;
+use super::panel::{Helper, Hold, Panel};
 use super::series::{Look, Series};
 
 /// A bin of a reliability diagram: predictions with confidence in an interval.
@@ -94,18 +94,31 @@ impl Panel {
     }
 
     /// Accuracy against confidence for each bin, with the diagonal of a calibrated network. Bars are accuracies; marks
-    /// are at the mean confidence of a bin.
+    /// are at the mean confidence of a bin, and the numbers at the bottom count its predictions.
     pub fn reliability(title: impl Into<String>, bins: &[Bin]) -> Self {
         let filled: Vec<&Bin> = bins.iter().filter(|bin| bin.count > 0).collect();
         // Bins should be equally wide; otherwise the narrowest determines the width.
         let width = filled.iter().map(|bin| bin.to - bin.from).fold(1.0, f64::min);
         let bars = filled.iter().map(|bin| ((bin.from + bin.to) / 2.0, bin.accuracy));
         let means = filled.iter().map(|bin| (bin.confidence, bin.accuracy));
-        Self::new(title)
+        let count = |bin: &&Bin| Helper::Text(((bin.from + bin.to) / 2.0, 0.015), short(bin.count), Hold::Middle);
+        let counts: Vec<Helper> = filled.iter().map(count).collect();
+        let mut panel = Self::new(title)
             .x(Axis::linear("confidence").range(0.0, 1.0))
             .y(Axis::linear("accuracy").range(0.0, 1.0))
             .series(Series::bars("accuracy", bars, width * 0.94).colour(4))
             .series(Series::marked_line("at mean confidence", means).colour(1))
-            .diagonal()
+            .diagonal();
+        panel.helpers.extend(counts);
+        panel
+    }
+}
+
+/// A count in at most four characters.
+fn short(count: usize) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}M", count / 1_000_000),
     }
 }

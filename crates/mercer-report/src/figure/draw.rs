@@ -1,15 +1,16 @@
 //! Drawing a panel: title, legend, axes, and the series on top.
 
 use super::axis::Ruler;
+use super::heat;
 use super::palette::{colour, round};
 use super::panel::{Helper, Panel};
 use super::series::{Look, Series, Spread};
 use super::svg::{Anchor, Svg, number, width};
 
 /// Sizes of text.
-const SMALL: f64 = 10.5;
+pub(super) const SMALL: f64 = 10.5;
 const LABEL: f64 = 12.0;
-const TITLE: f64 = 13.0;
+pub(super) const TITLE: f64 = 13.0;
 /// The distance between rows of the legend.
 const ROW: f64 = 16.0;
 
@@ -40,6 +41,9 @@ impl Area<'_> {
 }
 
 pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64, f64)) {
+    if let Some(matrix) = &panel.heat {
+        return heat::draw(svg, &panel.title, matrix, corner, size);
+    }
     let x = panel.x.fit(panel.series.iter().flat_map(Series::extents), false);
     let y = panel.y.fit(panel.series.iter().flat_map(Series::heights), panel.stands());
     let title = if panel.title.is_empty() { 8.0 } else { 26.0 };

@@ -25,6 +25,7 @@
 mod axis;
 mod chart;
 mod draw;
+mod heat;
 mod palette;
 mod panel;
 mod series;

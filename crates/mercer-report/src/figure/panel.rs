@@ -1,6 +1,7 @@
 //! Panels: two axes, series, and guide lines.
 
 use super::axis::Axis;
+use super::heat::Heat;
 use super::series::{Look, Series};
 use super::svg::Anchor;
 
@@ -14,6 +15,8 @@ pub struct Panel {
     pub(super) helpers: Vec<Helper>,
     /// Without ticks and frame, and with equal units in both directions: a projection from more dimensions.
     pub(super) bare: bool,
+    /// A matrix in colours, instead of axes and series.
+    pub(super) heat: Option<Heat>,
     /// Points that were dropped before they became part of a series.
     pub(super) left_out: usize,
 }
@@ -57,6 +60,7 @@ impl Panel {
             series: Vec::new(),
             helpers: Vec::new(),
             bare: false,
+            heat: None,
             left_out: 0,
         }
     }

@@ -108,7 +108,7 @@ fn bars_reliability_and_space() {
         [("one", vec![1.0, -2.0, 3.0]), ("two", vec![f64::NAN, 1.0, 2.0])],
     );
     let bins =
-        [0.0, 0.5].map(|from| Bin { from, to: from + 0.5, confidence: from + 0.3, accuracy: from + 0.2, count: 3 });
+        [0.0, 0.5].map(|from| Bin { from, to: from + 0.5, confidence: from + 0.3, accuracy: from + 0.2, count: 377 });
     let empty = Bin { count: 0, accuracy: f64::NAN, confidence: f64::NAN, ..bins[0] };
     let reliability = Panel::reliability("r", &[bins[0], bins[1], empty]);
     let points = |shift: f64| (0..5).map(move |at| [f64::from(at), shift, -f64::from(at)]);
@@ -119,7 +119,43 @@ fn bars_reliability_and_space() {
     well_formed(&svg);
     assert!(svg.contains("width=\"880\" height=\"674\""), "two rows under a title");
     assert_eq!(count(&svg, "stroke=\"#bbb\""), 9, "three far sides of a box");
+    assert_eq!(count(&svg, ">377<"), 2, "the counts of bins that are not empty");
+
     assert_eq!(svg, figure.to_svg());
+}
+
+/// Cells from the smallest to the largest number, a colour bar with ticks, a tick per class on both sides.
+#[test]
+fn heat_maps_have_a_bar_and_classes() {
+    let values = (0..16).map(|at| if at == 5 { f64::NAN } else { f64::from(at) / 15.0 });
+    let panel = Panel::heat_map("k", 4, values, [("cats", 2), ("dogs", 2)]);
+    let figure = Figure::new("").panel(panel);
+    assert_eq!(figure.skipped(), 1);
+    let svg = figure.to_svg();
+    well_formed(&svg);
+    assert!(svg.contains("fill=\"#ffffff\"") && svg.contains("fill=\"#08306b\""), "both ends");
+    assert_eq!(count(&svg, "fill=\"#bbbbbb\""), 1, "what is no number");
+    assert_eq!((count(&svg, ">cats<"), count(&svg, ">dogs<")), (2, 2));
+    for tick in [">0<", ">0.2<", ">1<"] {
+        assert_eq!(count(&svg, tick), 1, "{tick}");
+    }
+    for hard in [vec![], vec![1.0; 9], vec![f64::NAN; 4], vec![1e300, -1e300]] {
+        well_formed(&Figure::new("").panel(Panel::heat_map("", 3, hard, [("", 0)])).to_svg());
+    }
+}
+
+/// Without titles nothing is above the data but a small margin.
+#[test]
+fn figures_without_titles_have_no_head() {
+    let panel = |title: &str| Panel::new(title).series(Series::line("", [(0.0, 0.0), (1.0, 1.0)]));
+    let top = |figure: Figure| {
+        let svg = figure.to_svg();
+        let inner = svg.split("<svg x=").nth(1).unwrap();
+        inner.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(top(Figure::new("").panel(panel(""))) <= 12.0);
+    assert!(top(Figure::new("").panel(panel("p"))) <= 30.0);
+    assert!(top(Figure::new("t").panel(panel("p"))) > 60.0);
 }
 
 #[test]

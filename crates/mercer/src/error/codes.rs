@@ -123,7 +123,10 @@ pub(super) fn of_learning(error: &LearnError) -> &'static str {
         LearnError::Setting { .. } => super::REQUEST,
         LearnError::Shape { .. } | LearnError::Basis { .. } => "shape",
         LearnError::Empty { .. } => "sample-count",
-        LearnError::OneClass { .. } | LearnError::NotBinary { .. } | LearnError::Class { .. } => "classes",
+        LearnError::OneClass { .. }
+        | LearnError::NotBinary { .. }
+        | LearnError::TooFew { .. }
+        | LearnError::Class { .. } => "classes",
         LearnError::NotConverged { .. } => "not-converged",
         LearnError::Memory { .. } => "memory",
         LearnError::Undefined { .. } => "undefined",

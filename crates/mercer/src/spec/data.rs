@@ -135,6 +135,13 @@ impl DataSpec {
     pub fn reading(&self, data: &[DataRef], labels: Option<&DataRef>) -> Self {
         Self { data: data.to_vec(), labels: labels.cloned(), used: Vec::new(), ..self.clone() }
     }
+
+    /// The same way of reading, with columns standardised as those of the samples that are learnt from.
+    #[must_use]
+    pub(crate) fn learnt_from(mut self, samples: &super::Samples) -> Self {
+        self.preprocess.learnt = Some(samples.inputs.iter().map(|input| input.preprocess().clone()).collect());
+        self
+    }
 }
 
 /// The targets of a machine: a class or numbers for each sample.

@@ -19,6 +19,7 @@ mod network;
 mod precision;
 mod preprocess;
 mod samples;
+mod standardise;
 
 pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
 pub use kernel::{KernelSpec, NetworkSource};

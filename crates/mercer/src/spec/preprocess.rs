@@ -1,7 +1,9 @@
 //! What happens to data between the file and the network.
 
+use super::standardise;
 use crate::Error;
 use mercer_data::{Dataset, Preprocess, Step};
+use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 
 /// Preprocessing of float inputs: scale, then mean and std, then layout. Token ids and other whole numbers stay as they are.
@@ -23,6 +25,14 @@ pub struct PreprocessSpec {
     /// Where the channels of images are in the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
+
+    /// Subtract the mean of every column of the training samples, and divide by its standard deviation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub standardise: bool,
+
+    /// The steps of the training samples, for other sets of the same job.
+    #[serde(skip)]
+    pub learnt: Option<Vec<Preprocess>>,
 }
 
 /// The order of the axes of a set of images.
@@ -52,10 +62,23 @@ impl PreprocessSpec {
 
     /// Whether any is asked for.
     pub fn is_given(&self) -> bool {
-        self.scale.is_some() || !self.mean.is_empty() || !self.std.is_empty() || self.layout.is_some()
+        self.scale.is_some()
+            || !self.mean.is_empty()
+            || !self.std.is_empty()
+            || self.layout.is_some()
+            || self.standardise
     }
 
-    /// The steps for samples of a shape.
+    /// An error if columns are to be standardised by samples that nothing is learnt from.
+    pub(crate) fn check_for_saved(&self) -> Result<(), Error> {
+        match self.standardise {
+            true => Err(Error::new("‹standardise› takes means from training data, and there are none here")
+                .hint("leave it out: what was saved remembers its own")),
+            false => Ok(()),
+        }
+    }
+
+    /// The steps for samples of a shape, but for standardising, which depends on the samples.
     pub fn steps(&self, sample_shape: &[usize]) -> Preprocess {
         let mut steps = Preprocess::new();
         if let Some(factor) = self.scale {
@@ -75,16 +98,26 @@ impl PreprocessSpec {
         }
     }
 
-    /// The data, read through these steps from now on.
-    pub fn apply(&self, dataset: Dataset) -> Result<Dataset, Error> {
-        let steps = self.steps(dataset.sample_shape());
-        if steps.is_empty() {
-            return Ok(dataset);
+    /// The data of an input, read through these steps from now on. Columns are standardised as those of the training samples or, for
+    /// these themselves, by their own means and standard deviations.
+    pub(super) fn apply(&self, input: usize, dataset: Dataset, context: &Context) -> Result<Dataset, Error> {
+        if self.standardise && (!self.mean.is_empty() || !self.std.is_empty()) {
+            let text =
+                "‹standardise› takes the mean and the standard deviation from the data; leave out ‹mean› and ‹std›";
+            return Err(Error::new(text));
         }
+        let steps = self.steps(dataset.sample_shape());
         let place = dataset.place().to_owned();
-        dataset
-            .with_preprocess(steps)
-            .map_err(|error| Error::new(format!("{place}: {error}")).hint("check ‹scale›, ‹mean›, ‹std› and ‹layout›"))
+        let wrong = |error: mercer_data::DataError| {
+            Error::new(format!("{place}: {error}")).hint("check ‹scale›, ‹mean›, ‹std› and ‹layout›")
+        };
+        let learnt = self.learnt.as_ref().and_then(|inputs| inputs.get(input));
+        match (self.standardise, learnt) {
+            (true, Some(steps)) => dataset.with_preprocess(steps.clone()).map_err(wrong),
+            (true, None) => standardise::columns(dataset.with_preprocess(steps).map_err(wrong)?, context),
+            (false, _) if steps.is_empty() => Ok(dataset),
+            (false, _) => dataset.with_preprocess(steps).map_err(wrong),
+        }
     }
 }
 

@@ -113,8 +113,12 @@ impl Samples {
             }
             _ => None,
         };
-        let through = |(set, integer): (Dataset, &bool)| if *integer { Ok(set) } else { options.preprocess.apply(set) };
-        let inputs: Vec<Dataset> = sets.into_iter().zip(integers).map(through).collect::<Result<_, _>>()?;
+        let through = |(at, (set, integer)): (usize, (Dataset, &bool))| match integer {
+            true => Ok(set),
+            false => options.preprocess.apply(at, set, opening.context),
+        };
+        let inputs = sets.into_iter().zip(integers).enumerate().map(through);
+        let inputs: Vec<Dataset> = inputs.collect::<Result<_, _>>()?;
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);
         if n_samples == 0 {
             let place = inputs.first().map_or("", Dataset::place);
@@ -194,6 +198,7 @@ impl Samples {
         stored: Option<&Value>,
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
+        asked.check_for_saved()?;
         let Some(stored) = stored else { return Ok(self) };
         if asked.is_given() {
             if self.preprocess_note()? != *stored {

@@ -1,5 +1,6 @@
-//! Jobs and saved folders through the library, in one binary.
+//! The front door, jobs and saved folders through the library, in one binary.
 
+mod door;
 mod folders;
 mod jobs;
 mod kills;

@@ -1,115 +1,132 @@
 //! `mercer fit`: a machine on a kernel, learnt from samples and written to a folder.
 
+mod machines;
 mod report;
-mod settings;
+mod training;
 
 use crate::console::Console;
-use crate::options::{ClassOptions, KernelOptions, ParameterOptions, PreprocessOptions, references};
+use machines::{
+    Centres, Flow, Glm, LeastSquares, Logistic, Neighbours, Process, ProcessClassifier, Ridge, Settings, Sgd, Svm,
+};
 use mercer::Error;
-use mercer::job::fit::{MachineName, Training};
-use mercer::job::{Destination, FitJob, Job, Opened};
-use settings::{Settings, parse_machine};
-use std::path::PathBuf;
+use mercer::job::fit::MachineName;
+use mercer::job::{Job, Opened};
+use mercer::run::names::Named;
+use training::TrainingOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer fit ridge --gram gram.npy --labels targets.npy --alpha 0.1 -o machine
-  mercer fit ridge --gram gram.zarr --labels targets.npy --alpha 0.01,0.1,1,10 -o machine     the best, by leave-one-out
-  mercer fit process --kernel '1*rbf(lengthscale=2)' --tune --data x.npy --labels y.npy -o machine
-  mercer fit svm --net model.onnx --kind trace --data train.npz:x --labels train.npz:y -o machine
-  mercer fit glm --net model.onnx --kind ck --normalise --data train.npz:x --labels train.npz:y -o machine
-  mercer fit glm --features phi.npy --labels y.npy --penalty 0.5 -o probe                     a linear probe
-  mercer fit neighbours --features eigenfunctions.npy --labels y.npy --neighbours 10 -o machine
-  mercer predict --from machine --data test.npz:x --labels test.npz:y -o scores.npy
+  mercer fit ridge --gram gram.npy --labels targets.npy -o machine
+  mercer predict --from machine --data new.npy -o predictions.npy
 
-A machine is fitted on a Gram matrix (--gram), on features (--features: eigenfunctions, sketches, a network's own), or on
-a kernel of samples (--kernel, --net, --arch), which is then computed in double precision. Regressions: ridge, least-squares, flow (gradient flow,
-stopped at --time) and process (a Gaussian process). Classifiers: glm (multinomial logistic in the rows; with features a
-linear probe), sgd (the same, one class against the others, as in the surrogates' paper), logistic (two classes, Newton), svm
-(one against the others), process-classifier, neighbours and centres.
+`mercer fit MACHINE --help` lists the settings of a machine. A machine is fitted on a Gram matrix
+(--gram), on features (--features) or on a kernel of samples (--data), which is computed in double
+precision.
 
-The folder is all that predictions need: it holds the machine, its kernel with the network, the training samples as they were
-stored, and what was done to them. It may be moved; the network's file and the data may be gone. --memory is compared with what the
-rows and the solver take before the work begins.";
+The folder holds all that predictions need: the machine, its kernel with the network, the training
+samples and their preprocessing. It can be moved, and the original files can be deleted. The memory
+that a fit needs is estimated first; a fit that needs more than --memory is refused. `mercer predict`
+of a process writes variances beside the means, unless the process was fitted on --gram: rows of a
+Gram matrix do not hold κ(x, x) of new samples.";
 
 /// Fit a machine on a kernel: ridge, Gaussian process, logistic, support vectors, neighbours
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, next_help_heading = "Machine")]
+#[command(after_help = EXAMPLES, subcommand_value_name = "MACHINE", subcommand_help_heading = "Machines")]
 pub(crate) struct FitArguments {
-    /// Which machine
-    #[arg(value_parser = parse_machine())]
-    machine: MachineName,
-
-    #[command(flatten)]
-    settings: Settings,
-
-    /// The Gram matrix of the training samples, a .npy file or a .zarr store
-    #[arg(long, value_name = "FILE", help_heading = "Samples", conflicts_with_all = ["features", "data"])]
-    gram: Option<String>,
-
-    /// The features of the training samples, a row each
-    #[arg(long, value_name = "FILE[:KEY]", help_heading = "Samples", conflicts_with = "data")]
-    features: Option<String>,
-
-    /// The training samples, for a kernel
-    #[arg(long, value_name = "[NAME=]FILE[:KEY]", help_heading = "Samples")]
-    data: Vec<String>,
-
-    /// What is known of them: a class each, or numbers for a regression. A column of the samples that is given here is no input
-    #[arg(long, value_name = "FILE[:KEY]", help_heading = "Samples", required = true)]
-    labels: String,
-
-    #[command(flatten)]
-    classes: ClassOptions,
-
-    #[command(flatten)]
-    preprocess: PreprocessOptions,
-
-    #[command(flatten)]
-    kernel: KernelOptions,
-
-    #[command(flatten)]
-    parameters: ParameterOptions,
-
-    /// Write the machine to this folder
-    #[arg(short = 'o', long = "out", value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
-
-    /// Replace a machine that is there already
-    #[arg(long, help_heading = "Output")]
-    force: bool,
+    #[command(subcommand)]
+    machine: Machine,
 }
 
-impl FitArguments {
-    fn job(&self) -> Result<FitJob, Error> {
-        let machine = self.settings.spec(self.machine)?;
-        let kernel = self.kernel.spec(&self.parameters);
-        let (seed, has_kernel) = (kernel.seed, kernel.is_given());
-        let training = match (&self.gram, &self.features) {
-            (Some(gram), _) => Training::Gram(gram.clone().into()),
-            (None, Some(features)) => Training::Features(features.clone().into()),
-            (None, None) if self.data.is_empty() => {
-                return Err(Error::new("there is nothing to fit on").hint(
-                    "--gram FILE, --features FILE, or --data FILE with --kernel FORMULA or --net MODEL.onnx --kind KIND",
-                ));
-            }
-            (None, None) => Training::Kernel {
-                kernel: Box::new(kernel),
-                data: references(&self.data),
-                preprocess: self.preprocess.spec(),
-            },
-        };
-        if has_kernel && !matches!(training, Training::Kernel { .. }) {
-            let flag = if self.gram.is_some() { "--gram" } else { "--features" };
-            return Err(Error::new(format!("{flag}: a kernel is computed for --data, not for matrices")));
+/// One line of the library's table.
+fn about(machine: MachineName) -> &'static str {
+    MachineName::CHOICES.iter().find(|(choice, ..)| *choice == machine).map_or("", |(.., help)| help)
+}
+
+/// Declares a subcommand per machine, with its name and its line of help from the library's table.
+macro_rules! machines {
+    ($($machine:ident),+) => {
+        #[derive(Debug, clap::Subcommand)]
+        enum Machine {
+            $(#[command(
+                name = MachineName::$machine.name(),
+                about = about(MachineName::$machine),
+                long_about = None,
+                after_help = $machine::EXAMPLES
+            )]
+            $machine(Box<Fit<$machine>>),)+
         }
-        let (labels, classes) = (self.labels.clone().into(), self.classes.classes.clone());
-        Ok(FitJob { machine, training, labels, classes, seed })
+
+        impl FitArguments {
+            pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+                match &self.machine {
+                    $(Machine::$machine(fit) => fit.run(console)),+
+                }
+            }
+
+            #[cfg(test)]
+            fn spec(&self) -> mercer::job::fit::MachineSpec {
+                match &self.machine {
+                    $(Machine::$machine(fit) => fit.settings.spec()),+
+                }
+            }
+        }
+    };
+}
+
+machines!(Ridge, LeastSquares, Flow, Process, Glm, Sgd, Logistic, Svm, ProcessClassifier, Neighbours, Centres);
+
+/// One machine: its own settings, and what all machines share.
+#[derive(Debug, clap::Args)]
+struct Fit<S: Settings> {
+    #[command(flatten)]
+    settings: S,
+
+    #[command(flatten)]
+    training: TrainingOptions,
+}
+
+impl<S: Settings> Fit<S> {
+    fn run(&self, console: &Console) -> Result<(), Error> {
+        let job = self.training.job(self.settings.spec())?;
+        let outcome = job.open(&self.training.destination(), console.opening())?.run(console.context())?;
+        console.result(&outcome, || report::outcome(&outcome, &self.training.output.out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arguments::Arguments;
+    use clap::{CommandFactory, Parser};
+    use mercer::job::fit::{MachineName, MachineSpec};
+    use mercer::run::names::Named;
+
+    /// Every machine of the library is a subcommand, and without flags its settings are the library's defaults.
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        for &(machine, name, _) in MachineName::CHOICES {
+            let line = format!("mercer fit {name} --gram g.npy --labels y.npy -o m");
+            let line = if machine == MachineName::Flow { line + " --time 3" } else { line };
+            let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+            let crate::commands::Command::Fit(fit) = arguments.command else { panic!("{name}") };
+            let mut expected = MachineSpec::from(machine);
+            if let MachineSpec::Flow { time } = &mut expected {
+                *time = Some(3.0);
+            }
+            assert_eq!(fit.spec(), expected);
+        }
     }
 
-    pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let destination = Destination { force: self.force, ..Destination::new(&self.out) };
-        let outcome = self.job()?.open(&destination, console.opening())?.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, &self.out))
+    /// One line per setting of a machine.
+    #[test]
+    fn settings_are_short() {
+        let mut command = Arguments::command();
+        command.build();
+        let fit = command.find_subcommand("fit").unwrap();
+        for machine in fit.get_subcommands() {
+            for setting in machine.get_arguments().filter(|own| own.get_help_heading() == Some("Machine")) {
+                let help = setting.get_help().unwrap().to_string();
+                assert!(help.len() <= 90, "{} {setting}: {help}", machine.get_name());
+            }
+        }
     }
 }

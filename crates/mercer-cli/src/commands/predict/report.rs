@@ -29,6 +29,7 @@ pub(super) fn outcome(outcome: &Outcome<PredictFindings>) -> String {
             by(found.n_samples, &found.machine)
                 + &quality(&found.quality)
                 + &array(&found.shape, found.output.as_deref())
+                + &variances(found.variances.as_deref())
         }
         PredictFindings::Posterior(found) => posterior(found),
         PredictFindings::Functions(found) => functions(found),
@@ -56,10 +57,11 @@ fn by(n_samples: usize, place: &str) -> String {
 fn posterior(found: &PosteriorFindings) -> String {
     let mut text = by(found.n_samples, &found.posterior) + &quality(&found.quality);
     text += &array(&found.shape, found.output.as_deref());
-    if let Some(variances) = &found.variances {
-        text += &format!("variances in {variances}\n");
-    }
-    text
+    text + &variances(found.variances.as_deref())
+}
+
+fn variances(place: Option<&str>) -> String {
+    place.map(|place| format!("variances in {place}\n")).unwrap_or_default()
 }
 
 fn quality(found: &Quality) -> String {

@@ -5,5 +5,6 @@ mod classification;
 mod conformance;
 mod process;
 mod regression;
+mod selection;
 mod sets;
 mod sgd;

@@ -69,9 +69,11 @@ fn leave_one_out_is_leaving_one_out() {
             assert!((closed / (sum / 36.0) - 1.0).abs() < 1e-8, "{alpha}: {closed} {}", sum / 36.0);
         }
         let candidates = [1e-4, 1e-2, 1.0, 100.0];
-        let (best, error) = spectrum.best_alpha(&candidates, y.view()).unwrap();
-        assert!(candidates.iter().all(|&alpha| spectrum.leave_one_out(alpha, y.view()).unwrap() >= error));
-        assert!(candidates.contains(&best));
+        let found = spectrum.best_penalty(&candidates, y.view()).unwrap();
+        let error = |penalty: f64| spectrum.leave_one_out(penalty, y.view()).unwrap();
+        assert!(candidates.iter().all(|&penalty| error(penalty) >= error(found.value)));
+        assert!(found.candidates.iter().all(|tried| tried.score == error(tried.value)));
+        assert_eq!(found.candidates.len(), candidates.len());
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn draw(
     labels: Option<&Labels>,
 ) -> Figure {
     let spectrum = values.iter().enumerate().map(|(j, &value)| ((j + 1) as f64, value));
-    let spectrum = Panel::lines("Eigenvalues", Axis::linear("j"), Axis::log("μ"), [Series::marked_line("μ", spectrum)]);
+    let spectrum = Panel::lines("Eigenvalues", Axis::whole("j"), Axis::log("μ"), [Series::marked_line("μ", spectrum)]);
     let step = psi.nrows().div_ceil(POINTS).max(1);
     let rows: Vec<usize> = (0..psi.nrows()).step_by(step).collect();
     let functions = match line {

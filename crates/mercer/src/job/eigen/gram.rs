@@ -44,7 +44,10 @@ impl GramProblem {
                 let samples = Samples::plain("data", &job.data.data, &job.data, &[], opening)?;
                 let eval = match &job.eval[..] {
                     [] => None,
-                    data => Some(Samples::plain("test", data, &job.eval_data(), &samples.columns, opening)?),
+                    data => {
+                        let options = job.eval_data().learnt_from(&samples);
+                        Some(Samples::plain("test", data, &options, &samples.columns, opening)?)
+                    }
                 };
                 check_eval(eval.as_ref(), &samples)?;
                 check_samples((path, &kept), rows / per_sample, &samples, opening.context)?;

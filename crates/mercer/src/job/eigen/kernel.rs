@@ -52,7 +52,10 @@ impl<T: Real> KernelProblem<T> {
         spec.tell(&recipe, &source, &shapes, opening.context);
         let eval = match &job.eval[..] {
             [] => None,
-            data => Some(source.samples("test", data, &job.eval_data(), &samples.columns, opening)?),
+            data => {
+                let options = job.eval_data().learnt_from(&samples);
+                Some(source.samples("test", data, &options, &samples.columns, opening)?)
+            }
         };
         check_eval(eval.as_ref(), &samples)?;
         let way = way(job, (&recipe, &built), &source, &samples, opening.context)?;

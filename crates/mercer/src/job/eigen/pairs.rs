@@ -27,13 +27,17 @@ impl PairProblem {
         let samples = Samples::plain("data", &job.data.data, &job.data, &[], opening)?;
         let eval = match &job.eval[..] {
             [] => None,
-            data => Some(Samples::plain("test", data, &job.eval_data(), &samples.columns, opening)?),
+            data => {
+                let options = job.eval_data().learnt_from(&samples);
+                Some(Samples::plain("test", data, &options, &samples.columns, opening)?)
+            }
         };
         check_eval(eval.as_ref(), &samples)?;
         let views = match job.method.views() {
             Some(Views::Pairs(data)) => {
                 let data = std::slice::from_ref(data);
-                let second = Samples::plain("pairs", data, &job.data.reading(data, None), &samples.columns, opening)?;
+                let options = job.data.reading(data, None).learnt_from(&samples);
+                let second = Samples::plain("pairs", data, &options, &samples.columns, opening)?;
                 check_pairs(&second, &samples)?;
                 Opened::Given(second)
             }

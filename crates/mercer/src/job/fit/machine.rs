@@ -3,12 +3,10 @@
 use crate::Error;
 use mercer_learn::classification::By;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 /// The machines, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[serde(rename_all = "kebab-case")]
 pub enum MachineName {
     /// Kernel ridge regression.
     Ridge,
@@ -34,60 +32,25 @@ pub enum MachineName {
     Centres,
 }
 
+mercer_run::named! {
+    MachineName, "machine":
+    Ridge = "ridge", "Kernel ridge regression";
+    LeastSquares = "least-squares", "Least squares by the pseudo-inverse";
+    Flow = "flow", "Gradient flow from zero, stopped early";
+    Process = "process", "Gaussian process regression";
+    Glm = "glm", "Multinomial logistic regression on kernel rows or features (a linear probe)";
+    Sgd = "sgd", "One-vs-rest logistic regression by stochastic gradient descent";
+    Logistic = "logistic", "Kernel logistic regression for two classes";
+    Svm = "svm", "Support vector machines, one-vs-rest";
+    ProcessClassifier = "process-classifier", "Gaussian process classification (Laplace approximation)";
+    Neighbours = "neighbours", "Votes of the nearest neighbours";
+    Centres = "centres", "Nearest class mean";
+}
+
 impl MachineName {
-    /// All of them, as they are written, with what they are.
-    pub const ALL: [(Self, &'static str, &'static str); 11] = [
-        (Self::Ridge, "ridge", "Kernel ridge regression"),
-        (Self::LeastSquares, "least-squares", "Least squares through the pseudo-inverse"),
-        (Self::Flow, "flow", "Gradient flow from zero, stopped at a time"),
-        (Self::Process, "process", "Gaussian process regression"),
-        (Self::Glm, "glm", "Multinomial logistic regression in kernel rows or features"),
-        (Self::Sgd, "sgd", "One class against the others by stochastic gradient descent"),
-        (Self::Logistic, "logistic", "Logistic regression of two classes in the kernel's space"),
-        (Self::Svm, "svm", "Support vector machines, one class against the others"),
-        (Self::ProcessClassifier, "process-classifier", "Gaussian process classification"),
-        (Self::Neighbours, "neighbours", "Votes of nearest neighbours"),
-        (Self::Centres, "centres", "Nearest class mean"),
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(machine, ..)| *machine == self).map_or("", |(_, name, _)| name)
-    }
-
-    /// Whether it tells classes apart; the others predict numbers.
+    /// Whether it predicts classes; the others predict numbers.
     pub fn is_classifier(self) -> bool {
         !matches!(self, Self::Ridge | Self::LeastSquares | Self::Flow | Self::Process)
-    }
-}
-
-impl fmt::Display for MachineName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for MachineName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, name, _)| *name == text).map(|(machine, ..)| *machine);
-        let names = || Self::ALL.map(|(_, name, _)| name).join(", ");
-        found.ok_or_else(|| format!("there is no machine `{text}`; machines are {}", names()))
-    }
-}
-
-impl From<MachineName> for String {
-    fn from(machine: MachineName) -> Self {
-        machine.to_string()
-    }
-}
-
-impl TryFrom<String> for MachineName {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
     }
 }
 
@@ -102,15 +65,21 @@ pub enum Link {
     Softmax,
 }
 
+mercer_run::named! {
+    Link, "link":
+    Sigmoids = "sigmoids", "Sigmoids of the scores, normalised to sum to one";
+    Softmax = "softmax", "The softmax of the scores";
+}
+
 /// A machine with its settings. What is not said is the default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MachineSpec {
     /// Kernel ridge regression.
     Ridge {
-        /// The penalty; of several the best by leave-one-out.
-        #[serde(default = "one_penalty")]
-        alpha: Vec<f64>,
+        /// The penalty; of several, the best by leave-one-out.
+        #[serde(default = "one")]
+        penalty: Vec<f64>,
         /// Solve by conjugate gradients with a preconditioner of this rank.
         #[serde(default)]
         rank: Option<usize>,
@@ -134,7 +103,7 @@ pub enum MachineSpec {
     Process {
         /// The variance of the noise.
         #[serde(default = "usual_noise")]
-        noise: f64,
+        noise_variance: f64,
         /// Fit what the targets differ from their mean by.
         #[serde(default)]
         centred: bool,
@@ -144,33 +113,45 @@ pub enum MachineSpec {
     },
     /// Multinomial logistic regression.
     Glm {
-        /// The penalty, scikit-learn's 1/C.
+        /// The penalty, scikit-learn's 1/C; of several, the best by cross-validation.
         #[serde(default = "one")]
-        penalty: f64,
+        penalty: Vec<f64>,
+        /// The folds of cross-validation.
+        #[serde(default = "usual_folds")]
+        folds: usize,
         /// Every class counts the same.
         #[serde(default)]
         balanced: bool,
     },
     /// One class against the others by stochastic gradient descent.
     Sgd {
-        /// The penalty.
+        /// The penalty, scikit-learn's alpha; of several, the best by cross-validation.
         #[serde(default = "penalty_of_descent")]
-        alpha: f64,
+        penalty: Vec<f64>,
+        /// The folds of cross-validation.
+        #[serde(default = "usual_folds")]
+        folds: usize,
         /// How scores become probabilities.
         #[serde(default)]
         link: Link,
     },
     /// Logistic regression of two classes.
     Logistic {
-        /// The penalty, scikit-learn's 1/C.
+        /// The penalty, scikit-learn's 1/C; of several, the best by cross-validation.
         #[serde(default = "one")]
-        penalty: f64,
+        penalty: Vec<f64>,
+        /// The folds of cross-validation.
+        #[serde(default = "usual_folds")]
+        folds: usize,
     },
     /// Support vector machines.
     Svm {
-        /// What a sample on the wrong side costs, C.
+        /// What a sample on the wrong side costs, C; of several, the best by cross-validation.
         #[serde(default = "one")]
-        cost: f64,
+        cost: Vec<f64>,
+        /// The folds of cross-validation.
+        #[serde(default = "usual_folds")]
+        folds: usize,
     },
     /// Gaussian process classification.
     ProcessClassifier {},
@@ -187,20 +168,20 @@ pub enum MachineSpec {
     Centres {},
 }
 
-fn one() -> f64 {
-    1.0
+fn one() -> Vec<f64> {
+    vec![1.0]
 }
 
-fn one_penalty() -> Vec<f64> {
-    vec![1.0]
+fn usual_folds() -> usize {
+    5
 }
 
 fn usual_noise() -> f64 {
     0.1
 }
 
-fn penalty_of_descent() -> f64 {
-    1e-2
+fn penalty_of_descent() -> Vec<f64> {
+    vec![1e-2]
 }
 
 fn usual_neighbours() -> usize {
@@ -211,14 +192,16 @@ impl From<MachineName> for MachineSpec {
     /// With the default of every setting.
     fn from(name: MachineName) -> Self {
         match name {
-            MachineName::Ridge => Self::Ridge { alpha: one_penalty(), rank: None, centred: false },
+            MachineName::Ridge => Self::Ridge { penalty: one(), rank: None, centred: false },
             MachineName::LeastSquares => Self::LeastSquares { cutoff: None },
             MachineName::Flow => Self::Flow { time: None },
-            MachineName::Process => Self::Process { noise: usual_noise(), centred: false, tune: false },
-            MachineName::Glm => Self::Glm { penalty: one(), balanced: false },
-            MachineName::Sgd => Self::Sgd { alpha: penalty_of_descent(), link: Link::default() },
-            MachineName::Logistic => Self::Logistic { penalty: one() },
-            MachineName::Svm => Self::Svm { cost: one() },
+            MachineName::Process => Self::Process { noise_variance: usual_noise(), centred: false, tune: false },
+            MachineName::Glm => Self::Glm { penalty: one(), folds: usual_folds(), balanced: false },
+            MachineName::Sgd => {
+                Self::Sgd { penalty: penalty_of_descent(), folds: usual_folds(), link: Link::default() }
+            }
+            MachineName::Logistic => Self::Logistic { penalty: one(), folds: usual_folds() },
+            MachineName::Svm => Self::Svm { cost: one(), folds: usual_folds() },
             MachineName::ProcessClassifier => Self::ProcessClassifier {},
             MachineName::Neighbours => Self::Neighbours { neighbours: usual_neighbours(), by: By::default() },
             MachineName::Centres => Self::Centres {},
@@ -249,15 +232,35 @@ impl MachineSpec {
         matches!(self, Self::Process { tune: true, .. })
     }
 
+    /// The strengths to choose from, and the name of their setting.
+    fn strengths(&self) -> Option<(&'static str, &[f64])> {
+        match self {
+            Self::Ridge { penalty, .. }
+            | Self::Glm { penalty, .. }
+            | Self::Sgd { penalty, .. }
+            | Self::Logistic { penalty, .. } => Some(("penalty", penalty)),
+            Self::Svm { cost, .. } => Some(("cost", cost)),
+            _ => None,
+        }
+    }
+
+    /// Whether the strength of its penalty is chosen from several.
+    pub(super) fn is_selected(&self) -> bool {
+        self.strengths().is_some_and(|(_, values)| values.len() > 1)
+    }
+
     /// Settings that mean nothing together are refused instead of ignored.
     pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some((setting, [])) = self.strengths() {
+            return Err(Error::new(format!("‹{setting}› has no value")));
+        }
         match self {
             Self::Flow { time: None } => {
-                Err(Error::new("flow: when to stop?").hint("‹time› T, as learning rate × steps"))
+                Err(Error::new("flow needs a time to stop at").hint("‹time› T, as learning rate × steps"))
             }
-            Self::Ridge { alpha, .. } if alpha.is_empty() => Err(Error::new("‹alpha›: there is none")),
-            Self::Ridge { alpha, rank: Some(_), .. } if alpha.len() > 1 => {
-                Err(Error::new("‹alpha›: one, for conjugate gradients").hint("leave ‹rank› out to try several"))
+            Self::Ridge { rank: Some(_), .. } if self.is_selected() => {
+                Err(Error::new("‹penalty›: conjugate gradients (‹rank›) take one value")
+                    .hint("leave ‹rank› out to try several"))
             }
             _ => Ok(()),
         }
@@ -267,11 +270,12 @@ impl MachineSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mercer_run::names::Named;
 
     /// Every name is read as it is written, and stands for a machine of that name, in JSON, too.
     #[test]
     fn machines_have_one_name() {
-        for (machine, name, _) in MachineName::ALL {
+        for &(machine, name, _) in MachineName::CHOICES {
             assert_eq!(name.parse(), Ok(machine));
             let spec = MachineSpec::from(machine);
             assert_eq!((spec.name(), machine.to_string()), (machine, name.to_owned()));

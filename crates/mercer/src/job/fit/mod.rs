@@ -1,5 +1,6 @@
 //! A machine, learnt from samples, in a folder that predicts.
 
+mod findings;
 mod machine;
 mod needs;
 mod solve;
@@ -10,6 +11,7 @@ use super::record::InputRecord;
 use super::{Artefact, Destination, Job, Opened as OpenedJob, Outcome, Stopwatch};
 use crate::Error;
 use crate::spec::{DataRef, Known, Opening};
+pub use findings::{FitFindings, Selection, Solution, TunedParameter, Tuning};
 pub use machine::{Link, MachineName, MachineSpec};
 use mercer_data::ClassOrder;
 use mercer_data::parse_classes;
@@ -50,25 +52,6 @@ pub struct FitPlan {
     pub width: usize,
     /// The memory that rows and solver take, all that the process holds included.
     pub bytes: usize,
-}
-
-/// What is known of a machine that was fitted.
-#[derive(Clone, Debug, Serialize)]
-pub struct FitFindings {
-    /// Which machine.
-    pub machine: MachineName,
-    /// The files.
-    pub data: String,
-    /// The samples.
-    pub n_samples: usize,
-    /// On the samples it learnt from.
-    pub training_accuracy: Option<f64>,
-    /// On the samples it learnt from, for each target; a target that does not vary has none.
-    pub training_r_squared: Option<Vec<Option<f64>>>,
-    /// What the solver says.
-    pub details: Vec<String>,
-    /// What had to be repaired.
-    pub repairs: Vec<String>,
 }
 
 impl FitJob {
@@ -155,12 +138,12 @@ impl OpenedFit {
         let mut fitted = {
             let _phase = context.phase("fitting");
             let mut machine = job.machine.clone();
-            if let (MachineSpec::Process { noise, .. }, Some((found, _))) = (&mut machine, &made.tuned) {
-                *noise = *found;
+            if let (MachineSpec::Process { noise_variance, .. }, Some((found, _))) = (&mut machine, &made.tuned) {
+                *noise_variance = *found;
             }
             machine.fit(&lesson, context)?
         };
-        fitted.details.extend(made.tuned.into_iter().map(|(_, detail)| detail));
+        fitted.solution.tuning = made.tuned.map(|(_, tuning)| tuning);
         context.check()?;
         let findings = {
             let _phase = context.phase("evaluating");
@@ -200,7 +183,7 @@ fn findings(job: &FitJob, data: String, fitted: &Fitted, lesson: &Lesson<'_>) ->
         n_samples: lesson.samples.n_samples(),
         training_accuracy,
         training_r_squared,
-        details: fitted.details.clone(),
+        solution: fitted.solution.clone(),
         repairs: fitted.machine.repairs().iter().map(ToString::to_string).collect(),
     })
 }

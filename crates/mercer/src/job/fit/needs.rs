@@ -23,7 +23,7 @@ impl MachineSpec {
     fn held(&self, n_classes: usize) -> Held {
         let gram = |squares: usize| Held { rows: 0, squares, forms_gram: true };
         match self {
-            Self::Ridge { alpha, .. } if alpha.len() > 1 => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
+            Self::Ridge { .. } if self.is_selected() => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
             Self::LeastSquares { .. } | Self::Flow { .. } => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
             Self::Ridge { .. } => gram(2),
             Self::Process { tune, .. } => gram(if *tune { 6 } else { 2 }),
@@ -42,6 +42,9 @@ impl MachineSpec {
 /// A matrix that is taken apart whole: its scaled copy, what the decomposition works on, vectors, and their ordered copy.
 const DECOMPOSED: usize = 6;
 
+/// Copies of the rows while folds are made: all rows against those that are kept, and those against themselves.
+const FOLDED: usize = 2;
+
 /// The bytes of rows and solver together.
 pub(super) fn bytes(machine: &MachineSpec, training: &Opened, known: &Known) -> usize {
     let (n, width) = training.dim();
@@ -49,7 +52,10 @@ pub(super) fn bytes(machine: &MachineSpec, training: &Opened, known: &Known) -> 
         Known::Classes(classes) => classes.n_classes(),
         Known::Numbers(_) => 0,
     };
-    let held = machine.held(n_classes);
+    let mut held = machine.held(n_classes);
+    if machine.is_selected() && machine.name().is_classifier() {
+        held.rows += FOLDED;
+    }
     let (rows, square) = (n.saturating_mul(width), n.saturating_mul(n));
     let formed = usize::from(held.forms_gram && training.basis() == SampleKind::Features);
     let solver = rows.saturating_mul(held.rows).saturating_add(square.saturating_mul(held.squares + formed));

@@ -1,5 +1,6 @@
 //! What a machine is fitted on: rows that the user made, or a kernel of samples.
 
+use super::findings::{TunedParameter, Tuning};
 use super::machine::MachineSpec;
 use crate::Error;
 use crate::job::record::InputRecord;
@@ -7,7 +8,7 @@ use crate::job::rows::{UserRows, fingerprint, flat};
 use crate::spec::{DataRef, DataSpec, KernelSpec, Known, NetworkSource, Opening, PreprocessSpec, Samples};
 use mercer_data::folder::{SavedSamples, digest};
 use mercer_data::{Dataset, Labels};
-use mercer_kernel::classic::{ClassicError, Expression};
+use mercer_kernel::classic::{ClassicError, Expression, Parameter};
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Recipe, SavedKernel};
 use mercer_learn::SampleKind;
@@ -60,8 +61,8 @@ pub(super) struct Made {
     pub(super) kernel: Option<SavedKernel>,
     pub(super) samples: SavedSamples,
     pub(super) inputs: Vec<InputRecord>,
-    /// The noise that tuning has found, and what it says.
-    pub(super) tuned: Option<(f64, String)>,
+    /// The noise that tuning has found, and what it has changed.
+    pub(super) tuned: Option<(f64, Tuning)>,
 }
 
 impl Training {
@@ -127,8 +128,8 @@ impl OpenedKernel {
         known: &Known,
         seed: u64,
         context: &Context,
-    ) -> Result<(Recipe, Option<(f64, String)>), Error> {
-        let (MachineSpec::Process { noise, centred, tune: true }, Recipe::Classic(formula), [input]) =
+    ) -> Result<(Recipe, Option<(f64, Tuning)>), Error> {
+        let (MachineSpec::Process { noise_variance, centred, tune: true }, Recipe::Classic(formula), [input]) =
             (machine, &self.recipe, &self.samples.inputs[..])
         else {
             return Ok((self.recipe.clone(), None));
@@ -140,12 +141,52 @@ impl OpenedKernel {
         let Known::Numbers(targets) = known else {
             return Err(Error::new("‹tune›: ‹labels› must be numbers"));
         };
-        let search = Tune { noise: *noise, centred: *centred, restarts: 2, seed };
+        for hint in tuning_hints(formula, &expression, targets, *centred) {
+            context.note(&hint);
+        }
+        let search = Tune { noise: *noise_variance, centred: *centred, restarts: 2, seed };
         let found = search.run(&expression, rows.view(), targets.view(), context)?;
-        let formula = found.kernel.to_string();
-        let detail = format!("tuned: {formula}, noise {:.6} in {} evaluations", found.noise, found.evaluations);
-        Ok((Recipe::Classic(formula), Some((found.noise, detail))))
+        let kernel = found.kernel.to_string();
+        let both = expression.parameters().into_iter().zip(found.kernel.parameters());
+        let changed =
+            |(old, new): (Parameter, Parameter)| TunedParameter { name: old.name, before: old.value, after: new.value };
+        let mut tuned: Vec<TunedParameter> = both.map(changed).collect();
+        let name = "noise_variance".to_owned();
+        tuned.push(TunedParameter { name, before: *noise_variance, after: found.noise });
+        let tuning = Tuning {
+            kernel: kernel.clone(),
+            tuned,
+            log_marginal_likelihood_before: found.log_likelihood_before,
+            evaluations: found.evaluations,
+        };
+        Ok((Recipe::Classic(kernel), Some((found.noise, tuning))))
     }
+}
+
+/// Targets whose mean is larger than this many of their standard deviations are far from zero.
+const FAR: f64 = 1.0;
+
+/// What tuning cannot make up for: a kernel of fixed variance, and targets that a process around zero does not expect.
+fn tuning_hints(formula: &str, kernel: &Expression, targets: &Array2<f64>, centred: bool) -> Vec<String> {
+    let mut hints = Vec::new();
+    if !kernel.parameters().iter().any(|parameter| parameter.name.starts_with("factor")) {
+        let scaled = if formula.contains('+') { format!("1*({formula})") } else { format!("1*{formula}") };
+        hints.push(format!(
+            "the variance of the kernel {formula} is fixed at its value: ‹kernel› '{scaled}' tunes it, too"
+        ));
+    }
+    let far = targets.columns().into_iter().any(|column| {
+        let mean = column.mean().unwrap_or(0.0);
+        mean.abs() > FAR * column.std(0.0)
+    });
+    if far && !centred {
+        hints.push(
+            "the mean of the targets is large against their standard deviation, but the process has mean zero: ‹centred› \
+             subtracts it"
+                .to_owned(),
+        );
+    }
+    hints
 }
 
 /// Samples as rows of numbers.

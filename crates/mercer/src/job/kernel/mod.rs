@@ -140,7 +140,7 @@ impl KernelJob {
             [] => None,
             // The labels are those of the rows.
             names => {
-                let unlabelled = self.data.reading(names, None);
+                let unlabelled = self.data.reading(names, None).learnt_from(&rows);
                 Some(source.samples("against", names, &unlabelled, &rows.columns, opening)?)
             }
         };

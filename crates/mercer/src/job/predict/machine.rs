@@ -1,14 +1,14 @@
 //! Predictions of a saved machine.
 
 use super::saved::Known;
-use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs};
+use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs, variance};
 use crate::Error;
 use crate::job::Destination;
 use crate::job::record::InputRecord;
 use crate::job::rows::{UserRows, fingerprint};
 use crate::spec::{self, DataSpec, Opening, Precision};
+use mercer_data::ClassOrder;
 use mercer_data::folder::Folder;
-use mercer_data::{ClassOrder, write_npy};
 use mercer_learn::{KernelMachine, Machine, Predict, SampleKind, Samples};
 use mercer_net::Network;
 use mercer_run::Context;
@@ -25,8 +25,14 @@ pub struct MachineFindings {
     pub n_samples: usize,
     /// Of the array.
     pub shape: Vec<usize>,
+    /// The variance of the noise of a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_variance: Option<f64>,
     /// The array that was written.
     pub output: Option<String>,
+    /// The variances of the means of a process, without noise, beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variances: Option<String>,
     /// Their quality, if there are labels.
     #[serde(flatten)]
     pub quality: Quality,
@@ -57,8 +63,16 @@ struct Seen {
 }
 
 impl SavedMachine {
-    pub(super) fn open(job: &PredictJob, place: &Path, folder: &Folder, opening: Opening<'_>) -> Result<Self, Error> {
+    pub(super) fn open(
+        job: &PredictJob,
+        place: &Path,
+        (folder, destination): (&Folder, &Destination),
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
         let machine = KernelMachine::read(folder)?;
+        if matches!(machine.machine, Machine::Process(_)) {
+            variance::check(destination)?;
+        }
         if job.probabilities && machine.machine.as_classifier().is_none() {
             return Err(Error::new("‹probabilities›: the machine is a regression"));
         }
@@ -113,7 +127,7 @@ impl SavedMachine {
     ) -> Result<Predicted, Error> {
         let (seen, inputs) = self.seen(context)?;
         let machine = &self.machine.machine;
-        let (values, findings) = {
+        let (values, variances, mut findings) = {
             let _phase = context.phase("evaluating");
             let samples = match machine.basis() {
                 SampleKind::Gram => Samples::Gram(seen.matrix.view()),
@@ -123,25 +137,35 @@ impl SavedMachine {
                 true => probabilities(machine, &samples, &seen)?,
                 false => machine.predict(&samples)?,
             };
+            let variances = variances(machine, &samples, &seen, values.ncols())?;
             let known = self.known.as_ref();
             let quality = known.map(|known| quality(machine, &samples, &seen, known)).transpose()?;
             let findings = MachineFindings {
                 machine: self.place.clone(),
                 n_samples: samples.n_samples(),
                 shape: values.shape().to_vec(),
+                noise_variance: noise_of(machine),
                 output: destination.path.as_ref().map(|path| path.display().to_string()),
+                variances: None,
                 quality: quality.unwrap_or_default(),
             };
-            (values, findings)
+            (values, variances, findings)
         };
         context.check()?;
-        if let Some(path) = &destination.path {
-            let _phase = context.phase("writing");
-            write_npy(path, &values, destination.existing())?;
+        if variances.is_none() && findings.noise_variance.is_some() && destination.path.is_some() {
+            context.note(
+                "variances are not written: they need κ(x, x) of the new samples, which rows of a Gram matrix do not hold; \
+                 fit the process on ‹kernel› and ‹data›, or on ‹features›",
+            );
         }
+        let beside = {
+            let _phase = context.phase("writing");
+            variance::write(&values, variances.as_ref(), destination)?
+        };
+        findings.variances = beside.as_ref().map(|path| path.display().to_string());
         let (shape, precision) = (findings.shape.clone(), Precision::F64);
         let findings = PredictFindings::Machine(findings);
-        Ok(Predicted { findings, shape, precision, inputs, beside: Vec::new() })
+        Ok(Predicted { findings, shape, precision, inputs, beside: beside.into_iter().collect() })
     }
 
     /// What the machine sees of the samples, and what they were.
@@ -202,6 +226,26 @@ fn probabilities(machine: &Machine, samples: &Samples<'_>, seen: &Seen) -> Resul
     }
 }
 
+/// The variance of the noise of a process.
+fn noise_of(machine: &Machine) -> Option<f64> {
+    match machine {
+        Machine::Process(process) => Some(process.noise()),
+        _ => None,
+    }
+}
+
+/// The posterior variances of a process without noise, the same for every target; nothing where prior variances are not known.
+fn variances(
+    machine: &Machine,
+    samples: &Samples<'_>,
+    seen: &Seen,
+    n_targets: usize,
+) -> Result<Option<Array2<f64>>, Error> {
+    let (Machine::Process(process), Some(prior)) = (machine, &seen.prior) else { return Ok(None) };
+    let of_samples = process.posterior(samples, prior.view())?.variances;
+    Ok(Some(Array2::from_shape_fn((of_samples.len(), n_targets), |(row, _)| of_samples[row])))
+}
+
 /// Of the predictions of a machine.
 fn quality(machine: &Machine, samples: &Samples<'_>, seen: &Seen, known: &spec::Known) -> Result<Quality, Error> {
     match (known, machine.as_classifier()) {
@@ -214,14 +258,8 @@ fn quality(machine: &Machine, samples: &Samples<'_>, seen: &Seen, known: &spec::
         (spec::Known::Classes(_), None) => Ok(Quality::default()),
         (spec::Known::Numbers(targets), _) => {
             let found = machine.predict(samples)?;
-            let variances = match (machine, &seen.prior) {
-                (Machine::Process(process), Some(prior)) => {
-                    let posterior = process.posterior(samples, prior.view())?;
-                    let spread = |row: usize| posterior.variances[row] + process.noise();
-                    Some(Array2::from_shape_fn(found.dim(), |(row, _)| spread(row)))
-                }
-                _ => None,
-            };
+            let noise = noise_of(machine).unwrap_or(0.0);
+            let variances = variances(machine, samples, seen, found.ncols())?.map(|own| own + noise);
             Quality::of_numbers(&found, variances.as_ref(), targets)
         }
     }

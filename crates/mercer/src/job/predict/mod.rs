@@ -16,6 +16,7 @@ mod posterior;
 mod quality;
 mod saved;
 mod score;
+mod variance;
 
 use super::record::{InputRecord, OutputRecord, Record, digest_of};
 use super::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
@@ -128,6 +129,7 @@ impl PredictJob {
             return Err(Error::new("‹probabilities› is for saved results; a network gives its outputs")
                 .hint("‹from› DIR, or leave it out"));
         }
+        self.data.preprocess.check_for_saved()?;
         destination.check_array()
     }
 }

@@ -1,17 +1,17 @@
 //! Predictions of a saved posterior on new samples.
 
-use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs};
+use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs, variance};
 use crate::Error;
 use crate::job::Destination;
 use crate::job::uncertainty::{Predictions, SavedPosterior};
 use crate::spec::{Opening, Precision, Samples};
+use mercer_data::Labels;
 use mercer_data::folder::Folder;
-use mercer_data::{Labels, write_npy};
 use mercer_net::network::largest;
 use mercer_run::Context;
 use ndarray::Array2;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The findings for the predictions of a posterior.
 #[derive(Clone, Debug, Serialize)]
@@ -54,10 +54,7 @@ impl PosteriorRun {
         (folder, destination): (&Folder, &Destination),
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
-        let taken = destination.path.as_deref().map(beside).filter(|path| path.symlink_metadata().is_ok());
-        if let Some(path) = taken.filter(|_| !destination.force) {
-            return Err(mercer_data::DataError::Exists { place: path.display().to_string() }.into());
-        }
+        variance::check(destination)?;
         let posterior = SavedPosterior::open(place)?;
         let samples = posterior.samples(&job.data, opening)?;
         samples.hint(Some(posterior.network()), opening)?;
@@ -88,16 +85,10 @@ impl PosteriorRun {
             }
             Predictions::Values { mean, variance, noise } => (mean, Some(variance), None, Some(noise)),
         };
-        let mut variances = None;
-        if let Some(path) = &destination.path {
+        let beside = {
             let _phase = context.phase("writing");
-            if let Some(variance) = &variance {
-                let beside = beside(path);
-                write_npy(&beside, variance, destination.existing())?;
-                variances = Some(beside.display().to_string());
-            }
-            write_npy(path, &values, destination.existing())?;
-        }
+            variance::write(&values, variance.as_ref(), destination)?
+        };
         let findings = PosteriorFindings {
             posterior: self.place.clone(),
             n_samples: self.samples.n_samples,
@@ -105,11 +96,11 @@ impl PosteriorRun {
             classes,
             noise,
             output: destination.path.as_ref().map(|path| path.display().to_string()),
-            variances,
+            variances: beside.as_ref().map(|path| path.display().to_string()),
             quality,
         };
         Ok(Predicted {
-            beside: findings.variances.iter().map(PathBuf::from).collect(),
+            beside: beside.into_iter().collect(),
             findings: PredictFindings::Posterior(findings),
             shape: values.shape().to_vec(),
             precision: Precision::F64,
@@ -133,9 +124,4 @@ impl PosteriorRun {
             (Predictions::Values { .. }, _) => Err(Error::new("‹labels›: numbers are needed")),
         }
     }
-}
-
-/// The path for the variances of the means.
-fn beside(path: &Path) -> PathBuf {
-    path.with_extension("variance.npy")
 }

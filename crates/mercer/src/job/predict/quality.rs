@@ -2,7 +2,7 @@
 
 use crate::Error;
 use mercer_learn::metrics::{
-    BINS, accuracy, brier, gaussian_log_likelihood, negative_log_likelihood, r_squared, reliability,
+    BINS, Reliability, accuracy, brier, gaussian_log_likelihood, negative_log_likelihood, r_squared, reliability,
     root_mean_square_error,
 };
 use ndarray::{Array1, Array2, ArrayView2};
@@ -20,6 +20,9 @@ pub struct Quality {
     /// The calibration error: how far probabilities are from frequencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_calibration_error: Option<f64>,
+    /// The bins behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliability: Option<Reliability>,
     /// The mean squared distance from certainty in the true class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub brier: Option<f64>,
@@ -44,7 +47,9 @@ impl Quality {
         let mut quality = Self { accuracy: Some(accuracy(decided, truth)?), ..Self::default() };
         if let Some(found) = probabilities {
             quality.negative_log_likelihood = Some(negative_log_likelihood(found, truth)?);
-            quality.expected_calibration_error = Some(reliability(found, truth, BINS)?.expected_error);
+            let diagram = reliability(found, truth, BINS)?;
+            quality.expected_calibration_error = Some(diagram.expected_error);
+            quality.reliability = Some(diagram);
             quality.brier = Some(brier(found, truth)?);
         }
         Ok(quality)

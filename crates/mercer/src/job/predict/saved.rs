@@ -47,7 +47,8 @@ pub(super) fn open(
     let known = |kind: FolderKind| Folder::open(place, Some(kind));
     match &kind[..] {
         name if name == KernelMachine::KIND.name => {
-            SavedMachine::open(job, place, &known(KernelMachine::KIND)?, opening).map(SavedMachine::planned)
+            let folder = known(KernelMachine::KIND)?;
+            SavedMachine::open(job, place, (&folder, destination), opening).map(SavedMachine::planned)
         }
         name if name == mercer_spectral::KIND.name => {
             let folder = known(mercer_spectral::KIND)?;

@@ -91,7 +91,7 @@ impl TrainJob {
     fn evaluation(&self, network: &Network, samples: &Samples, opening: Opening<'_>) -> Result<Option<Set>, Error> {
         let (Some(data), Some(labels)) = (&self.eval_data, &self.eval_labels) else { return Ok(None) };
         let texts = std::slice::from_ref(data);
-        let options = self.data.reading(texts, Some(labels));
+        let options = self.data.reading(texts, Some(labels)).learnt_from(samples);
         let given = Samples::given("test", texts, &options, network, &samples.columns, opening)?;
         let mut set = Set::of(given)?;
         if let (Some(Labels::Classes(known)), Labels::Classes(own)) = (&samples.labels, &set.labels)

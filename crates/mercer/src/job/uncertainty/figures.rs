@@ -10,28 +10,20 @@ const BINS: usize = 30;
 pub(super) fn reliability(map: &Scores, laplace: &Scores) -> Option<Figure> {
     let (Some(map), Some(laplace)) = (&map.classes, &laplace.classes) else { return None };
     let panel = |name: &str, scores: &ClassScores| {
-        let bins: Vec<Bin> = scores
-            .reliability
-            .bins
-            .iter()
-            .map(|bin| Bin {
-                from: bin.from,
-                to: bin.to,
-                confidence: bin.confidence,
-                accuracy: bin.accuracy,
-                count: bin.count,
-            })
-            .collect();
+        let drawn = |bin: &mercer_learn::metrics::ReliabilityBin| {
+            let (confidence, accuracy) = (bin.mean_confidence?, bin.accuracy?);
+            Some(Bin { from: bin.lower, to: bin.upper, confidence, accuracy, count: bin.count })
+        };
+        let bins: Vec<Bin> = scores.reliability.bins.iter().filter_map(drawn).collect();
         Panel::reliability(format!("{name}: calibration error {:.3}", scores.ece), &bins)
     };
-    let figure = Figure::new("Is it as often right as it is sure?");
-    Some(figure.panel(panel("network", map)).panel(panel("Laplace", laplace)))
+    Some(Figure::new("").panel(panel("Network", map)).panel(panel("Laplace", laplace)))
 }
 
 /// The entropy of predictions, for test samples and out-of-distribution samples.
 pub(super) fn entropy(entropies: [(Vec<f64>, Option<Vec<f64>>); 2]) -> Figure {
-    let panels = ["network", "Laplace"].into_iter().zip(entropies);
-    panels.fold(Figure::new("Entropy of the predictions"), |figure, (name, (usual, other))| {
+    let panels = ["Network", "Laplace"].into_iter().zip(entropies);
+    panels.fold(Figure::new(""), |figure, (name, (usual, other))| {
         figure.panel(histogram(name, "entropy (nats)", usual, other))
     })
 }
@@ -39,7 +31,7 @@ pub(super) fn entropy(entropies: [(Vec<f64>, Option<Vec<f64>>); 2]) -> Figure {
 /// The standard deviation of the outputs of a regression.
 pub(super) fn deviation(usual: Vec<f64>, other: Option<Vec<f64>>) -> Figure {
     let panel = histogram("Laplace", "standard deviation of the output", usual, other);
-    Figure::new("Uncertainty of the outputs").panel(panel)
+    Figure::new("").panel(panel)
 }
 
 fn histogram(title: &str, label: &str, usual: Vec<f64>, other: Option<Vec<f64>>) -> Panel {

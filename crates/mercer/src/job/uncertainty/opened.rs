@@ -8,7 +8,7 @@ use crate::job::folder::ResultFolder;
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{DataRef, Opening, Precision, Samples, saved_network};
 use crate::text::{bytes, grouped, suggested};
-use mercer_data::{Columns, Labels};
+use mercer_data::Labels;
 use mercer_kernel::{KernelError, Real};
 use mercer_learn::LearnError;
 use mercer_learn::laplace::{KIND, LaplaceSettings, Likelihood, PosteriorNeeds};
@@ -141,14 +141,16 @@ impl Opened for OpenedUncertainty {
 
 impl Parts {
     fn open(job: &UncertaintyJob, network: &Network, opening: Opening<'_>) -> Result<Self, Error> {
-        let open = |setting: &str, data: &[DataRef], labels: Option<&DataRef>, like: &[Option<Columns>]| {
+        let open = |setting: &str, data: &[DataRef], labels: Option<&DataRef>, train: Option<&Samples>| {
             let options = job.train.reading(data, labels);
+            let options = train.map_or(options.clone(), |train| options.learnt_from(train));
+            let like = train.map_or(&[][..], |train| &train.columns);
             let samples = Samples::given(setting, data, &options, network, like, opening)?;
             samples.in_order_of(&labels_setting(setting), network, job.node.as_deref(), &options)
         };
-        let train = open("data", &job.train.data, job.train.labels.as_ref(), &[])?;
+        let train = open("data", &job.train.data, job.train.labels.as_ref(), None)?;
         train.hint(Some(network), opening)?;
-        let like = &train.columns;
+        let like = Some(&train);
         let mut test = open("test", &job.test, job.test_labels.as_ref(), like)?;
         let ood = match &job.ood[..] {
             [] => None,

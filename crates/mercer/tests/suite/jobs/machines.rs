@@ -6,6 +6,7 @@ use mercer::job::fit::{MachineName, MachineSpec, Training};
 use mercer::job::predict::PredictFindings;
 use mercer::job::{AnyJob, Destination, FitJob, Job, Opened, Outcome, PredictJob, replay};
 use mercer::net::arch::Architecture;
+use mercer::run::names::Named;
 use mercer::run::{Context, Listener};
 use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
 use ndarray::{Array1, Array2, ArrayD};
@@ -171,13 +172,14 @@ fn machines_can_be_called_off() {
     let gram = rows.dot(&rows.t()) + Array2::<f32>::eye(N);
     let labels = Dataset::from_array("y", classes(2).into_dyn().view()).unwrap();
     let inputs = given("gram", gram.into_dyn()).with("y", labels);
-    let mut jobs: Vec<(MachineSpec, bool)> = MachineName::ALL
-        .map(|(name, ..)| {
+    let mut jobs: Vec<(MachineSpec, bool)> = MachineName::CHOICES
+        .iter()
+        .map(|&(name, ..)| {
             use MachineName::{Glm, Logistic, ProcessClassifier, Sgd, Svm};
             (MachineSpec::from(name), matches!(name, Glm | Logistic | ProcessClassifier | Sgd | Svm))
         })
-        .to_vec();
-    jobs.push((MachineSpec::Ridge { alpha: vec![0.1], rank: Some(3), centred: false }, true));
+        .collect();
+    jobs.push((MachineSpec::Ridge { penalty: vec![0.1], rank: Some(3), centred: false }, true));
     for (machine, iterates) in jobs {
         let name = machine.name();
         let job = FitJob { machine, ..fit(name, Training::Gram(DataRef::given("gram")), DataRef::given("y")) };
@@ -207,7 +209,7 @@ fn memory_is_asked_for_before() {
     let place = folder.path().join("machine");
     let labels = Dataset::from_array("y", classes(3).into_dyn().view()).unwrap();
     let inputs = given("x", samples().into_dyn()).with("y", labels);
-    for (machine, ..) in MachineName::ALL.into_iter().filter(|(name, ..)| *name != MachineName::Logistic) {
+    for &(machine, ..) in MachineName::CHOICES.iter().filter(|(name, ..)| *name != MachineName::Logistic) {
         for training in [
             kernel(KernelSpec::new("rbf(lengthscale=0.5)"), &[DataRef::given("x")]),
             Training::Features(DataRef::given("x")),

@@ -18,12 +18,12 @@ macro_rules! examples {
 }
 
 examples! {
-    ntk: "../examples/ntk.rs",
-    infinite_width: "../examples/infinite_width.rs",
-    surrogate: "../examples/surrogate.rs",
-    eigenfunctions: "../examples/eigenfunctions.rs",
-    posterior: "../examples/posterior.rs",
-    gram_store: "../examples/gram_store.rs",
+    ntk: "../../examples/ntk.rs",
+    infinite_width: "../../examples/infinite_width.rs",
+    surrogate: "../../examples/surrogate.rs",
+    eigenfunctions: "../../examples/eigenfunctions.rs",
+    posterior: "../../examples/posterior.rs",
+    gram_store: "../../examples/gram_store.rs",
 }
 
 /// Short enough to be read at once.
