@@ -68,12 +68,12 @@ pub(crate) fn command() -> Command {
     command.help_template(page)
 }
 
-/// The arguments of this process; leaves with help or an error if that is what they ask for or deserve.
+/// The arguments of this process. Exits with help if they ask for it, or with an error if they are invalid.
 pub(crate) fn arguments() -> Arguments {
     Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
-/// The first page of help, with the one line that every command says of itself.
+/// The first page of help, with the one-line description of every command.
 fn page(command: &Command) -> String {
     let mut page = "{about}\n\n{usage-heading} {usage}\n".to_owned();
     for (title, names) in GROUPS {

@@ -11,17 +11,17 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where and how a command speaks to its user.
+/// Where and how a command prints.
 #[derive(Clone, Debug)]
 pub(crate) struct Console {
-    /// Results are wanted as JSON.
+    /// Print results as JSON.
     pub(crate) json: bool,
-    /// Long lists are wanted as a whole.
+    /// Print long lists in full.
     pub(crate) verbose: bool,
     bar: Bar,
     context: Context,
     inputs: Inputs,
-    /// Whether a result was printed: an error that follows is no second document.
+    /// Whether a result was printed. A later error must not be printed as a second JSON document.
     told: Arc<AtomicBool>,
     colour: bool,
 }
@@ -49,7 +49,7 @@ impl Console {
         })
     }
 
-    /// Prints a result. A reader that has seen enough (`| head`) is no error.
+    /// Prints a result. A reader that stops early (`| head`) is not an error.
     pub(crate) fn print(&self, text: &str) -> Result<(), Error> {
         self.write(&visible::text(text))
     }
@@ -66,7 +66,7 @@ impl Console {
         }
     }
 
-    /// Prints a result as JSON or as text, whichever was asked for.
+    /// Prints a result as JSON or as text, as requested.
     pub(crate) fn result(&self, value: &impl Json, text: impl FnOnce() -> String) -> Result<(), Error> {
         self.told.store(true, Ordering::Relaxed);
         if self.json { self.json_text(value) } else { self.print(&text()) }
@@ -81,17 +81,17 @@ impl Console {
         &self.context
     }
 
-    /// What opening a job needs: its arrays are all in files.
+    /// The arguments for opening a job; all its arrays are in files.
     pub(crate) fn opening(&self) -> Opening<'_> {
         Opening { inputs: &self.inputs, context: &self.context }
     }
 
-    /// A line for work that takes long.
+    /// Prints a line if the work takes long.
     pub(crate) fn slow_line(&self, text: &str) {
         self.bar.slow_line(text);
     }
 
-    /// Says why a command ends without success; as JSON, too, if results are wanted so.
+    /// Prints why a command failed, also as JSON if results are printed as JSON.
     pub(crate) fn fail(&self, error: &Error) {
         self.bar.clear();
         let error = error.rendered(setting);
@@ -115,7 +115,7 @@ impl Console {
     }
 }
 
-/// A setting in the words of the command line.
+/// A setting as a command-line flag.
 pub(crate) fn setting(name: &str) -> String {
     match name {
         "out" => "-o".to_owned(),

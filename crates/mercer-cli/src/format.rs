@@ -4,10 +4,10 @@ use crate::visible;
 use mercer::text::grouped;
 use std::fmt::Write;
 
-/// A name or a reason in a table is not longer than this; JSON has it whole.
+/// Maximum length of a table cell; JSON has the full text.
 const LONGEST_CELL: usize = 120;
 
-/// Rows of cells, each column as wide as its widest cell; numbers of a `right` column end below each other.
+/// Rows of cells. Each column is as wide as its widest cell, and `right` columns are right-aligned.
 pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -30,7 +30,7 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// A cell on one line, with its middle left out where it is very long: names of files have no end.
+/// A cell on one line. The middle of a very long cell, such as a file name, is left out.
 fn cell(text: &str) -> String {
     let shown = visible::line(text);
     let count = shown.chars().count();
@@ -43,7 +43,7 @@ fn cell(text: &str) -> String {
     format!("{start}…{end}")
 }
 
-/// The first rows of a long table, and how many there are more.
+/// The first rows of a long table, and the number of remaining ones.
 pub(crate) fn shortened(mut rows: Vec<Vec<String>>, most: usize, right: &[usize]) -> String {
     let hidden = if rows.len() > most + 1 { rows.len() - most } else { 0 };
     rows.truncate(rows.len() - hidden);
@@ -70,7 +70,7 @@ mod tests {
     fn long_tables_are_cut() {
         let rows: Vec<_> = (0..5).map(|row| vec![format!("row{row}"), "x".repeat(row)]).collect();
         assert_eq!(shortened(rows.clone(), 3, &[]), "  row0\n  row1  x\n  row2  xx\n  … and 2 more; -v shows all\n");
-        // A line that says "one more" would not be shorter.
+        // A line saying "one more" would save nothing.
         assert_eq!(shortened(rows, 4, &[1]).lines().count(), 5);
     }
 }

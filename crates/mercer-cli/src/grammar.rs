@@ -4,11 +4,11 @@ use crate::arguments::command;
 use clap::{Arg, Command};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The columns of a terminal that help is written for, and the lines that one screen has.
+/// The terminal width that help is written for, and the lines on one screen.
 const COLUMNS: usize = 120;
 const LINES: usize = 50;
 
-/// Where flags have to be: in every command at or below these.
+/// Required flags: every command at or below these paths must have them.
 const PLACES: &[(&[&str], &[&str])] = &[
     (&["json", "threads", "memory", "quiet", "verbose", "help"], &[""]),
     (&["out", "force"], &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "demo"]),
@@ -57,7 +57,7 @@ const KERNELS: [&str; 10] = [
     "eigen shared",
 ];
 
-/// Words that have another meaning, or none, in this grammar.
+/// Retired flag names, which no command may use.
 const GONE: [&str; 13] = [
     "output",
     "eval",
@@ -89,12 +89,12 @@ fn commands() -> Vec<(String, Command)> {
     found
 }
 
-/// The commands that do something themselves.
+/// The commands without subcommands.
 fn leaves() -> Vec<(String, Command)> {
     commands().into_iter().filter(|(_, command)| !command.has_subcommands()).collect()
 }
 
-/// Help, without what the command decides.
+/// The help text without its default, which may differ between commands.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     help.split("[default").next().unwrap_or_default().trim().to_owned()
@@ -107,7 +107,7 @@ fn value_name(arg: &Arg) -> String {
     }
 }
 
-/// Fails with all that is wrong.
+/// Fails with a list of all violations.
 fn nothing_of(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
@@ -163,7 +163,7 @@ fn help_fits_on_the_screen() {
     let mut wrong = Vec::new();
     for (path, mut command) in commands() {
         let rendered = [command.render_help().to_string(), command.render_long_help().to_string()];
-        // Help that is wrapped by the program is as narrow as wanted; what is written line by line must be so itself.
+        // clap wraps most help to the terminal; text written line by line must be narrow enough itself.
         let written = [command.get_after_help(), command.get_after_long_help()];
         let written = written.into_iter().flatten().map(ToString::to_string);
         for text in rendered.into_iter().chain(written) {
@@ -174,7 +174,7 @@ fn help_fits_on_the_screen() {
     nothing_of(wrong);
 }
 
-/// A method's settings are few enough to be read at a glance, a line each.
+/// A method has few enough settings to read at a glance, one line each.
 #[test]
 fn a_method_is_explained_on_one_screen() {
     let found = commands().into_iter().find(|(path, _)| path == "eigen nystrom");

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the work to stop where it can go on later; the second, or a second of time, ends it at once.
+//! Ctrl-C and SIGTERM. The first signal asks the work to stop where it can be resumed. A second signal, or one second,
+//! ends the process at once.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,16 +7,16 @@ use std::time::Duration;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// The exit code of what was interrupted.
+/// The exit code of an interrupted command.
 pub(crate) const EXIT: u8 = 130;
 
-/// A dense factorisation cannot be asked to stop. After so long the program leaves wherever it is, which is safe because every
-/// file appears complete or not at all.
+/// A dense factorisation cannot be interrupted. After this time the process exits wherever it is. This is safe because
+/// every file is either complete or absent.
 const GRACE: Duration = Duration::from_millis(800);
 
-/// From now on a signal is a request; see [`requested`].
+/// From now on a signal only sets a flag; see [`requested`].
 pub(crate) fn watch() {
-    // Without a handler the system's own way of stopping remains, which is good enough to go on with.
+    // Without a handler the system's default remains, which is good enough.
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {
             std::process::exit(EXIT.into());
@@ -29,7 +30,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// Whether the user wants to stop.
+/// Whether the user asked to stop.
 pub(crate) fn requested() -> bool {
     ASKED.load(Ordering::SeqCst)
 }

@@ -19,7 +19,7 @@ use mercer::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The exit code of a panic, as any program in Rust has it: it is not to be taken for an error of the user's.
+/// The exit code of a panic, as in any Rust program. It must not be mistaken for a user error.
 const BUG: u8 = 101;
 
 fn main() -> ExitCode {
@@ -56,7 +56,7 @@ fn exit_code(error: &Error) -> ExitCode {
     })
 }
 
-/// A bug is ours: say so in two lines instead of a backtrace.
+/// Reports a bug of ours in two lines instead of a backtrace.
 fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
     let place = panic.location().map_or_else(String::new, |place| format!(" at {}:{}", place.file(), place.line()));
     let text = panic.payload();
@@ -65,7 +65,7 @@ fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
     // Nobody may be listening.
     let _ = writeln!(
         std::io::stderr(),
-        "error: mercer {} has met a bug in itself{place}: {message}\n  \
+        "error: this is a bug in mercer {}{place}: {message}\n  \
          try: report it with the command you ran, and with the file if you can share it",
         env!("CARGO_PKG_VERSION"),
     );

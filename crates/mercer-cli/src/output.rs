@@ -1,9 +1,9 @@
-//! `-o`: where results go. What is written over is the same in all commands.
+//! `-o`: where results go. All commands overwrite, or refuse to, by the same rules.
 
 use mercer::job::Destination;
 use std::path::PathBuf;
 
-/// Help of `--out`, which is one flag in all commands.
+/// Help of `--out`, shared by all commands.
 const OUT: &str = "Where to write: an .npy file or .zarr store for arrays, a folder for everything else";
 
 /// Where an array goes.
@@ -37,7 +37,7 @@ pub(crate) struct ForceOption {
     pub(crate) force: bool,
 }
 
-/// Whether to go on with a run.
+/// Whether to resume a run.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ResumeOption {
@@ -46,7 +46,7 @@ pub(crate) struct ResumeOption {
     pub(crate) resume: bool,
 }
 
-/// Whether to plan only.
+/// Whether to plan without running.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct DryRunOption {
@@ -56,14 +56,14 @@ pub(crate) struct DryRunOption {
 }
 
 impl OutputFile {
-    /// As the library takes it.
+    /// Converts to the library's type.
     pub(crate) fn destination(&self) -> Destination {
         Destination { path: self.out.clone(), force: self.force.force, ..Destination::default() }
     }
 }
 
 impl OutputFolder {
-    /// As the library takes it.
+    /// Converts to the library's type.
     pub(crate) fn destination(&self) -> Destination {
         Destination { force: self.force.force, ..Destination::new(&self.out) }
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Short work shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A bar that appears when the work takes longer than a moment, and leaves nothing behind.
+/// A bar that appears once the work takes longer than a moment, and leaves nothing on the screen.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -39,23 +39,23 @@ impl Bar {
         }
     }
 
-    /// A line above the bar, once the work has taken so long that one wants to know.
+    /// A line above the bar, if the work has taken long enough to be worth reporting.
     pub(crate) fn slow_line(&self, text: &str) {
         if self.start.elapsed() > 6 * PATIENCE {
             self.line(text);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The bar as the library sees it; Ctrl-C calls the work off.
+/// The bar as a listener of the library; Ctrl-C cancels the work.
 impl Listener for Bar {
     fn progress(&self, done: usize, total: usize, message: &str) {
-        // On anything but a terminal the bar stays hidden.
+        // The bar stays hidden unless standard error is a terminal.
         if !self.quiet && self.bar.is_hidden() && self.start.elapsed() > PATIENCE {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }

@@ -1,13 +1,13 @@
-//! Text that may come from a file, as it may be shown on a terminal.
+//! Makes text from files safe to print on a terminal.
 //!
-//! Names in a file can hold anything: sequences that clear the screen or rename the window, marks that turn the order of
-//! letters, line breaks that look like lines of ours. Everything that is printed goes through here, so such characters
-//! appear as escapes (`\u{1b}`).
+//! Names in a file can contain anything: escape sequences that clear the screen or rename the window, marks that
+//! reverse the direction of text, line breaks that imitate our own output. All output goes through this module, so such
+//! characters are printed as escapes (`\u{1b}`).
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character acts on the terminal, or on the letters around it, instead of being one.
+/// Whether a character controls the terminal or the text around it.
 fn acts(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

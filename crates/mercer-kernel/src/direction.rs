@@ -1,9 +1,9 @@
 //! Features of the tangent kernel from random directions in parameter space.
 //!
-//! With `E[v vᵀ] = I`, `E[(J(x) v)(J(x') v)ᵀ] = J(x) J(x')ᵀ`, so that the features `φₛ(x) = J(x) vₛ / √S` have the tangent
-//! kernel as the mean of theirs (Deng et al. 2022, NeuralEF, arXiv 2205.00165, equation 20). We compute `J v` exactly, by
-//! forward mode; the paper's difference quotient `(f(x, θ + εv) − f(x, θ)) / ε` is there for comparison. The error of a
-//! kernel value falls as `1/√S`.
+//! With `E[v vᵀ] = I`, `E[(J(x) v)(J(x') v)ᵀ] = J(x) J(x')ᵀ`, so the kernel of the features `φₛ(x) = J(x) vₛ / √S` is
+//! the tangent kernel in expectation (Deng et al. 2022, NeuralEF, arXiv 2205.00165, equation 20). We compute `J v`
+//! exactly, by forward mode; the paper's difference quotient `(f(x, θ + εv) − f(x, θ)) / ε` is available for
+//! comparison. The error of a kernel value falls as `1/√S`.
 
 use crate::empirical::{Gradients, Kind, Selection};
 use crate::error::{KernelError, Result};
@@ -25,8 +25,9 @@ use std::sync::Arc;
 /// Derivatives of a network's outputs along random directions, `[samples, directions · outputs]`.
 ///
 /// The kinds with one scalar per sample (pseudo, logit, and all kinds of a [combination](Selection::combine)) have one
-/// feature per direction, the trace kernel one per direction and output. Directions belong to the seed and their number, so
-/// new data are compared with old ones without these. They are drawn in groups and never all held at once.
+/// feature per direction, the trace kernel one per direction and output. Directions are determined by the seed and
+/// their number, so new data can be compared without the old data. They are drawn in groups and are never all in memory
+/// at once.
 #[derive(Debug)]
 pub struct Directions<T> {
     gradients: Gradients<T>,
@@ -49,15 +50,15 @@ struct Passes<T> {
     quotient: Vec<T>,
 }
 
-/// A direction, ready to be used.
+/// A prepared direction.
 enum Step<T> {
-    /// Per parameter; empty where it is not chosen.
+    /// Per parameter; empty if the parameter is not chosen.
     Exact(Vec<Vec<T>>),
-    /// The weights after the step, and the length of it.
+    /// The weights after the step, and its length.
     Difference(Weights<T>, T),
 }
 
-/// Directions that are held at once have no more numbers than this together, if one alone does not have more.
+/// The maximum total size of the directions in memory at once, unless a single direction is larger.
 const GROUP_ELEMENTS: usize = 1 << 22;
 
 impl<T: Real> Directions<T> {
@@ -84,22 +85,22 @@ impl<T: Real> Directions<T> {
         Ok(Self { gradients, seeds, kind, n_directions, seed, signs: false, step: None, shards })
     }
 
-    /// Directions of random signs instead, as the paper's experiments have: their features vary less.
+    /// Uses directions of random signs instead, as in the paper's experiments; their features vary less.
     pub fn signs(self) -> Self {
         Self { signs: true, ..self }
     }
 
-    /// The difference quotient instead of the derivative, with a step of this length relative to the parameters:
-    /// `ε = step · ‖θ‖ / ‖v‖` (`step / ‖v‖` where all parameters are zero). The square root of the scalar's precision
+    /// Uses the difference quotient instead of the derivative, with a step of this length relative to the parameters:
+    /// `ε = step · ‖θ‖ / ‖v‖` (`step / ‖v‖` if all parameters are zero). The square root of the scalar's precision
     /// (1e-8, or 3e-4 in single precision) balances the error of the quotient with rounding.
     pub fn by_differences(self, step: f64) -> Result<Self> {
         if step.is_finite() && step > 0.0 {
             return Ok(Self { step: Some(step), ..self });
         }
-        Err(KernelError::Setting(format!("{step} is no step of a difference quotient: it must be positive")))
+        Err(KernelError::Setting(format!("the step of a difference quotient must be positive, not {step}")))
     }
 
-    /// The numbers of a direction, per parameter; none where a parameter is not chosen.
+    /// The entries of a direction, per parameter; none if a parameter is not chosen.
     fn draw(&self, direction: usize) -> Vec<Vec<T>> {
         let graph = self.gradients.graph();
         let one = |(at, &id): (usize, &ValueId)| {
@@ -143,7 +144,7 @@ impl<T: Real> Directions<T> {
         (0..chosen.len()).filter(|&at| chosen[at]).map(|at| self.gradients.numel(at)).sum()
     }
 
-    /// Directions that are drawn at once.
+    /// The number of directions to draw at once.
     fn group(&self) -> usize {
         (GROUP_ELEMENTS / self.elements().max(1)).clamp(1, self.n_directions)
     }
@@ -229,7 +230,7 @@ impl<T: Real> FeatureMap<T> for Directions<T> {
         let values: usize = graph.values().iter().map(|value| value.meta.numel()).sum();
         let forward = self.passes().workspace.elements_per_sample();
         let tangents = if self.step.is_some() { 0 } else { values };
-        // The group is shared by all threads, and counted as if it were not.
+        // The group is shared by all threads, but is counted for each of them.
         let elements = self.shards.grain() * (forward + tangents) + self.group() * self.elements();
         let passes = if self.step.is_some() { 1.0 } else { 2.0 } * self.n_directions as f64;
         Effort { bytes: elements * size_of::<T>(), flops: graph.flops() as f64 * (1.0 + passes), ..Effort::default() }

@@ -1,10 +1,10 @@
-//! What can go wrong with a kernel.
+//! Errors of kernels.
 
 use crate::classic::ClassicError;
 use crate::store::StoreError;
 use mercer_net::NetError;
 
-/// An error of this crate. It names the sample, the layer, the tile or the file it speaks of.
+/// An error of this crate. It names the sample, layer, tile or file concerned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
@@ -17,23 +17,23 @@ pub enum KernelError {
     /// A decomposition or a solve failed.
     #[error(transparent)]
     Algebra(#[from] mercer_linalg::LinalgError),
-    /// A gradient or feature that is not a finite number, although the network's values are.
+    /// A gradient or feature is not finite, although the network's values are.
     #[error("{place} is not finite in sample {sample}")]
     NotFinite {
-        /// Of what.
+        /// The kernel.
         place: String,
         /// The row of the data.
         sample: usize,
     },
-    /// An entry of the kernel that is not a finite number, although the gradients are.
+    /// An entry of the kernel is not finite, although the gradients are.
     #[error("the kernel between samples {row} and {column} is not finite")]
     Overflow {
         /// The row of the data.
         row: usize,
-        /// The row of the data that it is compared with.
+        /// The row of the other sample.
         column: usize,
     },
-    /// A network, or a part of it, that has no limit of infinite width, or none that is known.
+    /// A network, or a part of it, without a known limit at infinite width.
     #[error(
         "node {node} has no known limit at infinite width: {reason}; the Monte-Carlo kernel (`MonteCarlo`), a mean over random \
          networks of finite width, exists for every network"
@@ -44,34 +44,34 @@ pub enum KernelError {
         /// Why.
         reason: String,
     },
-    /// A classic kernel whose text or numbers are wrong.
+    /// A classic kernel with an invalid text or invalid parameters.
     #[error(transparent)]
     Classic(Box<ClassicError>),
-    /// The memory allowed does not suffice for the smallest piece of work.
+    /// The memory limit is too small for the smallest piece of work.
     #[error("{allowed} bytes of memory are too few for one tile; {needed} bytes would do")]
     Memory {
         /// What was allowed.
         allowed: usize,
-        /// The least that would do.
+        /// The smallest sufficient amount.
         needed: usize,
     },
-    /// The disk has less room than the result takes.
+    /// The result does not fit on the disk.
     #[error("the result takes {needed} bytes, but only {free} bytes are free at {place}")]
     Disk {
         /// The folder.
         place: String,
-        /// What the result takes.
+        /// The size of the result.
         needed: u64,
-        /// What there is.
+        /// The free space.
         free: u64,
     },
     /// A store could not be read or written, or belongs to other inputs.
     #[error(transparent)]
     Store(Box<StoreError>),
-    /// A long computation was called off.
+    /// A long computation was cancelled.
     #[error("interrupted")]
     Cancelled,
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{0}")]
     Setting(String),
 }
@@ -107,7 +107,7 @@ impl From<StoreError> for KernelError {
 }
 
 impl KernelError {
-    /// The same error, with samples counted from `start`: a block knows its own rows only.
+    /// The same error, with samples counted from `start`, because a block knows only its own rows.
     pub fn shifted(self, start: usize) -> Self {
         match self {
             Self::Network(error) => match *error {
@@ -125,5 +125,5 @@ impl KernelError {
     }
 }
 
-/// The result of this crate's fallible calls.
+/// The result type of this crate.
 pub type Result<T, E = KernelError> = std::result::Result<T, E>;

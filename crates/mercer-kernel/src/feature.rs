@@ -11,25 +11,25 @@ pub trait FeatureMap<T: Real>: Debug + Send + Sync {
     /// The dimension of the space.
     fn n_features(&self) -> usize;
 
-    /// Writes `[samples, n_features]`, row-major; each input is `[samples, …]`. Parallel inside, the same for any number of
-    /// threads.
+    /// Writes `[samples, n_features]`, row-major; each input is `[samples, …]`. It is parallel inside, and the result
+    /// does not depend on the number of threads.
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()>;
 
-    /// Bytes that every thread needs, and operations per sample.
+    /// Bytes per thread, and operations per sample.
     fn effort(&self) -> Effort;
 
-    /// What this map is, for manifests: two maps with the same identity give the same numbers.
+    /// The identity of this map, for manifests. Two maps with the same identity give the same numbers.
     fn identity(&self) -> serde_json::Value;
 }
 
-/// What computing features needs.
+/// The cost of computing features.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort {
-    /// Bytes that every thread needs beside the features, and keeps.
+    /// Bytes that every thread needs and keeps, besides the features.
     pub bytes: usize,
-    /// Bytes beside that which all threads share.
+    /// Further bytes, shared by all threads.
     pub shared_bytes: usize,
-    /// The same, per sample of those whose features are computed at once.
+    /// The same, per sample in a batch.
     pub shared_sample_bytes: usize,
     /// Operations per sample.
     pub flops: f64,

@@ -1,4 +1,4 @@
-//! What a kernel is: two phases, and what they cost.
+//! The kernel trait: two phases and their cost.
 
 use crate::error::Result;
 use std::any::Any;
@@ -14,10 +14,10 @@ impl Real for f64 {}
 ///
 /// *Prepare* runs once per block of samples and is parallel inside; *contract* runs once per pair of blocks, on one thread
 /// (unless [`Cost::contract_alone`]).
-/// The results of both depend on the samples of the blocks alone: not on the number of threads, not on other samples.
+/// The results of both depend only on the samples of the blocks, not on the number of threads or on other samples.
 ///
-/// A kernel may be matrix-valued ([`per_sample`](Self::per_sample) rows and columns for every sample), and it may come in
-/// several [`parts`](Self::parts) whose sum it is.
+/// A kernel may be matrix-valued ([`per_sample`](Self::per_sample) rows and columns for every sample), and it may
+/// consist of several [`parts`](Self::parts) that add up to it.
 pub trait Kernel<T: Real>: Debug + Send + Sync {
     /// Rows of the Gram matrix per sample: 1, or the number of outputs of a matrix-valued kernel.
     fn per_sample(&self) -> usize {
@@ -29,16 +29,16 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
         vec!["kernel".to_owned()]
     }
 
-    /// The names of further matrices that [`contract`](Self::contract) writes behind the parts, which are not summands of the
-    /// kernel but say something of it: its standard errors.
+    /// The names of further matrices that [`contract`](Self::contract) writes after the parts. They are not summands of
+    /// the kernel but describe it, such as its standard errors.
     fn beside(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the two phases need.
+    /// The cost of the two phases.
     fn cost(&self) -> Cost;
 
-    /// What this kernel is, for manifests: two kernels with the same identity give the same numbers.
+    /// The identity of this kernel, for manifests. Two kernels with the same identity give the same numbers.
     fn identity(&self) -> serde_json::Value;
 
     /// The first phase, for a block of samples; each input is `[samples, …]`, row-major.
@@ -54,8 +54,8 @@ pub trait Kernel<T: Real>: Debug + Send + Sync {
     fn diagonal(&self, a: &Block) -> Vec<T>;
 }
 
-/// An identity with its precision, where that is single: other numbers have another identity. Double precision has no mark, as
-/// when the fingerprint of a network told the two apart.
+/// An identity marked with single precision, because its numbers differ. Double precision has no mark, as in versions
+/// in which the fingerprint of the network distinguished the two.
 pub(crate) fn with_precision<T: Real>(mut identity: serde_json::Value) -> serde_json::Value {
     if size_of::<T>() == size_of::<f32>() {
         identity["precision"] = T::NAME.into();
@@ -71,7 +71,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Wraps what a kernel wants to remember of some samples.
+    /// Wraps the data that a kernel prepares for some samples.
     pub fn new(samples: usize, content: impl Any + Send + Sync) -> Self {
         Self { samples, content: Box::new(content) }
     }
@@ -81,31 +81,31 @@ impl Block {
         self.samples
     }
 
-    /// What the kernel put in.
+    /// The prepared data.
     ///
     /// # Panics
-    /// If it was something else: blocks of different kernels cannot be mixed.
+    /// If it has another type: blocks of different kernels cannot be mixed.
     pub fn content<C: Any>(&self) -> &C {
         self.content.downcast_ref().expect("a block belongs to the kind of kernel that prepared it")
     }
 }
 
-/// What the two phases of a kernel need, so that a planner can promise memory and time.
+/// The cost of the two phases of a kernel, from which a planner promises memory and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Bytes of a prepared sample.
     pub sample_bytes: usize,
-    /// Bytes that every thread needs to prepare and keeps, whatever the size of the block.
+    /// Bytes that every thread needs for preparing and keeps, for any block size.
     pub prepare_bytes: usize,
-    /// Bytes beside that which all threads share while they prepare, whatever the size of the block.
+    /// Further bytes that all threads share while preparing, for any block size.
     pub shared_bytes: usize,
     /// The same, per sample of the block.
     pub shared_sample_bytes: usize,
-    /// Bytes beside the tile that a thread needs per sample of the second block while it contracts.
+    /// Bytes besides the tile that a thread needs per sample of the second block while contracting.
     pub contract_bytes: usize,
-    /// Tiles of the same size (all parts) that a thread needs beside the tile while it contracts.
+    /// Further tiles of the same size (all parts) that a thread needs while contracting.
     pub contract_tiles: usize,
-    /// Whether contracting is parallel inside, so that tiles are made one after the other.
+    /// Whether contracting is parallel inside, so that tiles are computed one after the other.
     pub contract_alone: bool,
     /// Operations to prepare a sample.
     pub prepare_flops: f64,
@@ -114,7 +114,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of two kernels whose blocks are kept together.
+    /// The cost of two kernels whose blocks are in memory together.
     pub fn and(self, other: Self) -> Self {
         Self {
             sample_bytes: self.sample_bytes + other.sample_bytes,

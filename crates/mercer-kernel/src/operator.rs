@@ -1,10 +1,11 @@
 //! Products of the tangent kernel with vectors, without its Gram matrix.
 //!
 //! `Θ = J Jᵀ`, so `Θ v = J (Jᵀ v)`: one reverse pass over all samples, with `v` at the outputs and the gradients summed,
-//! gives `w = Jᵀ v` in parameter space, and forward mode along `w` gives `J w`. The trace kernel is `Σ_c J_c J_cᵀ` and takes
-//! a pair of passes per output: no single `w` can serve two outputs. Memory is that of one shard per thread and of as
-//! many gradients; the `N·C × N·C` matrix is never there. With Lanczos and conjugate gradients this gives spectra and
-//! solutions (see Novak, Sohl-Dickstein and Schoenholz 2022, arXiv 2206.08720, for this and other ways to the product).
+//! gives `w = Jᵀ v` in parameter space, and forward mode along `w` gives `J w`. The trace kernel is `Σ_c J_c J_cᵀ` and
+//! takes a pair of passes per output, because no single `w` can serve two outputs. Memory holds one shard and one
+//! gradient per thread; the `N·C × N·C` matrix is never formed. With Lanczos and conjugate gradients this gives spectra
+//! and solutions (see Novak, Sohl-Dickstein and Schoenholz 2022, arXiv 2206.08720, for this and other ways to the
+//! product).
 
 use crate::empirical::{Gradients, Kind, Selection};
 use crate::error::{KernelError, Result};
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The tangent kernel of a network on a data set, as a linear map. Its rows are those of the Gram matrix of an
 /// [`Ntk`](crate::Ntk): one per sample, or for the full kernel one per sample and output.
 ///
-/// As a [`LinearOperator`] it cannot return errors: it remembers the first one, and [`top_eigen`](Self::top_eigen) and
+/// As a [`LinearOperator`] it cannot return errors. It stores the first one, and [`top_eigen`](Self::top_eigen) and
 /// [`solve`](Self::solve) return it.
 ///
 /// ```
@@ -43,13 +44,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct NtkOperator<T> {
     gradients: Gradients<T>,
-    /// Whether the outputs' kernels are summed instead of kept apart.
+    /// Whether the kernels of the outputs are summed.
     trace: bool,
     data: Vec<Dataset>,
     n_samples: usize,
-    /// The chosen parameters and where they begin in a direction.
+    /// The chosen parameters and their offsets in a direction.
     offsets: Vec<(usize, usize)>,
-    /// The numbers of a direction.
+    /// The length of a direction.
     n_parameters: usize,
     shards: Shards<Passes<T>>,
     failure: Mutex<Option<KernelError>>,
@@ -68,7 +69,7 @@ struct Passes<T> {
 impl<T: Real> NtkOperator<T> {
     /// The kernel of a part of a network on the samples of these data sets, one per input.
     ///
-    /// Every product asks the context whether to go on.
+    /// Every product asks the context whether to continue.
     pub fn new(
         network: &Network,
         data: &[Dataset],
@@ -122,7 +123,7 @@ impl<T: Real> NtkOperator<T> {
     /// `Θ v`; the same bits for any number of threads.
     ///
     /// # Panics
-    /// If the vector has another length than [`dim`](LinearOperator::dim).
+    /// If the length of the vector differs from [`dim`](LinearOperator::dim).
     pub fn multiply(&self, v: &[T]) -> Result<Vec<T>> {
         assert_eq!(v.len(), self.dim(), "length of a vector");
         let direction = self.pull(v)?;
@@ -145,7 +146,7 @@ impl<T: Real> NtkOperator<T> {
         self.finish(conjugate_gradient(self, rhs, shift, tolerance, max_iterations))
     }
 
-    /// Why an application failed, if one did since the last call: for other methods that see only numbers.
+    /// The error of a failed product since the last call, for other methods that see only numbers.
     pub fn failure(&self) -> Option<KernelError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -167,7 +168,7 @@ impl<T: Real> NtkOperator<T> {
         }
     }
 
-    /// As many shards as there are threads are in memory at once; what they give does not depend on that.
+    /// One shard per thread is in memory at once; the results do not depend on their number.
     fn waves(&self) -> impl Iterator<Item = Range<usize>> {
         let (n, step) = (self.n_samples, self.shards.grain() * rayon::current_num_threads().max(1));
         (0..n).step_by(step).map(move |start| start..(start + step).min(n))

@@ -1,18 +1,18 @@
-//! Inner products between the rows of two matrices, the work that all kernels end in.
+//! Inner products between the rows of two matrices, the last step of all kernels.
 
 use mercer_linalg::{Scalar, gemm_rows, mirror_lower};
 use ndarray::ArrayViewMut2;
 
-/// Rows per strip of a symmetric product: half a strip is wasted, and the products are still large.
+/// Rows per strip of a symmetric product: small enough to waste only half a strip, and large enough for fast products.
 const STRIP: usize = 64;
 
-/// So many numbers of all rows together stay in the cache while strips are multiplied.
+/// The number of elements over all rows that stay in the cache while strips are multiplied.
 const CACHED: usize = 1 << 20;
 
-/// Pieces of rows are not shorter than this: a product needs some depth.
+/// The minimum length of a piece of a row: a product needs some depth.
 const PIECE: usize = 2048;
 
-/// Rows in a slice: the data, how many rows, and how far apart they begin.
+/// Rows in a slice: the data, the number of rows and the stride between them.
 pub(crate) type Rows<'a, T> = (&'a [T], usize, usize);
 
 /// `tile[i, j] = x_i · y_j` over the first `width` numbers of the rows, or added to it. If both are the same memory, only
@@ -26,7 +26,8 @@ pub(crate) fn products<T: Scalar>(x: Rows<'_, T>, y: Rows<'_, T>, width: usize, 
     if width == 0 && !add {
         tile.fill(T::zero());
     }
-    // Long rows are multiplied a piece at a time, so that what all strips read is in the cache after the first.
+    // Long rows are multiplied piece by piece, so that the data shared by all strips is in the cache after the first
+    // strip.
     let piece = (CACHED / n.max(1)).max(PIECE);
     for from in (0..width).step_by(piece) {
         let length = piece.min(width - from);
@@ -40,7 +41,7 @@ pub(crate) fn products<T: Scalar>(x: Rows<'_, T>, y: Rows<'_, T>, width: usize, 
     mirror(tile, n);
 }
 
-/// Strips of the rows of a symmetric matrix of `n` rows; of a strip the columns from its first row on are wanted.
+/// Strips of the rows of a symmetric matrix of `n` rows. A strip needs only the columns from its first row on.
 pub(crate) fn upper_strips(n: usize, mut each: impl FnMut(std::ops::Range<usize>)) {
     let strip = if n >= 4 * STRIP { 2 * STRIP } else { STRIP };
     (0..n).step_by(strip).for_each(|start| each(start..(start + strip).min(n)));
@@ -61,7 +62,7 @@ pub(crate) fn squares<T: Scalar>(data: &[T], rows: usize) -> Vec<T> {
     data.chunks_exact(width).map(square).collect()
 }
 
-/// The squared length of a vector, with several running sums: exact enough for a million terms, and fast.
+/// The squared length of a vector, with several running sums: accurate enough for a million terms, and fast.
 pub(crate) fn square<T: Scalar>(row: &[T]) -> T {
     const LANES: usize = 32;
     mercer_linalg::simd::dispatch(
@@ -78,7 +79,7 @@ pub(crate) fn square<T: Scalar>(row: &[T]) -> T {
     )
 }
 
-/// Whether all numbers are finite, without a branch per number: `0·x` is zero or it is not a number.
+/// Whether all numbers are finite, without a branch per number: `0·x` is either zero or NaN.
 pub(crate) fn all_finite<T: Scalar>(data: &[T]) -> bool {
     const LANES: usize = 32;
     mercer_linalg::simd::dispatch(

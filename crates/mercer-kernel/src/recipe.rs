@@ -1,4 +1,4 @@
-//! A kernel as data: what it takes to build it again for new samples.
+//! A kernel as data, from which it can be built again for new samples.
 
 use crate::activation::{Activations, Conjugate};
 use crate::algebra::{Normalised, Product, Scaled, Sum};
@@ -19,22 +19,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
-/// A kernel of a network, a function of the data alone, or what is made of these. It is written and read in the
-/// [language](crate::language) of kernels.
+/// A kernel of a network, a function of the data alone, or a combination of these. It is written and read in the
+/// [kernel language](crate::language).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Recipe {
-    /// A classic kernel by its formula, as `rbf(lengthscale=1.5)`.
+    /// A classic kernel by its formula, such as `rbf(lengthscale=1.5)`.
     Classic(String),
     /// The empirical NTK of a network.
     Tangent {
-        /// Of which outputs.
+        /// The kernel of the outputs.
         kind: Kind,
-        /// Of which part.
+        /// The part of the network.
         #[serde(default)]
         selection: Selection,
-        /// As one matrix per layer.
+        /// Whether to compute one matrix per layer.
         #[serde(default)]
         by_layer: bool,
     },
@@ -42,9 +42,9 @@ pub enum Recipe {
     Sketch(Spec),
     /// The features of the last hidden layer.
     Conjugate {
-        /// Before this output; the first if there is none.
+        /// The output that follows the layer; by default the first.
         output: Option<String>,
-        /// With the feature of the last layer's bias, if it has one.
+        /// Whether to include the feature of the last layer's bias, if it has one.
         bias: bool,
     },
     /// The features at these nodes.
@@ -62,34 +62,34 @@ pub enum Recipe {
         of: LimitKind,
         /// The distribution of the weights.
         rule: Rule,
-        /// How many networks.
+        /// The number of networks.
         networks: usize,
-        /// Of the random numbers.
+        /// The seed.
         seed: u64,
-        /// With the standard errors beside the kernel.
+        /// Whether to compute standard errors beside the kernel.
         #[serde(default)]
         errors: bool,
     },
     /// The tangent kernel from derivatives along random directions.
     Directions {
-        /// How many.
+        /// The number of directions.
         count: usize,
-        /// Of which outputs.
+        /// The kernel of the outputs.
         kind: Kind,
-        /// Of which part.
+        /// The part of the network.
         selection: Selection,
-        /// Directions of random signs instead of normal numbers.
+        /// Use random signs instead of normal numbers.
         signs: bool,
-        /// Of the random numbers.
+        /// The seed.
         seed: u64,
     },
     /// Divided by `√(κ(x,x)·κ(x',x'))`.
     Normalised(Box<Recipe>),
     /// A multiple.
     Scaled {
-        /// By how much.
+        /// The factor.
         factor: f64,
-        /// Of what.
+        /// The kernel.
         kernel: Box<Recipe>,
     },
     /// `Σ κᵢ`.
@@ -105,7 +105,7 @@ impl Serialize for Recipe {
 }
 
 impl<'de> Deserialize<'de> for Recipe {
-    /// From a text. Folders of version 1 have a map of the same content, which stays readable.
+    /// Reads a text. Folders of version 1 have a map with the same content, which is still readable.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextOrMap;
 
@@ -129,7 +129,7 @@ impl<'de> Deserialize<'de> for Recipe {
     }
 }
 
-/// A kernel, its feature map if it has one, and what was chosen for each parameter of an exact NTK.
+/// A kernel, its feature map if it has one, and the form chosen for each parameter of an exact NTK.
 #[derive(Clone, Debug)]
 pub struct Built<T: Real> {
     /// The kernel.
@@ -153,7 +153,7 @@ impl<T: Real> Built<T> {
 }
 
 impl Recipe {
-    /// The recipes that it is made of, if it is a combination of kernels.
+    /// The operands, if it is a combination of kernels.
     fn parts(&self) -> &[Recipe] {
         match self {
             Self::Normalised(inner) | Self::Scaled { kernel: inner, .. } => std::slice::from_ref(inner),
@@ -162,23 +162,23 @@ impl Recipe {
         }
     }
 
-    /// Whether any of the kernels that it is made of has a property.
+    /// Whether it, or any of its operands, has a property.
     fn any(&self, has: &dyn Fn(&Recipe) -> bool) -> bool {
         has(self) || self.parts().iter().any(|part| part.any(has))
     }
 
-    /// Whether a network is needed to build it.
+    /// Whether it needs a network.
     pub fn needs_network(&self) -> bool {
         self.any(&|recipe| recipe.parts().is_empty() && !matches!(recipe, Self::Classic(_)))
     }
 
-    /// Whether it depends on the distribution of a network's weights alone, not on the weights themselves.
+    /// Whether it depends only on the distribution of a network's weights, not on the weights themselves.
     pub fn draws_weights(&self) -> bool {
         let drawn = |recipe: &Recipe| matches!(recipe, Self::Limit { .. } | Self::MonteCarlo { .. });
         self.any(&drawn) && !self.any(&|recipe| recipe.parts().is_empty() && !drawn(recipe))
     }
 
-    /// The logits that the kernel is of, where it is of what lies before the network's output because nobody chose another value.
+    /// The logits whose kernel it is, if no value was chosen and the network ends in a softmax or sigmoid.
     pub fn logits(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Option<Logits> {
         let by_default = |recipe: &Recipe| match recipe {
             Self::Tangent { selection, .. }
@@ -194,12 +194,14 @@ impl Recipe {
         default_logits(&graph)?.1
     }
 
-    /// Whether it is made of derivatives by the parameters of the network as it is, so that it depends on what counts as one.
+    /// Whether it uses derivatives with respect to the network's parameters, and so depends on what counts as a
+    /// parameter.
     pub fn depends_on_parameters(&self) -> bool {
         self.any(&|recipe| matches!(recipe, Self::Tangent { .. } | Self::Directions { .. } | Self::Sketch(_)))
     }
 
-    /// The same kernel as one matrix per layer, where it is an exact tangent kernel, or a multiple or the normalisation of one.
+    /// The same kernel as one matrix per layer, if it is an exact tangent kernel, or a multiple or the normalisation of
+    /// one.
     pub fn by_layer(self) -> Option<Self> {
         Some(match self {
             Self::Tangent { kind, selection, .. } => Self::Tangent { kind, selection, by_layer: true },
@@ -209,7 +211,7 @@ impl Recipe {
         })
     }
 
-    /// The same kernel with the standard errors beside it, where it is a mean over several random networks.
+    /// The same kernel with standard errors beside it, if it is a mean over several random networks.
     pub fn with_errors(self, wanted: bool) -> Self {
         match self {
             Self::MonteCarlo { of, rule, networks, seed, .. } => {
@@ -222,10 +224,10 @@ impl Recipe {
     /// The kernel for samples of these shapes, one per input.
     ///
     /// # Errors
-    /// [`KernelError::Setting`] if it needs a network and there is none; else what the kernel's own constructor returns.
+    /// [`KernelError::Setting`] if it needs a network and there is none; otherwise the error of the kernel's
+    /// constructor.
     pub fn build<T: Real>(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<T>> {
-        let needed =
-            || network.ok_or_else(|| KernelError::Setting("this kernel is of a network, which is missing".to_owned()));
+        let needed = || network.ok_or_else(|| KernelError::Setting("the network of this kernel is missing".to_owned()));
         Ok(match self {
             Self::Classic(formula) => {
                 let expression: Expression = formula.parse()?;

@@ -1,4 +1,4 @@
-//! A kernel within something that is saved: its recipe and, if it is a network's, the network itself.
+//! A kernel within a saved result: its recipe and its network, if it has one.
 
 use crate::error::{KernelError, Result};
 use crate::kernel::Real;
@@ -9,19 +9,20 @@ use mercer_net::network::SavedNetwork;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How to build a kernel again, anywhere: nothing outside of it is needed.
+/// Everything needed to build a kernel again.
 #[derive(Clone, Debug)]
 pub struct SavedKernel {
-    /// Which kernel.
+    /// The kernel.
     pub recipe: Recipe,
-    /// The network that it is of.
+    /// Its network.
     pub network: Option<SavedNetwork>,
-    /// What the kernel said it was ([`Kernel::identity`](crate::Kernel::identity)); it is compared when it is built again.
+    /// The identity of the kernel ([`Kernel::identity`](crate::Kernel::identity)), which is compared when it is built
+    /// again.
     pub identity: Option<Value>,
 }
 
-/// Whether two [identities](crate::Kernel::identity) are of one kernel. The forms in which its parts are computed are no part of what
-/// it is: a later version may choose others, and must open what was saved before.
+/// Whether two [identities](crate::Kernel::identity) belong to the same kernel. The forms in which its parts are
+/// computed are not compared: a later version may choose others, and must still open old folders.
 pub fn same_kernel(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -37,7 +38,7 @@ pub fn same_kernel(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// What a manifest says of it.
+/// Its description in a manifest.
 #[derive(Serialize, Deserialize)]
 struct Content {
     recipe: Recipe,
@@ -53,12 +54,12 @@ impl SavedKernel {
         Self { recipe, network, identity: None }
     }
 
-    /// With what the kernel says it is.
+    /// Adds the identity of the kernel.
     pub fn with_identity(self, identity: Value) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
-    /// The network, if it is the kernel of one.
+    /// The network, if the kernel has one.
     pub fn open(&self) -> Result<Option<Network>> {
         Ok(self.network.as_ref().map(SavedNetwork::open).transpose()?)
     }
@@ -75,9 +76,9 @@ impl SavedKernel {
     pub fn build_with<T: Real>(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<T>> {
         let built = self.recipe.build::<T>(network, shapes)?;
         match &self.identity {
-            Some(identity) if !same_kernel(identity, &built.kernel.identity()) => Err(KernelError::Setting(
-                "this is not the kernel that was saved: its network is another one".to_owned(),
-            )),
+            Some(identity) if !same_kernel(identity, &built.kernel.identity()) => {
+                Err(KernelError::Setting("this is not the saved kernel: its network is different".to_owned()))
+            }
             _ => Ok(built),
         }
     }
@@ -85,21 +86,21 @@ impl SavedKernel {
     /// Writes the network into a folder, and returns the rest.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, part: &PartWriter<'_>) -> Result<Value, mercer_data::DataError> {
         let network = self.network.as_ref().map(|network| network.write(part)).transpose()?;
         part.content(&Content { recipe: self.recipe.clone(), network, identity: self.identity.clone() })
     }
 
-    /// Reads what was written.
+    /// Reads it from a folder.
     ///
     /// # Errors
-    /// For files that are missing or damaged.
+    /// If files are missing or damaged.
     pub fn read(part: &Part<'_>, content: &Value) -> Result<Self, mercer_data::DataError> {
         let Content { recipe, network, identity } = part.content(content)?;
         let network = network.map(|content| SavedNetwork::read(part, &content)).transpose()?;
         if recipe.needs_network() && network.is_none() {
-            return Err(part.malformed("the kernel is of a network, which is missing"));
+            return Err(part.malformed("the network of the kernel is missing"));
         }
         Ok(Self { recipe, network, identity })
     }

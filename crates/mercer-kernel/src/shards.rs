@@ -7,7 +7,7 @@ use mercer_net::network::check_inputs;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// The shards of a graph's samples, and the memory of passes that are not running now.
+/// The shards of a graph's samples, and the memory of idle passes.
 #[derive(Debug)]
 pub(crate) struct Shards<P> {
     grain: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Shards<P> {
 }
 
 impl<P: Send> Shards<P> {
-    /// Shards of the size that suits a graph; it depends on nothing else.
+    /// Shards of the size that suits a graph. The size depends only on the graph.
     pub(crate) fn of(graph: &Graph) -> Self {
         Self { grain: mercer_net::network::Shards::for_graph(graph).grain, idle: Mutex::default() }
     }
@@ -25,9 +25,9 @@ impl<P: Send> Shards<P> {
         self.grain
     }
 
-    /// Calls `work(passes, inputs, samples, place)` for every shard, with its own entry of `places`; `fresh` makes memory
-    /// for passes where none is idle. The results come in order, and errors name the first sample that is to blame, whatever
-    /// the number of threads.
+    /// Calls `work(passes, inputs, samples, place)` for every shard, with its own entry of `places`; `fresh` allocates
+    /// memory for passes if none is idle. Results are in order, and errors name the first offending sample, for any
+    /// number of threads.
     pub(crate) fn sweep<T: Real, Q: Send, R: Send>(
         &self,
         (graph, inputs, samples): (&Graph, &[&[T]], usize),

@@ -1,6 +1,6 @@
-//! The tour: a small network on the embedded digits, trained in a few seconds, and its kernel.
+//! The demo: trains a small network on the embedded digits in a few seconds, and computes its kernel.
 //!
-//! It is made of jobs, whose records lie beside what they wrote: everything in its folder can be made again.
+//! It consists of jobs, and their records are stored beside the results, so everything in its folder can be reproduced.
 //!
 //! ```no_run
 //! use mercer::demo::Demo;
@@ -32,7 +32,7 @@ use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// The network, as a user would write it.
+/// The network description, as a user would write it.
 const NETWORK: &str = r#"# A small convolutional network for images of 8 × 8 pixels; see `mercer train --help`.
 [cnn]
 inputs = [1, 8, 8]
@@ -50,10 +50,10 @@ layers = [
 /// The width of its last hidden layer.
 const N_FEATURES: usize = 64;
 
-/// Digits that are shown.
+/// The number of digits to show.
 const SHOWN: usize = 6;
 
-/// Training digits that are named for each.
+/// The number of training digits to list for each.
 const NEAREST: usize = 5;
 
 /// The tour.
@@ -63,28 +63,28 @@ pub struct Demo {
     pub seed: u64,
 }
 
-/// What the tour found.
+/// The findings of the demo.
 #[derive(Clone, Debug, Serialize)]
 pub struct DemoFindings {
     /// Of the training.
     #[serde(flatten)]
     pub training: TrainFindings,
-    /// What the network is as a kernel.
+    /// The network as a kernel.
     pub similarity: SimilarityFindings,
-    /// The last layer before the outputs: what the network has learnt to see.
+    /// The last layer before the outputs: the features that the network has learnt.
     pub hidden_node: Option<String>,
 }
 
-/// Which training digits are closest to unseen ones.
+/// The training digits closest to unseen digits.
 #[derive(Clone, Debug, Serialize)]
 pub struct SimilarityFindings {
     /// Unseen digits.
     pub n_test: usize,
-    /// The part of them whose nearest training digit is of their class.
+    /// The share of them whose nearest training digit has the same class.
     pub nearest_right: f64,
-    /// The mean similarity of digits of the same class.
+    /// The mean similarity of digits in the same class.
     pub same: f64,
-    /// That of others.
+    /// The mean similarity of digits in different classes.
     pub other: f64,
     /// Some of them.
     pub examples: Vec<Example>,
@@ -97,7 +97,7 @@ pub struct Example {
     pub place: usize,
     /// What it is.
     pub class: usize,
-    /// The training digits that are most alike, the first one most.
+    /// The most similar training digits, in decreasing order of similarity.
     pub nearest: Vec<Neighbour>,
 }
 
@@ -108,7 +108,7 @@ pub struct Neighbour {
     pub place: usize,
     /// What it is.
     pub class: usize,
-    /// How alike it is: 1 is the same.
+    /// Its similarity; 1 means identical.
     pub similarity: f32,
 }
 
@@ -116,7 +116,7 @@ impl Demo {
     /// Writes the digits, trains a network on them, and computes its kernel.
     ///
     /// # Errors
-    /// For a folder that holds something else, or cannot be written to.
+    /// If the folder holds something else or cannot be written to.
     pub fn run(
         self,
         destination: &Destination,
@@ -138,7 +138,7 @@ impl Demo {
         let inputs = Inputs::none();
         let opening = Opening { inputs: &inputs, context };
         let opened = self.training(folder).open(destination, opening)?.on_epoch(on_epoch);
-        let again = || "`mercer demo ‹force›` begins again".to_owned();
+        let again = || "`mercer demo ‹force›` starts again".to_owned();
         let trained = opened.run(context).map_err(|error| error.when_interrupted(again))?;
         let place = folder.join("ntk-test-train.npy");
         let replace = Destination { force: true, ..Destination::new(&place) };
@@ -168,27 +168,27 @@ impl Demo {
                 seed: self.seed,
                 ..TrainingSpec::default()
             },
-            // The digits are written as the network sees them.
+            // The digits are written in the form that the network takes.
             annotate: false,
             ..TrainJob::new(folder.join("cnn.toml"), data)
         }
     }
 }
 
-/// Refuses a folder that holds another network.
+/// Rejects a folder that holds another network.
 fn check(folder: &Path, force: bool) -> Result<(), Error> {
     sweep(folder)?;
     let results = files::results(folder)?;
     if results.any() && !force {
         let (place, model) = (folder.display(), folder.join(files::MODEL));
         let hint = format!("‹force› trains again; `mercer info {}` shows the network that is there", model.display());
-        let text = format!("‹out› {place}: there are results in it already");
+        let text = format!("‹out› {place}: this folder already holds results");
         return Err(Error::with_code("exists", text).hint(hint));
     }
     Ok(results.check()?)
 }
 
-/// The kernel of the network between unseen digits and those it learnt from.
+/// The kernel of the network between unseen digits and training digits.
 fn kernel(folder: &Path) -> KernelJob {
     KernelJob {
         kernel: KernelSpec::new("normalised(trace)").with_net(folder.join(files::MODEL)),

@@ -1,7 +1,7 @@
-//! The one error of jobs: a stable code, what happened and where, and what to try.
+//! The error type of all jobs: a stable code, a message that says what happened and where, and hints.
 //!
-//! A message names a setting as `‹memory›`. Every door renders that in its own words: the command line as `--memory`, this
-//! library as `memory`.
+//! A message refers to a setting as `‹memory›`. Each interface renders it in its own notation: `--memory` on the
+//! command line, `memory` in this library.
 
 mod codes;
 mod convert;
@@ -13,7 +13,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What to try, and the setting that it speaks of, if it is one.
+/// What to try, and the setting it refers to, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hint {
     /// The setting, such as `memory`.
@@ -22,7 +22,7 @@ pub struct Hint {
     pub text: String,
 }
 
-/// Why a job did not do what it was asked for.
+/// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     code: &'static str,
@@ -30,17 +30,17 @@ pub struct Error {
     hints: Vec<Hint>,
 }
 
-/// The code of what was interrupted.
+/// The code of an interruption.
 const INTERRUPTED: &str = "interrupted";
 
-/// The code of a check that failed.
+/// The code of a failed check.
 const CHECK: &str = "check-failed";
 
-/// The code of a request that makes no sense as it is.
+/// The code of an invalid request.
 const REQUEST: &str = "bad-request";
 
 impl Error {
-    /// A request that makes no sense as it is: code `bad-request`.
+    /// An invalid request: code `bad-request`.
     pub fn new(message: impl Into<String>) -> Self {
         Self::with_code(REQUEST, message)
     }
@@ -50,28 +50,28 @@ impl Error {
         Self { code, message: message.into(), hints: Vec::new() }
     }
 
-    /// A check that the user asked for has failed.
+    /// A check requested by the user has failed.
     pub fn check(message: impl Into<String>) -> Self {
         Self::with_code(CHECK, message)
     }
 
-    /// The work was called off; what to try is how to go on.
+    /// The work was cancelled; the hint says how to resume.
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self::with_code(INTERRUPTED, message)
     }
 
-    /// With the place that it is about before its message.
+    /// Adds the place of the error before its message.
     pub fn with_place(self, place: &str) -> Self {
         let message = format!("{place}: {}", self.message);
         self.with_message(message)
     }
 
-    /// With another message.
+    /// Replaces the message.
     pub fn with_message(self, message: impl Into<String>) -> Self {
         Self { message: message.into(), ..self }
     }
 
-    /// With what to try.
+    /// Adds a hint.
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
         let setting = settings(&text).next().map(str::to_owned);
@@ -79,12 +79,12 @@ impl Error {
         self
     }
 
-    /// With what to try if the work was called off.
+    /// Adds a hint if the work was cancelled.
     pub fn when_interrupted(self, hint: impl FnOnce() -> String) -> Self {
         if self.is_interrupted() { self.hint(hint()) } else { self }
     }
 
-    /// A word for programs, the same in every version.
+    /// A code for programs, the same in every version.
     pub fn code(&self) -> &'static str {
         self.code
     }
@@ -99,22 +99,22 @@ impl Error {
         &self.hints
     }
 
-    /// Whether the work was called off.
+    /// Whether the work was cancelled.
     pub fn is_interrupted(&self) -> bool {
         self.code == INTERRUPTED
     }
 
-    /// Whether a check that the user asked for has failed.
+    /// Whether a check requested by the user has failed.
     pub fn is_failed_check(&self) -> bool {
         self.code == CHECK
     }
 
-    /// The document that stands for it where a result is expected: `{"error": …}`.
+    /// The JSON document printed instead of a result: `{"error": …}`.
     pub fn document(&self) -> impl Serialize + use<> {
         std::collections::BTreeMap::from([("error", self.clone())])
     }
 
-    /// The same error with every setting named in the words of a door.
+    /// The same error with every setting in the notation of an interface.
     pub fn rendered(&self, setting: impl Fn(&str) -> String) -> Self {
         let render = |text: &str| rendered(text, &setting);
         let hints = self.hints.iter().map(|hint| Hint { setting: hint.setting.clone(), text: render(&hint.text) });
@@ -140,7 +140,7 @@ impl Serialize for Error {
 
 impl std::error::Error for Error {}
 
-/// A text with every setting in the words of a door.
+/// A text with every setting in the notation of an interface.
 pub fn rendered(text: &str, setting: &impl Fn(&str) -> String) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -162,7 +162,7 @@ fn settings(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What comes before the first setting, its name, and the rest.
+/// The text before the first setting, the name of the setting, and the rest.
 fn next(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {

@@ -8,7 +8,7 @@ pub trait Json {
     /// As text, indented.
     ///
     /// # Errors
-    /// If it has no form in JSON, such as a map whose keys are not texts.
+    /// If it cannot be represented in JSON, such as a map whose keys are not strings.
     fn json(&self) -> Result<String, Error>;
 }
 

@@ -1,7 +1,7 @@
 //! A workbench for neural kernels: the library behind the `mercer` command.
 //!
-//! A network and data become a kernel, and a kernel becomes eigenfunctions, machines and uncertainties. [`door`] has the short way from
-//! arrays to arrays; the `examples` folder has six programs that take it.
+//! A network and data become a kernel, and a kernel becomes eigenfunctions, machines and uncertainties. [`door`] is the
+//! short way from arrays to arrays; the `examples` folder has six programs that use it.
 //!
 //! ```no_run
 //! use mercer::prelude::*;
@@ -23,8 +23,9 @@
 //! ```
 //!
 //! Every crate is a module here: [`net`] opens a trained network and runs it, [`kernel`] computes its tangent kernel,
-//! [`spectral`] takes kernels apart, [`learn`] has machines on them and says how sure a network may be, [`report`] draws, [`data`]
-//! reads and writes data sets larger than memory, [`linalg`] is the linear algebra below. [`job`] has what the commands do, as data.
+//! [`spectral`] decomposes kernels, [`learn`] fits machines on them and estimates the uncertainty of a network,
+//! [`report`] draws, [`data`] reads and writes data sets larger than memory, [`linalg`] is the underlying linear
+//! algebra. [`job`] has the work of each command as data.
 
 pub mod demo;
 pub mod door;

@@ -43,7 +43,7 @@ pub fn bytes(number: usize) -> String {
 pub fn duration(seconds: f64) -> String {
     let [second, minute, hour, day] = [1, 60, 3_600, 86_400];
     let both = |whole: u64, [large, small]: [u64; 2], [first, next]: [&str; 2]| {
-        // Rounded to the smaller unit first: 59.9 minutes are an hour, and not 0 h 60 min.
+        // Rounded to the smaller unit first, so that 59.9 minutes become an hour, not 0 h 60 min.
         let smalls = (whole + small / 2) / small;
         format!("{} {first} {} {next}", grouped((smalls * small / large) as usize), smalls * small % large / small)
     };
@@ -64,7 +64,7 @@ pub fn rounded_up(needed: usize) -> String {
     format!("{:.2}{name}", hundredths / 100.0)
 }
 
-/// Bytes to be suggested after `--memory`: what is needed, and what another process may hold more.
+/// The bytes to suggest after `--memory`: the bytes needed, with a margin for another process that may hold more.
 pub fn suggested(needed: usize) -> String {
     rounded_up(needed.saturating_add(mercer_run::PROCESS_NOISE))
 }

@@ -1,4 +1,4 @@
-//! `mercer compare`: is one kernel like another?
+//! `mercer compare`: how similar two kernels are.
 
 use crate::console::Console;
 use crate::format::table;

@@ -20,7 +20,7 @@ pub(crate) struct CompletionsArguments {
 
 impl CompletionsArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        // Into memory first: the generator panics when its writer fails.
+        // Written into memory first, because the generator panics if its writer fails.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command(), "mercer", &mut script);
         console.print(&String::from_utf8_lossy(&script))

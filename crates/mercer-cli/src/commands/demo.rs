@@ -1,4 +1,4 @@
-//! `mercer demo`: a small network, trained in a few seconds, to look at.
+//! `mercer demo`: trains a small example network in a few seconds.
 
 use super::info;
 use super::train::report;
@@ -75,7 +75,7 @@ impl DemoArguments {
     }
 }
 
-/// The network as a kernel machine.
+/// Describes the network as a kernel machine.
 fn similarity(found: &SimilarityFindings, seconds: f64) -> String {
     let mut rows = vec![vec!["unseen".to_owned(), "is a".to_owned(), "most alike in training".to_owned()]];
     for Example { place, class, nearest } in &found.examples {

@@ -38,12 +38,12 @@ impl ManualArguments {
     }
 }
 
-/// Writes the pages of a command and of those below it, and counts them.
+/// Writes the pages of a command and its subcommands, and returns their number.
 fn write(command: &Command, folder: &Path, existing: Existing) -> Result<usize, Error> {
     let man = Man::new(command.clone());
     let path = folder.join(man.get_filename());
     write_atomic(&path, existing, |writer| man.render(writer))?;
-    // `help` has a page below every command, which says nothing.
+    // `help` appears below every command; its page would be empty.
     let below = command.get_subcommands().filter(|command| command.get_name() != "help");
     below.map(|command| write(command, folder, existing)).try_fold(1, |sum, n| Ok(sum + n?))
 }

@@ -16,7 +16,7 @@ mod uncertainty;
 use crate::console::Console;
 use mercer::Error;
 
-/// What to do. `mercer --help` shows them in these groups, in this order.
+/// The commands. `mercer --help` lists them in these groups, in this order.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Train(Box<train::TrainArguments>),
@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Manual(manual::ManualArguments),
 }
 
-/// The commands by what they are for.
+/// The commands, grouped by purpose.
 pub(crate) const GROUPS: [(&str, &[&str]); 3] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
     ("Look and compare", &["info", "compare", "demo"]),
@@ -41,7 +41,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 3] = [
 ];
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
             Self::Compare(arguments) => arguments.run(console),

@@ -1,4 +1,4 @@
-//! `mercer replay`: a run done again, and compared with the first time.
+//! `mercer replay`: repeats a run and compares its results with the first run.
 
 use crate::console::{Console, setting};
 use mercer::Error;

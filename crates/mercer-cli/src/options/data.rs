@@ -1,12 +1,12 @@
-//! Samples, their labels, and samples that are held out.
+//! Samples, their labels, and held-out samples.
 
 use super::PreprocessOptions;
 use mercer::spec::{DataRef, DataSpec};
 
-/// Help of `--gram`, which is one flag in all commands.
+/// Help of `--gram`, shared by all commands.
 pub(crate) const GRAM: &str = "Gram matrix computed before: an .npy file or a .zarr store";
 
-/// What to run on.
+/// The data to run on.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DataOptions {
@@ -33,7 +33,7 @@ pub(crate) struct ClassOptions {
     pub(crate) classes: Option<String>,
 }
 
-/// Samples that nothing is learnt from.
+/// Held-out samples.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct TestOptions {
@@ -59,12 +59,12 @@ impl DataOptions {
     }
 }
 
-/// Files, in the words of the user.
+/// Files as the user wrote them.
 pub(crate) fn references(texts: &[String]) -> Vec<DataRef> {
     texts.iter().cloned().map(DataRef::from).collect()
 }
 
-/// A file that may be left out, in the words of the user.
+/// An optional file as the user wrote it.
 pub(crate) fn reference(text: &Option<String>) -> Option<DataRef> {
     text.clone().map(DataRef::from)
 }

@@ -4,7 +4,7 @@ use super::{ARCH, NET, ParameterOptions, SeedOption};
 use mercer::spec::KernelSpec;
 use std::path::PathBuf;
 
-/// The options of a kernel, for all commands that need one.
+/// The kernel options, shared by all commands that need a kernel.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelOptions {

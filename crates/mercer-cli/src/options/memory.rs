@@ -1,6 +1,6 @@
 //! Amounts of memory, as a user writes them.
 
-/// The units that are understood, with their bytes.
+/// The supported units, in bytes.
 const UNITS: [(&str, f64); 9] = [
     ("KiB", 1024.0),
     ("MiB", 1_048_576.0),

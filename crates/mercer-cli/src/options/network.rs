@@ -4,7 +4,7 @@ use super::parse_bytes;
 use mercer::spec::ParameterSpec;
 use std::path::PathBuf;
 
-/// Help of `--net`, which is one flag in all commands.
+/// Help of `--net`, shared by all commands.
 pub(crate) const NET: &str = "ONNX model of the network";
 
 /// Help of `--arch`, likewise.
@@ -34,7 +34,7 @@ pub(crate) struct ParameterOptions {
     pub(crate) import: ImportOptions,
 }
 
-/// What reading a network may take.
+/// Limits for reading a network.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct ImportOptions {

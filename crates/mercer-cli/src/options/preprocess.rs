@@ -1,9 +1,9 @@
-//! What happens to data between the file and the network.
+//! Preprocessing between the file and the network.
 
 use super::choice;
 use mercer::spec::{Layout, PreprocessSpec};
 
-/// Preprocessing of float inputs, in this order; token ids and other whole numbers stay as they are.
+/// Preprocessing of float inputs, in this order. Token ids and other integers are left unchanged.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct PreprocessOptions {

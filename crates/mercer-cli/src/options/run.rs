@@ -1,9 +1,9 @@
-//! Settings of the work itself that many commands have.
+//! Settings of the computation that many commands share.
 
 use super::choice;
 use mercer::spec::Precision;
 
-/// The scalar of the work.
+/// The precision to compute in.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct PrecisionOption {
@@ -12,7 +12,7 @@ pub(crate) struct PrecisionOption {
     pub(crate) precision: Precision,
 }
 
-/// Where random numbers begin.
+/// The seed of random numbers.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct SeedOption {

@@ -1,4 +1,4 @@
-//! How many eigenfunctions, and of how many samples they are made.
+//! The number of eigenfunctions and of landmarks.
 
 /// How many functions.
 #[derive(Clone, Copy, Debug, clap::Args)]

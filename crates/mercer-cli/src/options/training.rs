@@ -1,4 +1,4 @@
-//! What every kind of training has.
+//! Settings shared by every kind of training.
 
 use clap::Arg;
 use std::num::NonZeroUsize;
@@ -16,7 +16,7 @@ pub(crate) struct StepOptions {
     pub(crate) learning_rate: Option<f64>,
 }
 
-/// Help that ends with a default which the command, not the flag, decides.
+/// Adds a default to the help text; the command chooses it, not the flag.
 pub(crate) fn with_default(arg: Arg, default: &str) -> Arg {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     arg.help(format!("{help} [default: {default}]"))

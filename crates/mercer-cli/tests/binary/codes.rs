@@ -98,10 +98,10 @@ fn images_are_augmented_and_preprocessing_is_remembered() {
     folder.succeed("predict --from codes/before --data new.npy -o before.npy");
     // Other flags are taken at their word, and that is said.
     let run = folder.run("predict --from codes --data new.npy --scale 1/128 --layout nhwc -o other.npy");
-    assert!(run.code == Some(0) && run.err.contains("not that of the folder"), "{}", run.err);
+    assert!(run.code == Some(0) && run.err.contains("replace the preprocessing of the folder"), "{}", run.err);
     assert_ne!(folder.read("other.npy"), folder.read("codes/psi.npy"));
     let run = folder.run("predict --from codes --data new.npy --scale 1/255 --layout nhwc -o same.npy");
-    assert!(run.code == Some(0) && !run.err.contains("not that"), "{}", run.err);
+    assert!(run.code == Some(0) && !run.err.contains("replace the preprocessing"), "{}", run.err);
     let text = folder.succeed("info codes");
     for word in ["eigenfunctions", "contrastive", "images.npy", "scale", "channels_first", "psi.onnx", "Eigenvalues"] {
         assert!(text.contains(word), "{word} in {text}");

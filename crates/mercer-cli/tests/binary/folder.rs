@@ -123,7 +123,11 @@ impl Run {
         let Output { status, stdout, stderr } = output;
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         let run = Self { code: sound(status).code(), out: text(stdout), err: text(stderr) };
-        assert!(!run.err.contains("a bug in itself") && !run.err.contains("panicked"), "mercer {line}: {}", run.err);
+        assert!(
+            !run.err.contains("this is a bug in mercer") && !run.err.contains("panicked"),
+            "mercer {line}: {}",
+            run.err
+        );
         run
     }
 }

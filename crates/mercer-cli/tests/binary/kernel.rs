@@ -200,7 +200,7 @@ fn bad_arguments_are_refused_before_work_starts() {
     for (arguments, words) in [
         ("--kernel trace --memory 1MiB -o no.npy", &["--memory", "smallest that would do"] as &[&str]),
         ("--kernel trace -o no.txt", &[".npy", ".zarr"]),
-        ("--kernel trace", &["no place", "-o"]),
+        ("--kernel trace", &["no destination", "-o"]),
         ("--kernel logit(3) -o no.npy", &["no output 3", "0 to 2"]),
         ("--kernel trace(outputs=[9]) -o no.npy", &["no component 9"]),
         ("--kernel trace(combine=[1,-1]) -o no.npy", &["2 coefficients for 3 outputs"]),

@@ -144,7 +144,7 @@ fn classes_are_those_of_the_network() {
     folder.succeed(&line);
     let json = folder.json("predict --net told/model.onnx --data two.csv --labels two.csv:class");
     assert!(json["accuracy"].as_f64().unwrap() > 0.95, "{json}");
-    assert!(folder.succeed("info told/model.onnx").contains("Classes, an output each: virginica, setosa, versicolor"));
+    assert!(folder.succeed("info told/model.onnx").contains("Classes, in output order: virginica, setosa, versicolor"));
     let sure = "--data t.csv --labels t.csv:class --test two.csv --test-labels two.csv:class";
     let json = folder.json(&format!("uncertainty --net told/model.onnx {sure} -o sure"));
     assert!(json["laplace"]["accuracy"].as_f64().unwrap() > 0.95, "{json}");

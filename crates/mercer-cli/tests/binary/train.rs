@@ -88,7 +88,7 @@ fn force_leaves_what_is_not_ours() {
     folder.write("run/mine.safetensors", b"a user's");
     folder.write("run/notes.txt", b"a user's");
     std::fs::copy(folder.path("run/weights.safetensors"), folder.path("run/best.safetensors")).unwrap();
-    folder.refuse(&format!("{LINE} --epochs 2"), &["results in it already", "--force"]);
+    folder.refuse(&format!("{LINE} --epochs 2"), &["already holds results", "--force"]);
     folder.succeed(&format!("{LINE} --epochs 2 --force"));
     for kept in ["mine.safetensors", "notes.txt", "best.safetensors", "model.onnx", "result.json"] {
         assert!(folder.path("run").join(kept).is_file(), "{kept}");

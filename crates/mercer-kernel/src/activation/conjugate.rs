@@ -1,11 +1,11 @@
 //! The conjugate kernel: the last layer's own part of the tangent kernel of one output.
 //!
-//! `CK(x, x') = 1 + z·z'` with the features `z` of the last hidden layer, the one being the bias (Qadeer et al. 2023, arXiv
-//! 2310.18612, equations 28 and 29); without a bias it is `z·z'`. A constant factor between the layer and the output belongs to
-//! both: `(Wz + b)/T` has `(1 + z·z')/T²`, and `Wz/√h + b` in the NTK parametrisation `1 + z·z'/h` (Wang et al. 2022, arXiv
-//! 2211.06506, equation 76, which has no bias). Where a mean over positions follows the layer, as over the image behind a
-//! convolution of 1 × 1, `z` is the mean of the features. The last layer's share of the trace kernel of C outputs is
-//! `C·CK`; that of a single output is `CK`, unless outputs have different factors.
+//! `CK(x, x') = 1 + z·z'` with the features `z` of the last hidden layer, where the 1 comes from the bias (Qadeer et
+//! al. 2023, arXiv 2310.18612, equations 28 and 29); without a bias it is `z·z'`. A constant factor between the layer
+//! and the output applies to both: `(Wz + b)/T` has `(1 + z·z')/T²`, and `Wz/√h + b` in the NTK parametrisation
+//! `1 + z·z'/h` (Wang et al. 2022, arXiv 2211.06506, equation 76, which has no bias). If a mean over positions follows the
+//! layer, such as over the image after a 1 × 1 convolution, `z` is the mean of the features. The last layer's part of
+//! the trace kernel of C outputs is `C·CK`; for a single output it is `CK`, unless outputs have different factors.
 
 use super::{Activations, LastLayer, Positions};
 use crate::empirical::Selection;
@@ -25,12 +25,12 @@ pub struct Conjugate<T> {
 }
 
 impl<T: Real> Conjugate<T> {
-    /// The features that enter the last product with a parameter on the way to an output (or any other value; the first
-    /// output if it is not named), for samples of these shapes (one per input).
+    /// The features that enter the last product with a parameter before an output (or any other value; by default the
+    /// first output), for samples of these shapes (one per input).
     ///
-    /// Biases, constant factors, means over positions, softmax and functions of single numbers may follow the product; the kernel
-    /// is that of the value before such a function. An error names the node where the last layer is not a product of one
-    /// feature vector per sample; [`Activations`] of chosen nodes always exist.
+    /// Biases, constant factors, means over positions, softmax and functions of single numbers may follow the product;
+    /// the kernel belongs to the value before such a function. An error names the node where the last layer is not a
+    /// product of one feature vector per sample; [`Activations`] of chosen nodes always exist.
     pub fn new(network: &Network, samples: &[Vec<usize>], output: Option<&str>) -> Result<Self> {
         let graph = network.graph(samples)?;
         let selection = Selection { output: output.map(str::to_owned), ..Selection::default() };
@@ -46,7 +46,7 @@ impl<T: Real> Conjugate<T> {
         Self { bias: None, ..self }
     }
 
-    /// The name of the value that the features are.
+    /// The name of the feature value.
     pub fn layer(&self) -> &str {
         &self.activations.graph.value(self.activations.values[0]).name
     }
@@ -56,7 +56,7 @@ impl<T: Real> Conjugate<T> {
         self.activations.width() / self.positions.map_or(1, |positions| positions.count.max(1))
     }
 
-    /// The features of a sample: scaled, summed over positions, with the bias behind them.
+    /// The features of a sample: scaled, summed over positions, followed by the bias.
     fn put(&self, value: &[T], row: &mut [T]) {
         let width = self.width();
         let (features, bias) = row.split_at_mut(width);

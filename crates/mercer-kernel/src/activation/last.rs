@@ -1,8 +1,9 @@
-//! The last layer of a network: the last product with a parameter on the way to an output, and what follows it.
+//! The last layer of a network: the last product with a parameter before an output, and the operations after it.
 //!
-//! `f = s · Σ_p W z_p + Σ_b s_b · b`, with one position `p` where the product is of a single vector, and all of them where a
+//! `f = s · Σ_p W z_p + Σ_b s_b · b`, with one position `p` for a product with a single vector, and all of them if a
 //! pool or a mean follows, which commutes with it. Constants between product and output are in `s`, those between a
-//! parameter and its use as weight or bias too, so that `s z` and `s_b` are the derivatives by the parameters themselves.
+//! parameter and its use as weight or bias too, so that `s z` and `s_b` are the derivatives with respect to the
+//! parameters themselves.
 
 use super::tail::Tail;
 use mercer_net::NetError;
@@ -11,32 +12,32 @@ use mercer_net::op::{
     Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reduce, Reduction, Softmax, Transpose, Unary,
 };
 
-/// The last product with a parameter, `f = scale · Σ_p W z_p + Σ_b scale_b · b`, if nothing but biases, constant factors and
+/// The last product with a parameter, `f = scale · Σ_p W z_p + Σ_b scale_b · b`, if only biases, constant factors and
 /// sums over positions follow it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastLayer {
     /// The features `z` that enter the product, one vector per sample and position.
     pub features: ValueId,
-    /// How the positions lie in the features; `None` if there is one.
+    /// The layout of the positions in the features; `None` if there is only one.
     pub positions: Option<Positions>,
     /// The parameter that is the product's weight; `None` if it is computed from parameters.
     pub weight: Option<usize>,
-    /// What the product is multiplied with on the way to the output: the root of the mean square over the outputs, where
-    /// they have different factors.
+    /// The factor between the product and the output: the root mean square over the outputs, if their factors differ.
     pub scale: f64,
-    /// What is added to the product.
+    /// The biases added to the product.
     pub biases: Vec<Bias>,
-    /// A node after the product that is not linear, or does not treat all outputs alike. Scales and biases are then those of
-    /// the value before the last function that is not linear: of the logits of a softmax.
+    /// A node after the product that is not linear, or does not treat all outputs alike. Scales and biases then belong
+    /// to the value before the last nonlinear function, such as the logits of a softmax.
     pub obstacle: Option<String>,
 }
 
-/// Where the positions of the features are.
+/// The layout of positions in the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Positions {
     /// How many there are.
     pub count: usize,
-    /// Whether a feature's positions follow each other, as in an image, or a position's features, as in a sequence.
+    /// Whether the positions of a feature are contiguous, as in an image, or the features of a position, as in a
+    /// sequence.
     pub innermost: bool,
 }
 
@@ -45,7 +46,7 @@ pub struct Positions {
 pub struct Bias {
     /// The parameter; `None` if it is computed from parameters.
     pub parameter: Option<usize>,
-    /// The derivative of an output by its element, over the outputs as [`LastLayer::scale`].
+    /// The derivative of an output with respect to its element, averaged over the outputs as in [`LastLayer::scale`].
     pub scale: f64,
 }
 
@@ -101,7 +102,7 @@ impl LastLayer {
     }
 }
 
-/// One node back: what it does to everything that comes before it.
+/// Steps back by one node, and applies its effect to everything before it.
 fn step(
     graph: &Graph,
     node: &Node,
@@ -135,7 +136,7 @@ fn step(
         return tail.function(node);
     }
     let (Some(&Binary(operation)), Some(other)) = (any.downcast_ref(), other) else {
-        return Err("is no product, bias, constant factor, mean over positions, softmax or function of single numbers");
+        return Err("is not a product, bias, constant factor, mean over positions, softmax or elementwise function");
     };
     if from.numel() != to.numel() {
         return Err("repeats its operand");
@@ -153,20 +154,20 @@ fn step(
             Ok(())
         }
         Combine::Mul | Combine::Div if operation == Combine::Mul || first => {
-            let constants = graph.constant(other).ok_or("multiplies with something that is not constant")?;
+            let constants = graph.constant(other).ok_or("multiplies by something that is not constant")?;
             let factor = |&constant: &f64| if operation == Combine::Div { 1.0 / constant } else { constant };
             tail.multiplied(node, constants.iter().map(factor).collect(), to.numel())
         }
-        _ => Err("is no product, bias or constant factor"),
+        _ => Err("is not a product, bias or constant factor"),
     }
 }
 
-/// The padding of a window on all sides together.
+/// The total padding of a window.
 pub(super) fn padding(window: &mercer_net::op::Window) -> usize {
     window.before.iter().chain(&window.after).sum()
 }
 
-/// The factor of a function of single numbers that is linear.
+/// The factor of a linear elementwise function.
 fn derivative(unary: &Unary) -> Option<f64> {
     match unary.0 {
         Function::Affine { scale, .. } => Some(scale),
@@ -175,7 +176,7 @@ fn derivative(unary: &Unary) -> Option<f64> {
     }
 }
 
-/// The parameter that a value is a constant multiple of, maybe under another shape, and the factor.
+/// The parameter and the factor, if a value is a constant multiple of a parameter, possibly reshaped.
 fn linear(graph: &Graph, mut id: ValueId) -> Option<(usize, f64)> {
     let mut factor = 1.0;
     loop {
@@ -204,7 +205,7 @@ fn linear(graph: &Graph, mut id: ValueId) -> Option<(usize, f64)> {
     }
 }
 
-/// For each value whether a parameter enters it.
+/// For each value, whether it depends on a parameter.
 fn parametrised(graph: &Graph) -> Vec<bool> {
     let mut found = vec![false; graph.values().len()];
     graph.parameters().iter().for_each(|id| found[id.index()] = true);

@@ -1,4 +1,4 @@
-//! Kernels of what a network computes on the way: embedding and conjugate kernels.
+//! Kernels of intermediate values of a network: embedding and conjugate kernels.
 
 mod conjugate;
 mod last;
@@ -18,7 +18,7 @@ use mercer_net::run::{Keep, Weights, Workspace};
 use mercer_net::{NetError, Network};
 use std::sync::Arc;
 
-/// The values at some nodes of a network, flattened and put one after the other.
+/// The values at some nodes of a network, flattened and concatenated.
 ///
 /// Their kernel is the sum of the Gram matrices of these layers: the embedding kernel of Engel et al. 2023 (arXiv
 /// 2305.14585, section 1; Akyürek et al. 2023), without centring.
@@ -27,7 +27,7 @@ pub struct Activations<T> {
     graph: Arc<Graph>,
     weights: Weights<T>,
     values: Vec<ValueId>,
-    /// The fingerprint of the network's own numbers, where they are rounded here.
+    /// The fingerprint of the network's original numbers, if they are rounded here.
     fingerprint: Option<String>,
     shards: Shards<Workspace<T>>,
 }
@@ -62,8 +62,8 @@ impl<T: Real> Activations<T> {
         Workspace::new(Arc::clone(&self.graph), &Keep::Only(self.values.clone()))
     }
 
-    /// Hands the values of every sample and its row of `out`, which is `stride` long, to `put`, with the place where each would
-    /// begin if they were put one after the other.
+    /// Passes the values of every sample and its row of `out`, of length `stride`, to `put`, with the offset of each
+    /// value in the concatenation.
     fn write(
         &self,
         inputs: &[&[T]],

@@ -1,17 +1,18 @@
-//! What follows the last product of a network: factors, biases, and sums over positions, collected from the output back.
+//! The operations after the last product of a network: factors, biases and sums over positions, collected backwards
+//! from the output.
 
 use super::last::{Bias, Positions, padding};
 use mercer_net::graph::{Graph, Node, ValueId};
 use mercer_net::op::{Conv, MatMul};
 
-/// A linear function of a value, the same for every position that it sums over.
+/// A linear function of a value, the same for every position in its sum.
 #[derive(Debug)]
 pub(super) struct Tail {
     /// The factors of the outputs; one if they are all the same.
     factors: Vec<f64>,
-    /// For each axis of the value whether it is summed over.
+    /// For each axis of the value, whether it is summed over.
     summed: Vec<bool>,
-    /// The positions that are summed over.
+    /// The number of positions in the sum.
     count: usize,
     pub(super) biases: Vec<Bias>,
     pub(super) obstacle: Option<String>,
@@ -24,7 +25,7 @@ impl Default for Tail {
 }
 
 impl Tail {
-    /// The factor of all outputs, or the root of the mean square.
+    /// The factor of all outputs, or the root mean square.
     pub(super) fn scale(&self) -> f64 {
         match self.factors[..] {
             [factor] => factor,
@@ -52,12 +53,13 @@ impl Tail {
             self.factors = vec![self.factors[0]; elements];
         }
         self.factors.iter_mut().zip(constants).for_each(|(own, constant)| *own *= constant);
-        // One scale for all outputs is no longer the truth about each.
+        // A single scale is no longer exact for each output.
         self.obstacle.get_or_insert_with(|| node.label());
         Ok(())
     }
 
-    /// A bias with one element per output, or one for all: a parameter with its factor, or what is computed from some.
+    /// A bias with one element per output, or one for all: a parameter with its factor, or a value computed from
+    /// parameters.
     pub(super) fn add(&mut self, bias: Option<(usize, f64)>, sign: f64) {
         let (parameter, factor) = bias.map_or((None, 1.0), |(at, factor)| (Some(at), factor));
         let scale = sign * factor * self.count as f64 * self.scale();
@@ -83,7 +85,7 @@ impl Tail {
         Ok(())
     }
 
-    /// A function that is not linear: what follows it is no part of the layer.
+    /// A nonlinear function: the operations after it are not part of the layer.
     pub(super) fn function(&mut self, node: &Node) -> Result<(), &'static str> {
         if self.count > 1 {
             return Err("is not linear, and a sum over positions follows it");
@@ -128,8 +130,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Back through a change of shape, `to` being the result's: axes may be cut or merged as long as what is summed over stays
-    /// together.
+    /// Back through a reshape to the shape `to`. Axes may be split or merged as long as the summed axes stay together.
     pub(super) fn reshape(&mut self, to: &[usize], from: &[usize]) -> Result<(), &'static str> {
         if self.summed.is_empty() {
             return Ok(());
@@ -137,7 +138,7 @@ impl Tail {
         let mixed = "merges positions with outputs";
         let mut after = to.iter().zip(std::mem::take(&mut self.summed)).filter(|(size, _)| **size > 1).peekable();
         let mut summed = Vec::with_capacity(from.len());
-        // What is left of the result's axis that the operand's axes are a part of.
+        // The remaining part of the result's axis that covers the operand's axes.
         let mut left = 1;
         let mut role = false;
         for &size in from {
@@ -169,11 +170,11 @@ impl Tail {
         Ok(())
     }
 
-    /// How the positions of the product's operand `x` lie, once the product is reached.
+    /// The layout of the positions in the product's operand `x`, once the product is reached.
     pub(super) fn positions(&self, graph: &Graph, node: &Node, x: ValueId) -> Result<Option<Positions>, &'static str> {
         let shape = |id: ValueId| &graph.value(id).meta.shape[..];
         let (from, to, any) = (shape(x), shape(node.output), node.op.as_any());
-        // Everything but the axis of the outputs must be summed over.
+        // All axes except the output axis must be summed over.
         let is_summed = |axis: usize| self.summed.get(axis).copied().unwrap_or(false);
         let rest_summed = |own: usize| (0..to.len()).all(|axis| to[axis] == 1 || is_summed(axis) == (axis != own));
         if let Some(conv) = any.downcast_ref::<Conv>() {

@@ -1,8 +1,8 @@
 //! Kernels made of kernels: sums, products, multiples and the cosine normalisation.
 //!
-//! All of them are positive semidefinite because their operands are: a product of Gram matrices element by element is
-//! (Schur 1911). A kernel that comes in several [parts](crate::Kernel::parts) can be scaled and normalised, part by part; sums and
-//! products are of whole kernels.
+//! All of them are positive semidefinite because their operands are; for elementwise products of Gram matrices this is
+//! Schur's theorem (Schur 1911). A kernel with several [parts](crate::Kernel::parts) can be scaled and normalised part
+//! by part; sums and products take whole kernels.
 
 mod normalised;
 mod pointwise;

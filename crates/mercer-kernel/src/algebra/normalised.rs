@@ -1,8 +1,8 @@
 //! The cosine normalisation of a kernel.
 //!
-//! `κ(x, x') / √(κ(x, x) κ(x', x'))`: the cosine of the angle between the features of `x` and `x'`. Of the trace kernel it
-//! is equation 4 of Engel et al. 2023 (arXiv 2305.14585), whose denominator is misprinted there: it is `√(Σ_c ‖g^c(x)‖²)`
-//! of each sample, so that `κ(x, x) = 1` as the text says.
+//! `κ(x, x') / √(κ(x, x) κ(x', x'))`: the cosine of the angle between the features of `x` and `x'`. For the trace
+//! kernel it is equation 4 of Engel et al. 2023 (arXiv 2305.14585), whose denominator is misprinted there: it should be
+//! `√(Σ_c ‖g^c(x)‖²)` for each sample, so that `κ(x, x) = 1` as the text says.
 
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// A kernel divided by the square roots of its diagonal. Each row of a matrix-valued kernel has its own.
 ///
 /// A sample with `κ(x, x) = 0` has no direction, and its row and column are 0; otherwise the diagonal of a block with
-/// itself is 1, exactly. Where a kernel comes in several parts, all are divided by the diagonal of their sum: they still
-/// sum to the normalised kernel, and their diagonals to 1 up to rounding. What a kernel has beside its parts is left out.
+/// itself is 1, exactly. If a kernel has several parts, all are divided by the diagonal of their sum. They still sum to
+/// the normalised kernel, and their diagonals sum to 1 up to rounding. Matrices beside the parts are left out.
 #[derive(Clone, Debug)]
 pub struct Normalised<T> {
     kernel: Arc<dyn Kernel<T>>,
@@ -54,7 +54,7 @@ impl<T: Real> Kernel<T> for Normalised<T> {
             // The diagonal is about a pair of samples.
             prepare_flops: cost.prepare_flops + cost.pair_flops,
             pair_flops: cost.pair_flops + (2 * rows * rows * self.parts().len()) as f64,
-            // Where something is left out, all is written elsewhere first.
+            // If matrices are left out, everything is written to scratch memory first.
             contract_tiles: match self.kernel.beside().len() {
                 0 => cost.contract_tiles,
                 _ => (cost.contract_tiles + 1) * self.matrices(),
@@ -96,7 +96,7 @@ impl<T: Real> Kernel<T> for Normalised<T> {
                 #[inline(always)]
                 || {
                     for (row, &scale) in part.chunks_exact_mut(width).zip(&a.scales) {
-                        // Not by the product of both scales, which may overflow where they do not.
+                        // Not multiplied by the product of both scales, which may overflow even if they do not.
                         row.iter_mut().zip(&b.scales).for_each(|(x, &other)| *x = *x * scale * other);
                     }
                 },

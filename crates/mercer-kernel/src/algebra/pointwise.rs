@@ -14,14 +14,14 @@ pub struct Sum<T>(Operands<T>);
 pub struct Product<T>(Operands<T>);
 
 impl<T: Real> Sum<T> {
-    /// The kernels must all be there in one part and have as many rows per sample.
+    /// All kernels must have a single part and the same number of rows per sample.
     pub fn new(kernels: Vec<Arc<dyn Kernel<T>>>) -> Result<Self> {
         Operands::new("sum", kernels).map(Self)
     }
 }
 
 impl<T: Real> Product<T> {
-    /// The kernels must all be there in one part and have as many rows per sample.
+    /// All kernels must have a single part and the same number of rows per sample.
     pub fn new(kernels: Vec<Arc<dyn Kernel<T>>>) -> Result<Self> {
         Operands::new("product", kernels).map(Self)
     }
@@ -50,7 +50,7 @@ impl<T: Real> Operands<T> {
             let parts = kernel.parts().len();
             if parts != 1 {
                 return Err(KernelError::Setting(format!(
-                    "kernel {at} of a {name} comes in {parts} parts; combine whole kernels"
+                    "kernel {at} of a {name} has {parts} parts; combine whole kernels"
                 )));
             }
             if let Some(other) = kernel.beside().first() {
@@ -85,7 +85,7 @@ impl<T: Real> Operands<T> {
         Ok(Block::new(samples, blocks?))
     }
 
-    /// Writes the first kernel's tile and meets the others' with it one by one.
+    /// Writes the first kernel's tile, and combines the tiles of the others with it one by one.
     #[inline(always)]
     fn contract(&self, a: &Block, b: &Block, tile: &mut [T], meet: impl Fn(T, T) -> T) {
         let (a, b) = (a.content::<Vec<Block>>(), b.content::<Vec<Block>>());
@@ -110,7 +110,7 @@ impl<T: Real> Operands<T> {
     }
 }
 
-/// The trait for a combination, given what it does with two numbers.
+/// Implements the trait for a combination, given its operation on two numbers.
 macro_rules! pointwise {
     ($name:ident, $meet:expr) => {
         impl<T: Real> Kernel<T> for $name<T> {

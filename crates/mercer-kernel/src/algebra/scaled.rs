@@ -19,7 +19,7 @@ impl<T: Real> Scaled<T> {
             return Ok(Self { kernel, factor });
         }
         Err(KernelError::Setting(format!(
-            "{factor} times a kernel is no kernel: the factor must be finite and not negative"
+            "{factor} times a kernel is not a kernel: the factor must be finite and not negative"
         )))
     }
 }

@@ -1,6 +1,6 @@
-//! The kernels by name, with their parameters: the one list that parser, printer and help read.
+//! The kernels by name, with their parameters: the table for parser, printer and help.
 
-/// Which function it is.
+/// The function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Linear,
@@ -24,13 +24,13 @@ impl Family {
     }
 }
 
-/// Which numbers a parameter can be.
+/// The valid values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Positive,
-    /// Positive, and one or one per number of a sample.
+    /// Positive; one number, or one per coordinate of a sample.
     Lengths,
-    /// Zero stays zero: it is then not tuned.
+    /// Not negative. Zero stays zero and is not tuned.
     NotNegative,
     /// An integer up to this one, never tuned.
     Whole(f64),
@@ -94,7 +94,7 @@ pub(super) static KERNELS: [Spec; 11] = [
 ];
 
 impl Setting {
-    /// Why it cannot have this value.
+    /// The reason why a value is invalid.
     pub(super) fn refuses(&self, value: f64) -> Option<String> {
         let name = self.name;
         let fine = value.is_finite()

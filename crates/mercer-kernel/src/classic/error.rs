@@ -1,4 +1,4 @@
-//! What can be wrong with a kernel expression.
+//! Errors in a kernel expression.
 
 use crate::language::SyntaxError;
 
@@ -9,17 +9,17 @@ pub enum ClassicError {
     /// The text is not a kernel.
     #[error(transparent)]
     Text(#[from] SyntaxError),
-    /// As many lengthscales as the samples have numbers are needed, or one.
+    /// The number of lengthscales must be one, or the number of coordinates of a sample.
     #[error("{kernel} has {given} lengthscales, but a sample has {dimensions} numbers; give one, or one for each")]
     Lengthscales {
         /// The kernel as written.
         kernel: String,
         /// The number of lengthscales.
         given: usize,
-        /// The numbers of a sample.
+        /// The number of coordinates of a sample.
         dimensions: usize,
     },
-    /// Other values for the parameters than there are parameters, or one that no parameter can have.
+    /// The number of values differs from the number of parameters, or a value is invalid.
     #[error("parameter {name}: {reason}")]
     Parameter {
         /// Which one.

@@ -4,12 +4,12 @@ use super::catalogue::{Kind, Spec};
 use super::error::ClassicError;
 use std::fmt;
 
-/// A classic kernel as a formula. Written as text it is parsed back to the same, and it has a flat list of positive
+/// A classic kernel as a formula. Its text parses back to the same expression. It has a flat list of positive
 /// parameters that can be tuned through their logarithms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression(pub(super) Node);
 
-/// Sums have no sums directly inside, nor products products; both have at least two operands.
+/// A sum does not directly contain sums, nor a product products; both have at least two operands.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     Number(f64),
@@ -18,7 +18,7 @@ pub(super) enum Node {
     Product(Vec<Node>),
 }
 
-/// A kernel with the values of its settings; one number, or one per number of a sample.
+/// A kernel with the values of its settings: one number, or one per coordinate of a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Term {
     pub(super) spec: &'static Spec,
@@ -28,7 +28,8 @@ pub(super) struct Term {
 /// A parameter that can be tuned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Such as `rbf.lengthscale`, `rbf.lengthscale[2]` or `factor`; the second of its name is `rbf.lengthscale #2`.
+    /// The name, such as `rbf.lengthscale`, `rbf.lengthscale[2]` or `factor`; the second parameter of a name is
+    /// `rbf.lengthscale #2`.
     pub name: String,
     /// Its value, positive.
     pub value: f64,
@@ -58,7 +59,7 @@ impl Node {
         }
     }
 
-    /// Calls `each` for all that can be tuned, in the order in which it is written.
+    /// Calls `each` for all tunable parameters, in the order of the text.
     fn visit(&mut self, each: &mut dyn FnMut(String, &mut f64)) {
         match self {
             Self::Number(value) => each("factor".to_owned(), value),
@@ -80,7 +81,7 @@ impl Node {
 }
 
 impl Kind {
-    /// Whether a parameter of this kind has a logarithm to be moved.
+    /// Whether a parameter of this kind can be tuned through its logarithm.
     pub(super) fn is_tuned(self, value: f64) -> bool {
         match self {
             Self::Positive | Self::Lengths => true,
@@ -91,8 +92,8 @@ impl Kind {
 }
 
 impl Expression {
-    /// What can be tuned, in the order in which it is written: numbers, lengthscales and other positive parameters. Degrees
-    /// and orders are not, nor a bias of zero.
+    /// The tunable parameters, in the order of the text: numbers, lengthscales and other positive parameters, but not
+    /// degrees, orders or a bias of zero.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut parameters: Vec<Parameter> = Vec::new();
         self.0.clone().visit(&mut |name, value| {
@@ -111,8 +112,8 @@ impl Expression {
         self.parameters().iter().map(|parameter| parameter.value.ln()).collect()
     }
 
-    /// The same kernel with other values of the [parameters](Self::parameters), given by their logarithms. Values that are
-    /// zero or infinite as numbers are an error.
+    /// The same kernel with other values of the [parameters](Self::parameters), given by their logarithms. Values that
+    /// round to zero or infinity are an error.
     pub fn with_logs(&self, logs: &[f64]) -> Result<Self, ClassicError> {
         let parameters = self.parameters();
         if parameters.len() != logs.len() {
@@ -197,7 +198,7 @@ fn separated(formatter: &mut fmt::Formatter<'_>, nodes: &[Node], between: &str) 
     Ok(())
 }
 
-/// The shortest text that is read back as the same number.
+/// The shortest text that reads back as the same number.
 fn number(value: f64) -> String {
     if value == 0.0 || (1e-5..1e16).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }

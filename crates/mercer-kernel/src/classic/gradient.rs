@@ -1,10 +1,10 @@
-//! Derivatives of a kernel by its parameters, contracted with weights: `Σ_ij G_ij ∂κ(x_i, x_j)/∂log θ`.
+//! Derivatives of a kernel with respect to its parameters, contracted with weights: `Σ_ij G_ij ∂κ(x_i, x_j)/∂log θ`.
 //!
 //! With `G = ½ (K⁻¹ − α αᵀ)`, `α = K⁻¹ y`, this is the gradient of a Gaussian process's negative log marginal likelihood
 //! (Rasmussen and Williams 2006, equation 5.9). No matrix per parameter is formed: weights are pulled back through the
-//! expression, strip by strip of rows. A product hands `G ∘ Π others` to each of its factors, a term contracts with the
-//! derivative by what it sees of a pair, `M = G ∘ ∂κ/∂r²`, and all lengthscales of a term are one product `M X`, from
-//! `Σ_ij M_ij (x_ik − x_jk)² = Σ_i (M1)_i x_ik² + Σ_j (Mᵀ1)_j x_jk² − 2 Σ_i x_ik (M X)_ik` on centred vectors.
+//! expression, strip by strip of rows. A product passes `G ∘ Π others` to each of its factors, a term contracts with
+//! the derivative with respect to its distance, `M = G ∘ ∂κ/∂r²`, and all lengthscales of a term are one product `M X`,
+//! from `Σ_ij M_ij (x_ik − x_jk)² = Σ_i (M1)_i x_ik² + Σ_j (Mᵀ1)_j x_jk² − 2 Σ_i x_ik (M X)_ik` on centred vectors.
 //!
 //! Strips are summed in their order: the same bits for any number of threads.
 
@@ -19,7 +19,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Rows that are pulled back together.
+/// Rows per strip.
 const STRIP: usize = 64;
 
 impl Expression {
@@ -100,7 +100,7 @@ impl Ready {
         }
     }
 
-    /// Appends the gradient by every parameter below.
+    /// Appends the gradient with respect to every parameter below.
     fn pull(&self, strip: &Strip, weights: &[f64], gradient: &mut Vec<f64>) {
         match self {
             Self::Number(value) => gradient.push(value * weights.iter().sum::<f64>()),
@@ -136,7 +136,7 @@ fn multiply(to: &mut [f64], by: &[f64]) {
 }
 
 impl Operand {
-    /// What the kernel sees of the pairs, and its values.
+    /// The inner products or distances of the pairs, and the kernel values.
     fn values(&self, strip: &Strip) -> (Vec<f64>, Vec<f64>) {
         let Prepared { rows, width, lengths } = &self.all;
         let own = Prepared {
@@ -203,7 +203,7 @@ impl Operand {
         }
     }
 
-    /// `Σ_ij M_ij (x_ik − x_jk)²` for every number `k` of a sample, in units of its lengthscale.
+    /// `Σ_ij M_ij (x_ik − x_jk)²` for every coordinate `k` of a sample, in units of its lengthscale.
     fn squared(&self, strip: &Strip, slopes: &[f64]) -> Vec<f64> {
         let (n, h, width) = (strip.n, strip.rows.len(), self.all.width);
         let mut mean = vec![0.0; width];
@@ -226,11 +226,11 @@ impl Operand {
             sums.iter_mut().zip(row).for_each(|(to, x)| *to += m * x * x);
         }
         let size = self.leaf.scales().len();
-        // A number on a circle is two: its cosine and its sine.
+        // A point on a circle has two coordinates: its cosine and its sine.
         (0..size).map(|k| sums.iter().skip(k).step_by(size).sum()).collect()
     }
 
-    /// `Σ_ij M_ij |x_ik − x_jk|` for every number `k` of a sample, in units of its lengthscale.
+    /// `Σ_ij M_ij |x_ik − x_jk|` for every coordinate `k` of a sample, in units of its lengthscale.
     fn absolute(&self, strip: &Strip, slopes: &[f64]) -> Vec<f64> {
         let width = self.all.width;
         let mut sums = vec![0.0; width];
@@ -249,7 +249,7 @@ impl Operand {
     }
 
     /// `Σ_ij M_ij ∂r²/∂log period`, with `r² = Σ_k (2 − 2 cos(a − b))/ℓ²` of the angles `a = 2πx/period`:
-    /// `∂r²/∂log period = −2 Σ_k (a − b) sin(a − b)/ℓ²`, and the sine is that of the points on circles.
+    /// `∂r²/∂log period = −2 Σ_k (a − b) sin(a − b)/ℓ²`, and the sine comes from the points on circles.
     fn by_period(&self, strip: &Strip, slopes: &[f64]) -> f64 {
         let width = self.all.width;
         let size = width / 2;
@@ -272,7 +272,7 @@ impl Operand {
 fn slope(term: &super::expression::Term, family: Family, square: f64, value: f64) -> f64 {
     let r = square.sqrt();
     match family {
-        // Not finite at 0, but what it is multiplied with goes to zero faster.
+        // Not finite at 0, but its factor goes to zero faster.
         Family::Matern12 => {
             if r > 0.0 {
                 -value / (2.0 * r)

@@ -1,4 +1,4 @@
-//! An expression as a kernel: its terms, put together by the algebra of kernels.
+//! An expression as a kernel: its terms, combined by the algebra of kernels.
 
 use super::expression::{Expression, Node};
 use super::leaf::Leaf;
@@ -7,7 +7,7 @@ use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use std::sync::Arc;
 
-/// A classic kernel for samples of a known size; samples of several dimensions (images) are vectors of all their numbers.
+/// A classic kernel for samples of a known size. Samples with several axes (images) are flattened to vectors.
 ///
 /// ```
 /// use mercer_kernel::Kernel;

@@ -12,7 +12,7 @@ use mercer_linalg::elementary::{cos, sin_in_place};
 use rayon::prelude::*;
 use std::marker::PhantomData;
 
-/// Samples that a thread prepares at a time.
+/// Samples per thread and step.
 const GRAIN: usize = 64;
 
 /// A kernel of the catalogue for samples of `size` numbers.
@@ -23,13 +23,13 @@ pub(super) struct Leaf<T> {
     scalar: PhantomData<T>,
 }
 
-/// Samples as the kernel sees them.
+/// Samples in the form that the kernel needs.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared<T> {
-    /// The vectors: as they are, divided by lengthscales or by their lengths, or points on circles.
+    /// The vectors: unchanged, divided by lengthscales or by their lengths, or points on circles.
     pub(super) rows: Vec<T>,
     pub(super) width: usize,
-    /// The squared lengths of the rows where distances are wanted, the lengths of the samples where angles are.
+    /// The squared lengths of the rows for distances, or the lengths of the samples for angles.
     pub(super) lengths: Vec<T>,
 }
 
@@ -46,7 +46,7 @@ impl Term {
         at.map_or(f64::NAN, |at| self.values[at][0])
     }
 
-    /// The lengthscales of a stationary kernel; of others nothing.
+    /// The lengthscales of a stationary kernel; empty for others.
     pub(super) fn lengthscales(&self) -> &[f64] {
         let at = self.spec.settings.iter().position(|setting| setting.name == "lengthscale");
         at.map_or(&[], |at| &self.values[at])
@@ -68,12 +68,12 @@ impl<T: Real> Leaf<T> {
         self.term.spec.family
     }
 
-    /// Numbers of a prepared vector.
+    /// The length of a prepared vector.
     fn width(&self) -> usize {
         if self.family() == Family::Periodic { 2 * self.size } else { self.size }
     }
 
-    /// The lengthscale of every number of a sample.
+    /// The lengthscale of every coordinate of a sample.
     pub(super) fn scales(&self) -> Vec<T> {
         let given = self.term.lengthscales();
         (0..self.size).map(|at| T::of(if given.len() == 1 { given[0] } else { given[at] })).collect()
@@ -118,7 +118,7 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// What the kernel sees of every pair.
+    /// The inner product or distance of every pair.
     pub(super) fn pairs(&self, (a, n): (&Prepared<T>, usize), (b, m): (&Prepared<T>, usize), tile: &mut [T]) {
         let (x, y) = (a.vectors(n), b.vectors(m));
         match self.family() {
@@ -129,7 +129,7 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// From there to values. If both blocks are the same, only the upper triangle is computed and copied.
+    /// Turns them into kernel values. If both blocks are the same, only the upper triangle is computed and copied.
     pub(super) fn finish(&self, (a, n): (&Prepared<T>, usize), (b, m): (&Prepared<T>, usize), tile: &mut [T]) {
         let symmetric = a.vectors(n).is(&b.vectors(m));
         let cosine = self.family() == Family::Cosine;
@@ -153,7 +153,7 @@ impl<T: Real> Leaf<T> {
 impl<T: Real> Kernel<T> for Leaf<T> {
     fn cost(&self) -> Cost {
         let width = self.width();
-        // An exponential is some twenty operations; absolute distances are three per number instead of two.
+        // An exponential takes about twenty operations; absolute distances take three per coordinate instead of two.
         let per_number = if self.family() == Family::Laplacian { 3 } else { 2 };
         Cost {
             sample_bytes: (width + 1) * size_of::<T>(),
@@ -215,7 +215,7 @@ impl<T: Real> Kernel<T> for Leaf<T> {
             Family::ArcCosine => {
                 let order = self.term.one("order") as u32;
                 let diagonal = |&length: &T| {
-                    // A vector without direction has a right angle to all, itself included: half of the steps are on.
+                    // A zero vector is orthogonal to all vectors, including itself: half of the steps are on.
                     let mut chord = [if length > T::zero() { T::zero() } else { T::of(2.0) }];
                     shape::arc(order, &mut chord, length, &[length]);
                     chord[0]
@@ -227,8 +227,8 @@ impl<T: Real> Kernel<T> for Leaf<T> {
     }
 }
 
-/// Vectors divided by their lengths, and the lengths; the largest number is taken out first, so that squares neither
-/// overflow nor vanish.
+/// Vectors divided by their lengths, and the lengths. The largest element is factored out first, so that squares
+/// neither overflow nor underflow.
 fn unit_vectors<T: Real>(data: &[T], rows: &mut [T], lengths: &mut [T]) {
     let size = data.len() / lengths.len().max(1);
     for ((to, from), length) in rows.chunks_exact_mut(size.max(1)).zip(data.chunks_exact(size.max(1))).zip(lengths) {

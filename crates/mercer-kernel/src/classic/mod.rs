@@ -1,4 +1,4 @@
-//! Classic kernels: closed functions of two vectors, their sums and products, and gradients for tuning them.
+//! Classic kernels: closed-form functions of two vectors, their sums and products, and gradients for tuning them.
 //!
 //! With `s = x·x'`, `r² = Σ (x_k − x'_k)²/ℓ_k²` and `θ` the angle between `x` and `x'`:
 //!

@@ -1,8 +1,8 @@
-//! What classic kernels see of a pair of vectors: inner products, distances, chords.
+//! Inner products, distances and chords of pairs of vectors.
 //!
-//! `‖x − y‖² = ‖x‖² + ‖y‖² − 2 x·y` is one matrix product, but it loses all digits where `x` and `y` are close. Such pairs,
-//! with `‖x − y‖² < (‖x‖² + ‖y‖²)/64`, are computed again from differences: what is left has a relative error of some 64
-//! roundings. Short vectors are always subtracted, which is as fast there.
+//! `‖x − y‖² = ‖x‖² + ‖y‖² − 2 x·y` is one matrix product, but it loses all digits if `x` and `y` are close. Such
+//! pairs, with `‖x − y‖² < (‖x‖² + ‖y‖²)/64`, are computed again from differences. The rest have a relative error of
+//! about 64 roundings. Short vectors are always subtracted, which is as fast for them.
 
 use crate::products::{mirror, products};
 use mercer_linalg::Scalar;
@@ -10,9 +10,9 @@ use mercer_linalg::simd::dispatch;
 
 /// Vectors no longer than this are subtracted.
 const SHORT: usize = 16;
-/// Pairs closer than this share of their squared lengths are computed again.
+/// Pairs closer than this fraction of their squared lengths are computed again.
 const CLOSE: f64 = 1.0 / 64.0;
-/// Numbers of a row that are worked on together.
+/// Elements of a row that are processed together.
 const LANES: usize = 32;
 
 /// Vectors of equal length, one after the other.
@@ -28,7 +28,7 @@ impl<'a, T: Scalar> Vectors<'a, T> {
         &self.data[at * self.width..(at + 1) * self.width]
     }
 
-    /// Whether both are the same vectors, so that half of the pairs suffices.
+    /// Whether both are the same vectors, so that half of the pairs suffice.
     pub(super) fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.data, other.data)
     }
@@ -79,11 +79,11 @@ pub(super) fn absolute_distances<T: Scalar>(x: Vectors<'_, T>, y: Vectors<'_, T>
     differences(x, y, tile, |d| d.abs());
 }
 
-/// For unit vectors (or zero) the squared chord of the angle between them: `‖x − y‖²` where the angle is below a right one;
-/// `−‖x + y‖²`, with the sign even where that is zero, where it is above.
+/// For unit vectors (or zero), the squared chord of the angle between them: `‖x − y‖²` for an acute angle; `−‖x + y‖²`
+/// for an obtuse one, with the sign even if that is zero.
 pub(super) fn chords<T: Scalar>(x: Vectors<'_, T>, y: Vectors<'_, T>, tile: &mut [T]) {
     dots(x, y, tile);
-    // Of two unit vectors the squared lengths are 2 together.
+    // The squared lengths of two unit vectors sum to 2.
     let (two, close) = (T::of(2.0), T::of(2.0 * CLOSE));
     for (at, row) in tile.chunks_exact_mut(y.count.max(1)).enumerate() {
         let least = dispatch(
@@ -101,7 +101,7 @@ pub(super) fn chords<T: Scalar>(x: Vectors<'_, T>, y: Vectors<'_, T>, tile: &mut
         if least <= close {
             for (other, to) in row.iter_mut().enumerate().filter(|(_, to)| to.abs() <= close) {
                 let (near, far) = (x.row(at), y.row(other));
-                // A chord that rounding made negative has the sign of the other side; the vectors tell.
+                // A chord that rounding made negative has the wrong sign; the vectors decide.
                 let together = reduce(near, far, |a, b| (a - b) * (a - b));
                 let apart = reduce(near, far, |a, b| (a + b) * (a + b));
                 *to = if together <= apart { together } else { -apart };
@@ -126,7 +126,7 @@ fn differences<T: Scalar>(x: Vectors<'_, T>, y: Vectors<'_, T>, tile: &mut [T], 
             },
         );
     } else {
-        // Along the other vectors, whose numbers are put side by side.
+        // Vectorised over the other vectors, whose coordinates are transposed.
         let mut columns = vec![T::zero(); m * width];
         for (at, row) in y.data.chunks_exact(width.max(1)).enumerate() {
             row.iter().enumerate().for_each(|(k, &value)| columns[k * m + at] = value);

@@ -26,7 +26,7 @@ impl Expression {
         KERNELS.iter().map(|spec| spec.name)
     }
 
-    /// The kernel of an expression that was read already and names classic kernels alone.
+    /// The kernel of a parsed expression that names only classic kernels.
     pub(crate) fn lower(read: &language::Node, text: &Text) -> Parsed<Self> {
         node(read, text).map(Self)
     }
@@ -81,7 +81,7 @@ fn find(spec: &Spec, name: &str) -> Option<usize> {
     spec.settings.iter().position(|setting| setting.name == name)
 }
 
-/// The numbers of a setting: one, or one for every number of a sample.
+/// The values of a setting: one, or one per coordinate of a sample.
 fn numbers(setting: &Setting, value: &Value, text: &Text) -> Parsed<Vec<f64>> {
     let one = |value: &Value| match value.content {
         Content::Number(number, _) => {

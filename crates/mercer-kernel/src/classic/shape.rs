@@ -1,4 +1,4 @@
-//! From what is seen of a pair to the value of the kernel, in place and many at a time.
+//! Turns inner products or distances into kernel values, in place and many at a time.
 
 use super::catalogue::Family;
 use super::expression::Term;
@@ -6,11 +6,11 @@ use mercer_linalg::Scalar;
 use mercer_linalg::elementary::{acos_in_place, exp_in_place, ln_in_place};
 use mercer_linalg::simd::dispatch;
 
-/// Numbers worked on together: they and their scratch stay in the first-level cache.
+/// Numbers that are processed together: they and their scratch memory stay in the first-level cache.
 const CHUNK: usize = 512;
 
-/// Replaces inner products, squared or absolute distances by the values of the kernel. Cosines are what they are, and
-/// arc-cosine kernels are made by [`arc`].
+/// Replaces inner products, squared or absolute distances by the values of the kernel. Cosines are unchanged, and
+/// [`arc`] computes arc-cosine kernels.
 pub(super) fn values<T: Scalar>(term: &Term, x: &mut [T]) {
     match term.spec.family {
         Family::Linear | Family::Cosine | Family::ArcCosine => {}
@@ -72,7 +72,7 @@ fn times_exponential<T: Scalar>(x: &mut [T], radius: impl Fn(T) -> T, p: impl Fn
     }
 }
 
-/// `x = ln(1 + over·x)`, with all digits where that is small: `ln b · u/(b − 1)` with `b = 1 + u` as rounded (Kahan).
+/// `x = ln(1 + over·x)`, with all digits if that is small: `ln b · u/(b − 1)` with `b = 1 + u` as rounded (Kahan).
 fn logs_of_one_plus<T: Scalar>(x: &mut [T], over: T) {
     let mut scratch = [T::zero(); CHUNK];
     let scratch = &mut scratch[..x.len()];
@@ -134,7 +134,7 @@ pub(super) fn arc<T: Scalar>(order: u32, x: &mut [T], length: T, lengths: &[T]) 
             || {
                 for ((x, &angle), &other) in chunk.iter_mut().zip(&*scratch).zip(lengths) {
                     let (square, blunt) = (x.abs(), x.is_sign_negative());
-                    // Half of the chord is the sine of half of the angle (of its rest to π, if that is smaller).
+                    // Half of the chord is the sine of half of the angle (or of its supplement, if that is smaller).
                     let phi = if blunt { pi - two * angle } else { two * angle };
                     let cosine = if blunt { half * square - one } else { one - half * square };
                     let sine = (square * (one - quarter * square)).max(T::zero()).sqrt();

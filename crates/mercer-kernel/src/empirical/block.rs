@@ -1,4 +1,4 @@
-//! How the gradients of a block of samples lie in memory.
+//! The memory layout of the gradients of a block of samples.
 
 use super::forms::{Choice, Form, Price, explicit, factored, shared_directions, weight_of_bias};
 use super::gradients::Gradients;
@@ -12,34 +12,34 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the gradients of each parameter go.
+/// The storage of each parameter's gradients.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// All pairs of seeds, or equal ones summed.
+    /// All pairs of seeds, or the sum over equal seeds.
     pub(crate) full: bool,
     pub(crate) seeds: usize,
     /// Explicit numbers per sample and seed.
     pub(crate) width: usize,
-    /// The explicit parameters and where they begin.
+    /// The explicit parameters and their offsets.
     pub(crate) explicit: Vec<(usize, usize)>,
     pub(crate) outers: Vec<Outer>,
     pub(crate) parts: Vec<Part>,
     pub(crate) forms: Vec<Form>,
 }
 
-/// A parameter that is kept as factors.
+/// A parameter stored as factors.
 #[derive(Debug)]
 pub(crate) struct Outer {
     pub(crate) parameter: usize,
     pub(crate) shape: OuterShape,
-    /// Whether the layer's bias is a one appended to the left factor.
+    /// Whether the layer's bias is a column of ones appended to the left factor.
     pub(crate) bias: bool,
-    /// Where the deltas of all seeds are a shared matrix times one vector per sample, the directions `[seeds, right]` that
-    /// they are projected onto: then one delta does for all seeds.
+    /// The directions `[seeds, right]` for projection, if the deltas of all seeds are a shared matrix times one vector
+    /// per sample. One delta then suffices for all seeds.
     pub(crate) directions: Option<Vec<f64>>,
 }
 
-/// What goes into one of the matrices.
+/// The summands of one of the matrices.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) name: String,
@@ -67,8 +67,8 @@ impl<T: Real> Drop for Prepared<T> {
     }
 }
 
-/// The memory of blocks that are no longer needed: fresh memory would be cleared by the system first, which takes up to a
-/// fifth of the time of preparing.
+/// The memory of blocks that are no longer needed. The system would clear fresh memory first, which takes up to a fifth
+/// of the preparation time.
 #[derive(Debug, Default)]
 pub(crate) struct Spare<T>(Mutex<Vec<Vec<T>>>);
 
@@ -78,14 +78,14 @@ impl<T: Real> Spare<T> {
         spare.extend(buffers.filter(|buffer| buffer.capacity() > 0));
     }
 
-    /// So many numbers, with whatever was left in them.
+    /// A buffer of this length with arbitrary contents.
     fn take(&self, length: usize) -> Vec<T> {
         if length == 0 {
             return Vec::new();
         }
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fitting = (0..spare.len()).filter(|&at| spare[at].capacity() >= length);
-        // The last block of a data set may be small; it does not take the memory of a large one away for long.
+        // The last block of a data set may be small; it must not hold the memory of a large block for long.
         let Some(best) = fitting.min_by_key(|&at| spare[at].capacity()) else { return zeros(length) };
         let mut buffer = spare.swap_remove(best);
         buffer.resize(length, T::zero());
@@ -93,7 +93,7 @@ impl<T: Real> Spare<T> {
     }
 }
 
-/// The piece of a block that a shard fills.
+/// The part of a block that a shard fills.
 pub(crate) struct Place<'a, T> {
     explicit: &'a mut [T],
     outers: Vec<(&'a mut [T], &'a mut [T])>,
@@ -101,7 +101,7 @@ pub(crate) struct Place<'a, T> {
 }
 
 impl Outer {
-    /// The seeds whose deltas are kept.
+    /// The number of seeds whose deltas are stored.
     pub(crate) fn seeds(&self, seeds: usize) -> usize {
         if self.directions.is_some() { 1 } else { seeds }
     }
@@ -114,7 +114,7 @@ impl Outer {
 impl Plan {
     pub(crate) fn new<T: Real>(gradients: &Gradients<T>, full: bool, by_layer: bool, forms: Vec<Form>) -> Self {
         let shapes = gradients.outer_shapes();
-        // The weights that take an absorbed bias along.
+        // The weights that absorb a bias.
         let absorbed = (0..forms.len()).filter(|&at| forms[at] == Form::Absorbed);
         let weights: HashSet<usize> = absorbed.filter_map(|bias| weight_of_bias(gradients, bias)).collect();
         let groups = if by_layer {
@@ -154,19 +154,19 @@ impl Plan {
         plan
     }
 
-    /// For each parameter whether the reverse pass makes factors.
+    /// For each parameter, whether the reverse pass computes factors.
     pub(crate) fn outer_flags(&self) -> Vec<bool> {
         let mut flags = vec![false; self.forms.len()];
         self.outers.iter().for_each(|outer| flags[outer.parameter] = true);
         flags
     }
 
-    /// Pairs of seeds that a pair of samples has.
+    /// Pairs of seeds per pair of samples.
     fn pairs(&self) -> usize {
         if self.full { self.seeds * self.seeds } else { self.seeds }
     }
 
-    /// What a factored parameter costs.
+    /// The cost of a factored parameter.
     fn price(&self, outer: &Outer) -> Price {
         let seeds = outer.seeds(self.seeds);
         factored(&outer.shape, seeds, if self.full { seeds * seeds } else { seeds })
@@ -184,7 +184,7 @@ impl Plan {
         explicit(self.width, self.seeds, self.pairs()).flops + outers
     }
 
-    /// What was chosen for each parameter that counts.
+    /// The form chosen for each selected parameter.
     pub(crate) fn choices<T: Real>(&self, gradients: &Gradients<T>, chosen: &[bool]) -> Vec<Choice> {
         let graph = gradients.graph();
         let (layers, shapes) = (layer_names(graph), gradients.outer_shapes());
@@ -279,8 +279,8 @@ impl Plan {
         Ok(())
     }
 
-    /// `[samples, seeds, positions, right]` → `[samples, positions, seeds, right]`: the sum over seeds is then part of one
-    /// product.
+    /// `[samples, seeds, positions, right]` → `[samples, positions, seeds, right]`, so that the sum over seeds is part
+    /// of one product.
     fn seeds_inside<T: Copy>(&self, shape: &OuterShape, from: &[T], to: &mut [T]) {
         let (s, p, r) = (self.seeds, shape.positions, shape.right);
         for (from, to) in from.chunks_exact(s * p * r).zip(to.chunks_exact_mut(s * p * r)) {

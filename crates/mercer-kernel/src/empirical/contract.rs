@@ -1,8 +1,8 @@
-//! Pairs of prepared blocks become a tile of the Gram matrix.
+//! Contracts pairs of prepared blocks into a tile of the Gram matrix.
 //!
 //! Explicit gradients are one matrix product. A factored parameter contributes `Σ (leftₚ·left'ₚ')(rightₚ·right'ₚ')`: two
-//! products and their elementwise product, in strips of rows that stay in the cache. Of a block with itself one triangle
-//! is computed and mirrored.
+//! products and their elementwise product, in strips of rows that stay in the cache. For a block with itself, one
+//! triangle is computed and mirrored.
 
 use super::block::{Outer, Part, Plan, Prepared};
 use crate::kernel::Real;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Rows of a strip: pairs of samples, of samples and seeds, or of positions.
 const STRIP: usize = 128;
 
-/// Two blocks that meet.
+/// A pair of blocks.
 pub(super) struct Pair<'a, T: Real> {
     pub(super) plan: &'a Plan,
     pub(super) a: &'a Prepared<T>,
@@ -24,7 +24,7 @@ pub(super) struct Pair<'a, T: Real> {
     pub(super) symmetric: bool,
 }
 
-/// Scratch of the strips, kept for all parameters of a tile.
+/// Scratch memory of the strips, reused for all parameters of a tile.
 #[derive(Default)]
 struct Scratch<T> {
     lefts: Vec<T>,
@@ -88,7 +88,7 @@ impl<T: Real> Pair<'_, T> {
         }
     }
 
-    /// Adds the share of a factored parameter; of a symmetric tile only what is above the diagonal of strips.
+    /// Adds the contribution of a factored parameter; for a symmetric tile, only above the diagonal of strips.
     fn outer(&self, at: usize, tile: &mut [T], scratch: &mut Scratch<T>) {
         let outer = &self.plan.outers[at];
         let ((la, ra), (lb, rb)) = (&self.a.outers[at], &self.b.outers[at]);
@@ -118,7 +118,7 @@ struct Factored<'a, T: Real> {
 }
 
 impl<T: Real> Factored<'_, T> {
-    /// The length of a delta over which the sum over seeds goes too.
+    /// The length of a delta, including the seeds if they are summed.
     fn inner(&self) -> usize {
         self.outer.seeds(self.pair.plan.seeds) * self.outer.shape.right
     }
@@ -220,7 +220,7 @@ impl<T: Real> Factored<'_, T> {
         }
     }
 
-    /// Several positions, all pairs of seeds: a product for every pair of a sample with its seed.
+    /// Several positions, all pairs of seeds: one product per pair of (sample, seed).
     fn many_full(&self, rows: Range<usize>, columns: Range<usize>, tile: &mut [T], scratch: &mut Scratch<T>) {
         let (p, s, inner) = (self.outer.shape.positions, self.pair.plan.seeds, self.outer.shape.right);
         let (m, width) = (self.pair.m * s, columns.len() * p);

@@ -1,4 +1,4 @@
-//! In which form each parameter's gradient is kept between the phases, and why.
+//! The form of each parameter's gradient between the phases, and the reason for it.
 //!
 //! With `P` positions, factors `left` and `right`, `S` seeds and `S'` = S for summed kernels, S² for full ones, a pair of
 //! samples costs `P²·(left + S'·right)` multiplications factored and `S'·left·right` explicit, and a sample
@@ -13,19 +13,19 @@ use mercer_net::op::{Binary, Combine, MatMul, OuterShape, Unary};
 use serde::Serialize;
 use std::any::Any;
 
-/// How the gradient of a parameter is kept between the phases.
+/// The form of a parameter's gradient between the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Activations and deltas, multiplied out when blocks meet: `(A Aᵀ) ∘ (Δ Δᵀ)`.
+    /// Activations and deltas, multiplied out when blocks are contracted: `(A Aᵀ) ∘ (Δ Δᵀ)`.
     Factored,
     /// The gradient itself.
     Explicit,
-    /// Not at all: the bias of a dense layer is a one appended to the activations of its weight.
+    /// No gradient: the bias of a dense layer is a column of ones appended to the activations of its weight.
     Absorbed,
 }
 
-/// What was chosen for a parameter.
+/// The form chosen for a parameter.
 #[derive(Clone, Debug, Serialize)]
 pub struct Choice {
     /// The parameter.
@@ -34,7 +34,7 @@ pub struct Choice {
     pub layer: String,
     /// The form of its gradient.
     pub form: Form,
-    /// Positions at which the weight is used.
+    /// The number of positions at which the weight is used.
     pub positions: usize,
     /// Bytes of a prepared sample.
     pub bytes: usize,
@@ -42,13 +42,13 @@ pub struct Choice {
     pub pair_flops: f64,
 }
 
-/// The time a byte costs, in operations: ten, for the two blocks of a tile of 128 samples.
+/// The cost of reading a byte, in operations: ten, for the two blocks of a tile of 128 samples.
 const FLOPS_PER_BYTE: f64 = 10.0 * 2.0 / 128.0;
 
 /// Sixteen prepared samples should not take more than this.
 const SIXTEEN_SAMPLES: usize = 1 << 30;
 
-/// What a parameter costs in one form.
+/// The cost of a parameter in one form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
     /// Operations per pair of samples.
@@ -70,7 +70,7 @@ pub(crate) fn explicit(numel: usize, seeds: usize, pairs: usize) -> Price {
     Price { flops: 2.0 * pairs as f64 * numel as f64, elements: seeds * numel }
 }
 
-/// The cheaper form of every parameter; biases that their weight takes along are absorbed.
+/// Chooses the cheaper form for every parameter; biases are absorbed into their weight if possible.
 pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<Form> {
     let seeds = gradients.n_seeds();
     let pairs = if full { seeds * seeds } else { seeds };
@@ -85,7 +85,8 @@ pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<For
             _ => Form::Explicit,
         })
         .collect();
-    // Where the samples are too large, those parameters go back to factors that save most for least.
+    // If the samples are too large, parameters go back to factors, starting with those that save the most memory for
+    // the least work.
     let elements = |at: usize, form: Form| match (&shapes[at], form) {
         (Some(shape), Form::Factored) => factored(shape, seeds, pairs).elements,
         _ => explicit(gradients.numel(at), seeds, pairs).elements,
@@ -125,7 +126,7 @@ pub(crate) fn absorb<T: Real>(gradients: &Gradients<T>, forms: &mut [Form]) {
     }
 }
 
-/// The weight `W` if a parameter is used only as `b` of `x·W + b` with one position, and both count.
+/// The weight `W` if a parameter is used only as `b` in `x·W + b` with one position, and both are selected.
 pub(crate) fn weight_of_bias<T: Real>(gradients: &Gradients<T>, bias: usize) -> Option<usize> {
     let graph = gradients.graph();
     let id = graph.parameters()[bias];
@@ -155,7 +156,7 @@ pub(crate) fn weight_of_bias<T: Real>(gradients: &Gradients<T>, bias: usize) -> 
 
 /// Directions `v_c / ‖v‖` per element, `[seeds, right]`, where the deltas of a dense layer are `v_c ∘ f'(x)`: the layer is followed
 /// by a function `f` of single numbers and then by the last product, `W f(x) + b`, so that `v_c` is a row of `W` for the
-/// seed of output c. Then `Σ_c δ_c·δ'_c = Σ_h ‖v_h‖² f'(x_h) f'(x'_h)`, and one number per element holds all seeds.
+/// seed of output c. Then `Σ_c δ_c·δ'_c = Σ_h ‖v_h‖² f'(x_h) f'(x'_h)`, and one number per element covers all seeds.
 pub(crate) fn shared_directions<T: Real>(
     gradients: &Gradients<T>,
     parameter: usize,
@@ -182,7 +183,7 @@ pub(crate) fn shared_directions<T: Real>(
     if end != gradients.output() || !unused || !fits || numel != inputs * outputs {
         return None;
     }
-    // The deltas before the function are what a reverse pass through the last product alone gives for every seed.
+    // A reverse pass through the last product alone gives the deltas before the function for every seed.
     let last_shape = gradients.outer_shape_of(weight).filter(|shape| shape.positions == 1 && shape.left == inputs)?;
     let numbers = &gradients.weights().parameters[weight];
     let weight_of = |output: usize, input: usize| {
@@ -205,7 +206,7 @@ pub(crate) fn shared_directions<T: Real>(
     Some(directions)
 }
 
-/// The result of the only node that uses a value, if it is of the right kind and keeps samples apart.
+/// The result of the only node that uses a value, if it has the right kind and does not mix samples.
 fn follow(graph: &Graph, id: ValueId, kind: impl Fn(&dyn Any) -> bool) -> Option<ValueId> {
     let node = &graph.nodes()[only_use(graph, id)?];
     kind(node.op.as_any()).then_some(node.output)

@@ -1,4 +1,4 @@
-//! Per-sample gradients of a network, shard by shard: what all tangent kernels and their sketches begin with.
+//! Per-sample gradients of a network, shard by shard: the first step of all tangent kernels and their sketches.
 
 use super::selection::{Kind, Selection};
 use crate::error::{KernelError, Result};
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A network, an output of it with its seeds, and the parameters that count.
+/// A network, one of its outputs with seeds, and the selected parameters.
 #[derive(Debug)]
 pub struct Gradients<T> {
     graph: Arc<Graph>,
@@ -25,11 +25,11 @@ pub struct Gradients<T> {
     chosen: Vec<bool>,
     selection: Selection,
     grain: usize,
-    /// The fingerprint of the network's own numbers, where they are rounded here.
+    /// The fingerprint of the network's original numbers, if they are rounded here.
     fingerprint: Option<String>,
-    /// The memory of passes that are not running now.
+    /// The memory of idle passes.
     idle: Arc<Mutex<Vec<Passes<T>>>>,
-    /// The outer form of every parameter's gradient, chosen or not.
+    /// The outer form of every parameter's gradient, whether or not it is selected.
     every_shape: OnceLock<Vec<Option<OuterShape>>>,
 }
 
@@ -43,34 +43,34 @@ struct Passes<T> {
 }
 
 impl<T: Real> Gradients<T> {
-    /// The gradients that a kernel of this kind needs, for samples of these shapes (one per input).
+    /// The gradients for a kernel of this kind, for samples of these shapes (one per input).
     pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
         let graph = network.graph(samples)?;
         let (weights, fingerprint) = (network.weights(&graph), network.wide_fingerprint::<T>(&graph));
         Ok(Self { fingerprint, ..Self::at(graph, weights, kind, selection)? })
     }
 
-    /// The same for a graph with weights of its own.
+    /// The same for a graph with its own weights.
     pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: Kind, selection: &Selection) -> Result<Self> {
         let output = selection.value(&graph)?;
         let size = graph.value(output).meta.numel();
         let seeds = selection.seeds(kind, size)?;
         let n_seeds = seeds.len() / size.max(1);
         let chosen = selection.parameters(&graph)?;
-        // Seeds multiply the rows of every product, so fewer samples fill a shard.
+        // Seeds multiply the rows of every product, so a shard needs fewer samples.
         let grain = (Shards::for_graph(&graph).grain / n_seeds.max(1)).max(2).next_power_of_two();
         let selection = selection.clone();
         let (fingerprint, idle, every_shape) = (None, Arc::default(), OnceLock::new());
         Ok(Self { graph, weights, output, seeds, n_seeds, chosen, selection, grain, fingerprint, idle, every_shape })
     }
 
-    /// Makes the gradients of these parameters and no others.
+    /// Computes the gradients of only these parameters.
     pub(crate) fn choose(&mut self, chosen: &[bool]) {
         self.chosen = chosen.to_vec();
         self.idle = Arc::default();
     }
 
-    /// Takes the memory of its passes from where another one takes it, which is of the same graph with other weights.
+    /// Shares the memory of its passes with another one, which has the same graph and other weights.
     pub(crate) fn share(&mut self, other: &Self) {
         if Arc::ptr_eq(&self.graph, &other.graph) && self.output == other.output && self.chosen == other.chosen {
             self.idle = Arc::clone(&other.idle);
@@ -107,7 +107,7 @@ impl<T: Real> Gradients<T> {
         &self.seeds
     }
 
-    /// For each parameter of the graph whether its gradient counts.
+    /// For each parameter of the graph, whether it is selected.
     pub fn chosen(&self) -> &[bool] {
         &self.chosen
     }
@@ -122,7 +122,7 @@ impl<T: Real> Gradients<T> {
         self.graph.value(self.graph.parameters()[parameter]).meta.numel()
     }
 
-    /// The outer form of a parameter's gradient, if it has one, whether it counts or not.
+    /// The outer form of a parameter's gradient, if it has one, whether or not it is selected.
     pub(crate) fn outer_shape_of(&self, parameter: usize) -> Option<OuterShape> {
         let shapes = self.every_shape.get_or_init(|| {
             let all = vec![true; self.chosen.len()];
@@ -133,13 +133,13 @@ impl<T: Real> Gradients<T> {
         shapes[parameter]
     }
 
-    /// The outer form of each parameter's gradient, where it counts and has one.
+    /// The outer form of each parameter's gradient, if it is selected and has one.
     pub fn outer_shapes(&self) -> Vec<Option<OuterShape>> {
         let reverse = self.reverse();
         (0..self.chosen.len()).map(|at| if self.chosen[at] { reverse.outer_shape(at) } else { None }).collect()
     }
 
-    /// Bytes that a thread's passes need while gradients of the given forms are made.
+    /// Bytes per thread for the passes that compute gradients of the given forms.
     pub fn bytes(&self, outer: &[bool]) -> usize {
         let (workspace, reverse) = (self.workspace(), self.reverse());
         let cotangent = self.grain * self.seeds.len() * size_of::<T>();
@@ -147,7 +147,7 @@ impl<T: Real> Gradients<T> {
         passes + cotangent + reverse.factors_bytes(self.grain, self.n_seeds, outer)
     }
 
-    /// Operations for one sample: a forward pass, and for every seed the cotangents of what lies between and of those
+    /// Operations for one sample: a forward pass, and for every seed the cotangents of intermediate values and of the
     /// parameters whose gradients are formed.
     pub fn flops(&self, outer: &[bool]) -> f64 {
         let graph = &self.graph;
@@ -163,7 +163,7 @@ impl<T: Real> Gradients<T> {
         whole + self.n_seeds as f64 * (whole - first as f64 + formed)
     }
 
-    /// What is differentiated, for manifests.
+    /// The differentiated value, for manifests.
     pub fn identity(&self) -> serde_json::Value {
         let names = self.graph.parameters().iter().map(|&id| self.graph.value(id).name.as_str());
         let chosen: Vec<&str> = names.zip(&self.chosen).filter(|(_, chosen)| **chosen).map(|(name, _)| name).collect();
@@ -195,7 +195,7 @@ impl<T: Real> Gradients<T> {
     /// Runs the network forward and backward over all shards, in parallel, and hands the factors of each to `each` together
     /// with its own entry of `places`, which has one per [shard](Self::shards).
     ///
-    /// Errors name the first sample that is to blame, whatever the number of threads.
+    /// Errors name the first offending sample, for any number of threads.
     pub fn sweep<P: Send>(
         &self,
         inputs: &[&[T]],
@@ -244,7 +244,7 @@ impl<T: Real> Gradients<T> {
         Ok(())
     }
 
-    /// Finite numbers at the output; if not, the first value that is to blame is named.
+    /// Checks that the output is finite; otherwise names the first value that is not.
     pub(crate) fn check(&self, workspace: &Workspace<T>) -> Result<()> {
         if workspace.check_finite(&self.weights, self.output).is_ok() {
             return Ok(());

@@ -3,8 +3,8 @@
 use mercer_net::graph::{Graph, Node};
 use std::collections::HashMap;
 
-/// The layer of every parameter: the part of its name before the last dot (`layer1.0.conv1.weight`), or, where a file has
-/// no such names, the path of the node that uses it first (`/layer1/conv1` of `/layer1/conv1/Conv`).
+/// The layer of every parameter: the part of its name before the last dot (`layer1.0.conv1.weight`) or, if a file has
+/// no such names, the path of the first node that uses it (`/layer1/conv1` of `/layer1/conv1/Conv`).
 pub fn layer_names(graph: &Graph) -> Vec<String> {
     (0..graph.parameters().len()).map(|parameter| layer_name(graph, parameter)).collect()
 }
@@ -30,7 +30,7 @@ fn node_name(node: &Node) -> String {
     }
 }
 
-/// The layers in the order of their first parameter, with the parameters of each that are chosen.
+/// The layers in the order of their first parameter, with their selected parameters.
 pub(crate) fn layers(graph: &Graph, chosen: &[bool]) -> Vec<(String, Vec<usize>)> {
     let mut found: Vec<(String, Vec<usize>)> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();

@@ -1,8 +1,9 @@
 //! The empirical neural tangent kernel `Θ(x, x') = J(x) J(x')ᵀ`, contracted layer by layer.
 //!
-//! A dense layer's per-sample gradient is `δ ⊗ a`, so its share of the kernel is `(a·a' + 1)(δ·δ')`, the one being its bias,
-//! and the gradient is never formed. A layer with many positions (convolutions, sequences) has a gradient `Σₚ δₚ ⊗ aₚ`, and
-//! forming it is cheaper as soon as `P²` pairs of positions cost more than the gradient's elements; see [`Form`].
+//! A dense layer's per-sample gradient is `δ ⊗ a`, so its part of the kernel is `(a·a' + 1)(δ·δ')`, where the 1 comes
+//! from its bias, and the gradient is never formed. A layer with many positions (convolutions, sequences) has a
+//! gradient `Σₚ δₚ ⊗ aₚ`, and forming it is cheaper as soon as `P²` pairs of positions cost more than the gradient's
+//! elements; see [`Form`].
 //!
 //! Definitions: Jacot, Gabriel and Hongler 2018 (arXiv 1806.07572); trace: Engel et al. 2023 (arXiv 2305.14585), equation
 //! 4 without the normalisation; pseudo: Mohamadi, Bae and Sutherland 2022 (arXiv 2206.12543), equation 2.
@@ -40,7 +41,8 @@ pub struct Ntk<T> {
 }
 
 impl<T: Real> Ntk<T> {
-    /// The kernel of the network's first output (of its logits, where it ends in a softmax or sigmoid) and all parameters, for samples of these shapes (one per input).
+    /// The kernel of the network's first output (of its logits, if it ends in a softmax or sigmoid) and all parameters,
+    /// for samples of these shapes (one per input).
     pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind) -> Result<Self> {
         Self::of(network, samples, kind, &Selection::default())
     }
@@ -50,7 +52,7 @@ impl<T: Real> Ntk<T> {
         Self::with(Gradients::new(network, samples, kind, selection)?, kind)
     }
 
-    /// The kernel of a graph with weights of its own.
+    /// The kernel of a graph with its own weights.
     pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: Kind, selection: &Selection) -> Result<Self> {
         Self::with(Gradients::at(graph, weights, kind, selection)?, kind)
     }
@@ -94,19 +96,19 @@ impl<T: Real> Ntk<T> {
         self
     }
 
-    /// The same kernel in the memory of another one, which is of the same graph with other weights.
+    /// The same kernel, sharing the memory of another one, which has the same graph and other weights.
     pub(crate) fn sharing(mut self, other: &Self) -> Self {
         self.gradients.share(&other.gradients);
         self.spare = Arc::clone(&other.spare);
         self
     }
 
-    /// The weights that the kernel was made at.
+    /// The weights at which the kernel is computed.
     pub fn into_weights(self) -> Weights<T> {
         self.gradients.into_weights()
     }
 
-    /// What was chosen for each parameter.
+    /// The form chosen for each parameter.
     pub fn choices(&self) -> Vec<Choice> {
         self.plan.choices(&self.gradients, &self.chosen)
     }
@@ -116,7 +118,7 @@ impl<T: Real> Ntk<T> {
         self.gradients.n_seeds()
     }
 
-    /// Samples that are run at once.
+    /// Samples per shard.
     pub fn grain(&self) -> usize {
         self.gradients.grain()
     }

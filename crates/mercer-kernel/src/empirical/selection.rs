@@ -1,4 +1,4 @@
-//! What is differentiated: which outputs, in which combination, with respect to which parameters.
+//! The selection to differentiate: which outputs, in which combination, with respect to which parameters.
 
 use super::layers::layer_names;
 use crate::error::{KernelError, Result};
@@ -8,7 +8,7 @@ use mercer_net::{Element, NetError};
 use mercer_run::names;
 use serde::{Deserialize, Serialize};
 
-/// Which kernel of the outputs.
+/// The kernel of the outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name that a user writes: `full`, `trace`, `pseudo`, `logit:3`.
+    /// The name: `full`, `trace`, `pseudo`, `logit:3`.
     pub fn name(self) -> String {
         match self {
             Self::Full => "full".to_owned(),
@@ -49,16 +49,16 @@ impl std::str::FromStr for Kind {
     }
 }
 
-/// Which part of a network a tangent kernel is of. The default is all parameters and the first output, or, where that ends in a
-/// softmax or sigmoid, the logits before it ([`mercer_net::network::Ending`]).
+/// The part of a network whose tangent kernel is computed. The default is all parameters and the first output or, if
+/// that ends in a softmax or sigmoid, the logits before it ([`mercer_net::network::Ending`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {
-    /// The output, or any other value of the network; the logits of the first output if it is not named.
+    /// The output, or any other value of the network; by default the logits of the first output.
     pub output: Option<String>,
     /// These components of the output, in this order, instead of all.
     pub components: Option<Vec<usize>>,
-    /// The scalar `Σ coefficient · component` instead of the components themselves, as `[1, −1]` for f₁ − f₂.
+    /// The scalar `Σ coefficient · component` instead of the components themselves, such as `[1, −1]` for f₁ − f₂.
     pub combine: Option<Vec<f64>>,
     /// Only the parameters whose name or layer matches one of these (`*` and `?` are wild); all if there are none.
     pub parameters: Vec<String>,
@@ -78,7 +78,7 @@ impl Selection {
         Err(KernelError::Setting(format!("{name:?} does not depend on the input: it has no kernel")))
     }
 
-    /// The cotangents that a kind asks for, `[seeds, size of the value]`.
+    /// The cotangents for a kind, `[seeds, size of the value]`.
     pub(crate) fn seeds<T: Element>(&self, kind: Kind, size: usize) -> Result<Vec<T>> {
         if size > LARGEST_SEEDS {
             return Err(setting(&format!("the output has {size} components, too many to differentiate")));
@@ -141,7 +141,7 @@ impl Selection {
     }
 }
 
-/// The outputs that a selection makes of a value: components of it, or one combination of them. A pseudo kernel needs only their
+/// The outputs of a selection: components of a value, or one combination of them. A pseudo kernel needs only their
 /// sum, so they are never a matrix here.
 struct Outputs<'a> {
     components: std::borrow::Cow<'a, [usize]>,
@@ -191,7 +191,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Seeds are a dense matrix; more numbers than this are a mistake rather than a wish.
+/// Seeds are a dense matrix; more numbers than this are probably a mistake.
 const LARGEST_SEEDS: usize = 1 << 26;
 
 fn setting(text: &str) -> KernelError {
@@ -202,7 +202,7 @@ fn setting(text: &str) -> KernelError {
 mod tests {
     use super::*;
 
-    /// The single seed of a pseudo or logit kernel needs no matrix of all components.
+    /// A pseudo or logit kernel has a single seed, and needs no matrix of all components.
     #[test]
     fn a_single_seed_of_many_components() {
         let (whole, size) = (Selection::default(), 100_000);
@@ -211,7 +211,7 @@ mod tests {
         let logit: Vec<f64> = whole.seeds(Kind::Logit(7), size).unwrap();
         assert!(logit.iter().enumerate().all(|(at, &x)| x == if at == 7 { 1.0 } else { 0.0 }));
         assert!(whole.seeds::<f64>(Kind::Logit(size), size).unwrap_err().to_string().contains("0 to 99999"));
-        // All of them at once are refused, with advice that works.
+        // All components at once are rejected, with advice that works.
         for kind in [Kind::Trace, Kind::Full] {
             assert!(whole.seeds::<f64>(kind, size).unwrap_err().to_string().contains("pseudo"));
         }

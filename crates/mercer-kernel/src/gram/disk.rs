@@ -1,14 +1,14 @@
-//! Room for a result on the disk, before the work that fills it.
+//! Checks the disk space for a result before the work begins.
 
 use crate::error::{KernelError, Result};
 use std::path::Path;
 
-/// The bytes that may still be written into a folder; `None` where the system does not tell.
+/// The free bytes for a folder; `None` if the system does not report them.
 pub fn free_disk(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let found = rustix::fs::statvfs(folder).ok()?;
-        // What is kept for the system's own use does not count.
+        // Space reserved for the system does not count.
         Some(found.f_bavail.saturating_mul(found.f_frsize))
     }
     #[cfg(not(unix))]
@@ -18,7 +18,7 @@ pub fn free_disk(folder: &Path) -> Option<u64> {
     }
 }
 
-/// Refuses a result that a folder has no room for.
+/// Rejects a result that does not fit into a folder.
 pub fn check_disk(folder: &Path, needed: u64) -> Result<()> {
     match free_disk(folder) {
         Some(free) if free < needed => Err(KernelError::Disk { place: folder.display().to_string(), needed, free }),
@@ -39,7 +39,7 @@ mod tests {
             let error = check_disk(folder.path(), u64::MAX).unwrap_err();
             assert!(matches!(error, KernelError::Disk { needed: u64::MAX, .. }), "{error}");
         }
-        // Nothing is known of a folder that is not there; whoever writes to it says so.
+        // Nothing is known about a missing folder; the writer will report it.
         check_disk(&folder.path().join("nowhere"), u64::MAX).unwrap();
     }
 }

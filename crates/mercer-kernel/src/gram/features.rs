@@ -17,7 +17,7 @@ use std::time::Instant;
 pub struct FeatureRun<'a, T: Real> {
     map: &'a dyn FeatureMap<T>,
     data: &'a [Dataset],
-    /// Asked for once: to know it, a map plans its passes.
+    /// Computed once, because a map plans its passes for it.
     effort: Effort,
     held: Held,
 }
@@ -28,7 +28,7 @@ impl<'a, T: Real> FeatureRun<'a, T> {
         Self { map, data, effort: map.effort(), held: Held::default() }
     }
 
-    /// Counts memory from what the process held when the run began.
+    /// Counts memory relative to what the process held when the run began.
     pub fn holding(mut self, held: &Held) -> Self {
         self.held = held.clone();
         self
@@ -47,7 +47,7 @@ impl<'a, T: Real> FeatureRun<'a, T> {
         }
     }
 
-    /// What computing these blocks will do and need. An error if the memory does not suffice.
+    /// The plan for computing these blocks. An error if the memory does not suffice.
     pub fn plan(&self, blocks: &Tiles, context: &Context) -> Result<Plan> {
         let layout = self.layout();
         let effort = self.effort;
@@ -77,7 +77,7 @@ impl<'a, T: Real> FeatureRun<'a, T> {
         })
     }
 
-    /// Computes the given blocks and hands each to `sink`.
+    /// Computes the given blocks and passes each to `sink`.
     pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<Outcome> {
         let plan = self.plan(blocks, context)?;
         let layout = self.layout();

@@ -1,7 +1,7 @@
-//! A Gram matrix that was computed before: an array file, a store, or one file per layer with their [`Listing`].
+//! A Gram matrix computed earlier: an array file, a store, or one file per layer with their [`Listing`].
 //!
-//! A store may hold several matrices. Those of layers are summands; standard errors lie beside the kernel and are no part of
-//! it. Whoever reads a matrix gets the sum of the summands.
+//! A store may hold several matrices. Those of layers are summands; standard errors are beside the kernel and are not
+//! part of it. Reading returns the sum of the summands.
 
 use super::listing::Listing;
 use crate::error::{KernelError, Result};
@@ -12,7 +12,7 @@ use mercer_run::Context;
 use ndarray::ArrayD;
 use serde::Deserialize;
 
-/// A matrix that was found, and not read yet.
+/// A matrix that has been located but not read.
 #[derive(Debug)]
 pub struct KeptGram {
     place: String,
@@ -21,15 +21,15 @@ pub struct KeptGram {
 
 #[derive(Debug)]
 pub(super) enum Parts {
-    /// The arrays of a store that are summed.
+    /// The arrays of a store to sum.
     Store(Box<Store>, Vec<String>),
-    /// Files that are summed.
+    /// The files to sum.
     Files(Vec<Dataset>),
 }
 
 impl KeptGram {
-    /// Finds a matrix: a store, an array file, or the list of a matrix's layers, which is also found by the name that was given
-    /// to the command that wrote it (`layers.npy` for `layers.json`).
+    /// Locates a matrix: a store, an array file, or the list of a matrix's layers. The list is also found by the name
+    /// given to the command that wrote it (`layers.npy` for `layers.json`).
     pub fn open(source: &Source) -> Result<Self> {
         let (path, place) = (source.path(), source.place());
         let is_named = |ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
@@ -57,7 +57,7 @@ impl KeptGram {
         Ok(Self { place, parts: Parts::Files(vec![source.open()?]) })
     }
 
-    /// The shape of the matrix: two axes, or four of a matrix-valued kernel.
+    /// The shape of the matrix: two axes, or four for a matrix-valued kernel.
     pub fn shape(&self) -> Vec<usize> {
         match &self.parts {
             Parts::Store(store, _) => store.layout().shape(),
@@ -65,7 +65,7 @@ impl KeptGram {
         }
     }
 
-    /// The rows of the matrix, and how many of them a sample has.
+    /// The number of rows of the matrix, and of rows per sample.
     ///
     /// # Errors
     /// [`KernelError::Setting`] if it is not the matrix of samples with themselves.
@@ -83,7 +83,7 @@ impl KeptGram {
         &self.place
     }
 
-    /// The bytes that [`read`](Self::read) takes at the highest: the sum, and a part that is added to it.
+    /// The peak memory of [`read`](Self::read): the sum, and a part that is added to it.
     pub fn bytes<T>(&self) -> usize {
         let numbers = self.shape().into_iter().fold(self.n_parts().min(2), usize::saturating_mul);
         numbers.saturating_mul(size_of::<T>())
@@ -132,26 +132,27 @@ impl KeptGram {
 }
 
 impl Manifest {
-    /// The arrays whose sum the kernel is: all but those that lie beside it.
+    /// The arrays that sum to the kernel: all except those beside it.
     pub fn parts(&self) -> Vec<String> {
         let beside = self.beside();
         self.layout.arrays.iter().filter(|name| !beside.contains(name)).cloned().collect()
     }
 
-    /// The arrays that say something of the kernel and are no part of it, as [`Kernel::beside`](crate::Kernel::beside) names
-    /// them: noted in the manifest; before they were noted, there were only standard errors.
+    /// The arrays that describe the kernel and are not part of it, as named by
+    /// [`Kernel::beside`](crate::Kernel::beside). They are noted in the manifest; before they were noted, there were
+    /// only standard errors.
     pub fn beside(&self) -> Vec<String> {
         let noted = self.notes.get(BESIDE).and_then(|names| Vec::<String>::deserialize(names).ok());
         noted.unwrap_or_else(|| vec![crate::montecarlo::STANDARD_ERROR.to_owned()])
     }
 
-    /// With the names of the arrays that are no part of the kernel.
+    /// Adds the names of the arrays that are not part of the kernel.
     pub fn with_beside(self, names: Vec<String>) -> Self {
         self.note(BESIDE, names)
     }
 }
 
-/// The note with the arrays that are no part of the kernel.
+/// The note with the arrays that are not part of the kernel.
 const BESIDE: &str = "beside the kernel";
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Products with a Gram matrix that was computed before and does not fit into memory: its pieces are read, used and forgotten.
+//! Products with a Gram matrix that was computed earlier and does not fit into memory. Its pieces are read, used and
+//! dropped.
 
 use super::kept::{KeptGram, Parts};
 use crate::error::{KernelError, Result};
@@ -16,11 +17,12 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes of a strip of rows of a file.
 const STRIP: usize = 8 << 20;
 
-/// Pieces that are handed to the threads at once: what they give waits until it is added in its turn.
+/// The number of pieces in flight. Their results wait until they are added in order.
 const WAVE: usize = 64;
 
-/// A matrix of a store or of files as a linear map. Every product reads every piece once: the tiles of a store, of the upper triangle
-/// alone if it is symmetric, or strips of rows of a file. Pieces are multiplied in parallel and added in a fixed order.
+/// A matrix of a store or of files as a linear map. Every product reads every piece once: the tiles of a store (only
+/// the upper triangle if it is symmetric), or strips of rows of a file. Pieces are multiplied in parallel and added in
+/// a fixed order.
 #[derive(Debug)]
 pub struct KeptOperator<'a, T> {
     kept: &'a KeptGram,
@@ -33,21 +35,21 @@ pub struct KeptOperator<'a, T> {
     scalar: PhantomData<T>,
 }
 
-/// Where a piece is, in rows and columns of the matrix.
+/// The position of a piece in the matrix.
 struct Piece<T> {
     rows: Range<usize>,
     columns: Range<usize>,
     /// Row by row.
     values: Vec<T>,
-    /// Whether its transpose is a piece, too, that is not read.
+    /// Whether it also stands for its transpose, which is not read.
     mirrored: bool,
 }
 
 impl KeptGram {
-    /// The matrix as a linear map. Products ask the context whether to go on.
+    /// The matrix as a linear map. Products ask the context whether to continue.
     ///
     /// # Errors
-    /// For a matrix that is not square, not complete or not symmetric.
+    /// If the matrix is not square, not complete or not symmetric.
     pub fn operator<T: Real>(&self, context: &Context) -> Result<KeptOperator<'_, T>> {
         let (rows, per_sample) = self.square()?;
         if let Parts::Store(store, _) = &self.parts {
@@ -79,7 +81,7 @@ impl<T: Real> KeptOperator<'_, T> {
         Ok(diagonal)
     }
 
-    /// Why a product failed, if one did since the last call: methods see only numbers.
+    /// The error of a failed product since the last call, because methods see only numbers.
     pub fn failure(&self) -> Option<KernelError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -96,7 +98,7 @@ impl<T: Real> KeptOperator<'_, T> {
         }
     }
 
-    /// The rows of a piece whose diagonal entry is in it, if there are some.
+    /// The rows of a piece that contain a diagonal entry, if any.
     fn on_diagonal(&self, index: usize) -> Option<Range<usize>> {
         let samples = match &self.kept.parts {
             Parts::Store(store, _) => {
@@ -143,7 +145,7 @@ impl<T: Real> KeptOperator<'_, T> {
         Ok(Piece { rows: self.of_samples(rows), columns: self.of_samples(columns), values: sum, mirrored })
     }
 
-    /// The rows that a piece adds to, with what it adds; for a piece that is mirrored twice.
+    /// The rows that a piece contributes to, with its contribution; twice for a mirrored piece.
     fn products(&self, index: usize, x: ArrayView2<'_, T>) -> Result<Vec<(Range<usize>, Vec<T>)>> {
         let Piece { rows, columns, values, mirrored } = self.read(index)?;
         let (m, n, width) = (rows.len(), columns.len(), x.ncols());
@@ -173,8 +175,8 @@ impl<T: Real> KeptOperator<'_, T> {
         Ok(())
     }
 
-    /// Nobody has promised that a matrix in a file is symmetric, and it is not there as a whole. For random signs `u` and `v`, `u·Av`
-    /// and `v·Au` differ by about the length of `A - Aᵀ`, and `Au` is about as long as `A`.
+    /// A matrix in a file is not guaranteed to be symmetric, and it is not in memory as a whole. For random signs `u`
+    /// and `v`, `u·Av` and `v·Au` differ by about the length of `A - Aᵀ`, and `Au` is about as long as `A`.
     fn check_symmetric(&self) -> Result<()> {
         let mut random = stream(0, "symmetry of a matrix");
         let sign = || if random.random::<bool>() { T::one() } else { -T::one() };
@@ -221,7 +223,7 @@ mod tests {
     use ndarray::ArrayD;
     use std::path::Path;
 
-    /// Whatever holds the matrix, products, the diagonal and the matrix itself agree.
+    /// Products, the diagonal and the matrix itself agree for every kind of source.
     fn check(path: &Path, matrix: &Array2<f64>) {
         let context = Context::new();
         let kept = KeptGram::open(&Source::new(path, None)).unwrap();
@@ -254,7 +256,7 @@ mod tests {
             let kernel = Ntk::<f64>::new(&network, &[vec![3]], kind).unwrap();
             let rows = 300 * kernel.per_sample();
             let context = Context::new();
-            // Several tiles, also beside the diagonal, and a last one that is not full.
+            // Several tiles, also off the diagonal, and a last one that is not full.
             for symmetric in [true, false] {
                 let gram = Gram::new(&kernel, &data);
                 let gram = if symmetric { gram } else { gram.against(&data) };

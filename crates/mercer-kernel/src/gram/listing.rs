@@ -1,4 +1,4 @@
-//! The list of the matrices of a kernel's layers, which lies beside their files.
+//! The list of the matrices of a kernel's layers, stored beside their files.
 
 use crate::error::{KernelError, Result};
 use mercer_data::{Existing, read_regular, write_atomic};
@@ -13,15 +13,15 @@ pub struct Listing {
     pub matrices: Vec<String>,
     /// Their files, or folders of a store.
     pub files: Vec<PathBuf>,
-    /// What else is known of the run that made them.
+    /// Other findings of the run that made them.
     #[serde(flatten)]
     pub about: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What a listing says that it is.
+/// The kind field of a listing.
 const FORMAT: &str = "mercer kernel listing";
 
-/// Longer ones are not read.
+/// Longer files are not read.
 const LONGEST: u64 = 16 << 20;
 
 impl Listing {
@@ -30,7 +30,7 @@ impl Listing {
         Self { format: FORMAT.to_owned(), matrices, files, about: serde_json::Map::new() }
     }
 
-    /// Where the list of a result is.
+    /// The path of a result's list.
     pub fn path(result: &Path) -> PathBuf {
         result.with_extension("json")
     }
@@ -45,12 +45,12 @@ impl Listing {
             .ok_or_else(|| wrong("this is no list of matrices that `mercer kernel --by-layer` wrote".to_owned()))
     }
 
-    /// Refuses to take the place of anything but a list.
+    /// Rejects a path that holds anything but a list.
     pub fn check_place(path: &Path) -> Result<()> {
         if path.symlink_metadata().is_ok() { Self::read(path).map(|_| ()) } else { Ok(()) }
     }
 
-    /// Writes the list; a file that is there is replaced if it may be, and only if it is a list.
+    /// Writes the list. An existing file is replaced only if that is allowed and it is a list.
     pub fn write(&self, path: &Path, existing: Existing) -> Result<()> {
         if existing == Existing::Replace {
             Self::check_place(path)?;
@@ -66,7 +66,7 @@ impl Listing {
         folder.file_name().filter(|_| is_store).map(|name| path.with_file_name(name))
     }
 
-    /// The files, which are beside the list whatever folder it was written from.
+    /// The files, which are beside the list, whichever folder it was written from.
     pub(super) fn files(&self, path: &Path) -> Vec<PathBuf> {
         self.files.iter().filter_map(|file| file.file_name()).map(|name| path.with_file_name(name)).collect()
     }

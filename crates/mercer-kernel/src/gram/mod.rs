@@ -1,8 +1,9 @@
-//! The Gram engine: a kernel and data become a matrix, tile by tile, within a memory budget.
+//! The Gram engine: computes a kernel matrix tile by tile, within a memory budget.
 //!
 //! The upper triangle is computed when the matrix is symmetric. Blocks are prepared one after the other, parallel inside;
-//! tiles of blocks that are in memory are contracted in parallel, each on one thread, unless a kernel wants them alone. The tile size depends on the kernel
-//! alone, so the same bits come out for any memory and any number of threads.
+//! tiles of blocks that are in memory are contracted in parallel, each on one thread, unless a kernel parallelises
+//! inside a tile. The tile size depends only on the kernel, so the result is the same bits for any memory and any
+//! number of threads.
 
 mod disk;
 mod features;
@@ -47,15 +48,15 @@ pub struct Gram<'a, T: Real> {
     kernel: &'a dyn Kernel<T>,
     rows: &'a [Dataset],
     columns: Option<&'a [Dataset]>,
-    /// Asked for once: to know it, a kernel plans its passes.
+    /// Computed once, because a kernel plans its passes for it.
     cost: Cost,
     held: Held,
 }
 
-/// Tiles that are handed to the threads at once.
+/// The number of tiles in flight.
 const BATCH: usize = 4096;
 
-/// What a run took.
+/// The time and work of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Tiles that were computed.
@@ -64,7 +65,7 @@ pub struct Outcome {
     pub seconds: f64,
     /// Seconds of reading data.
     pub reading: f64,
-    /// Seconds of writing results, as far as the work had to wait for it.
+    /// Seconds that the work waited for writing results.
     pub writing: f64,
     /// Work in 10⁹ operations.
     pub gflop: f64,
@@ -76,13 +77,13 @@ impl<'a, T: Real> Gram<'a, T> {
         Self { kernel, rows, columns: None, cost: kernel.cost(), held: Held::default() }
     }
 
-    /// Counts memory from what the process held when the run began.
+    /// Counts memory relative to what the process held when the run began.
     pub fn holding(mut self, held: &Held) -> Self {
         self.held = held.clone();
         self
     }
 
-    /// Compares with these samples instead: they become the columns.
+    /// Uses these samples for the columns.
     pub fn against(mut self, columns: &'a [Dataset]) -> Self {
         self.columns = Some(columns);
         self
@@ -107,8 +108,8 @@ impl<'a, T: Real> Gram<'a, T> {
         self.held.with(sizes, layout.row_blocks(), layout.is_symmetric(), memory)
     }
 
-    /// What computing these tiles will do and need. An error if the memory of the context, all that the process holds included, does
-    /// not suffice.
+    /// The plan for computing these tiles. An error if the memory of the context does not suffice, including everything
+    /// that the process holds.
     pub fn plan(&self, tiles: &Tiles, context: &Context) -> Result<Plan> {
         let layout = self.layout();
         let memory = context.memory();
@@ -134,7 +135,7 @@ impl<'a, T: Real> Gram<'a, T> {
         })
     }
 
-    /// Computes the given tiles and hands each to `sink`.
+    /// Computes the given tiles and passes each to `sink`.
     pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<Outcome> {
         let plan = self.plan(tiles, context)?;
         let layout = self.layout();
@@ -182,7 +183,7 @@ impl<'a, T: Real> Gram<'a, T> {
         Ok(sink.into_arrays())
     }
 
-    /// The kernel itself in memory: the sum of its parts, without what lies beside them.
+    /// The kernel itself in memory: the sum of its parts, without the matrices beside them.
     pub fn to_kernel(&self, context: &Context) -> Result<ArrayD<T>> {
         let parts = self.kernel.parts().len();
         let sum = self.to_arrays(context)?.into_iter().take(parts).reduce(|sum, part| sum + part);
@@ -190,7 +191,7 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 }
 
-/// The samples of a block, of so many.
+/// The samples of a block, out of this many.
 fn samples_of(layout: &Layout, block: usize, samples: usize) -> Range<usize> {
     block * layout.tile..((block + 1) * layout.tile).min(samples)
 }
@@ -200,7 +201,7 @@ pub(crate) fn precision<T: Real>() -> DType {
     if size_of::<T>() == 4 { DType::F32 } else { DType::F64 }
 }
 
-/// What is read: the pages of a mapped file count as resident once they have been.
+/// The bytes that are read: pages of a mapped file count as resident once read.
 fn source<T: Real>(rows: &[Dataset], columns: &[Dataset]) -> sizes::Source {
     let stored = |data: &Dataset| data.stored_shape().iter().product::<usize>().saturating_mul(data.dtype().size());
     let numbers: usize = rows.iter().map(|data| data.sample_shape().iter().product::<usize>()).sum();

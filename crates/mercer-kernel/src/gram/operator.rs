@@ -1,4 +1,4 @@
-//! Products with a Gram matrix that is never there: its tiles are made, used and forgotten.
+//! Products with a Gram matrix that is never stored: its tiles are computed, used and dropped.
 
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Kernel, Real};
@@ -9,11 +9,11 @@ use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Samples of a block: a tile stays in the second-level cache while it is used.
+/// Samples per block, chosen so that a tile stays in the second-level cache while it is used.
 const SIDE: usize = 256;
 
-/// The Gram matrix of a kernel on data, as a linear map. Prepared samples stay in memory; tiles are computed for every
-/// product, those of the upper triangle alone, in parallel, and added in a fixed order.
+/// The Gram matrix of a kernel on data, as a linear map. Prepared samples stay in memory; tiles of the upper triangle
+/// are computed for every product, in parallel, and added in a fixed order.
 #[derive(Debug)]
 pub struct GramOperator<'a, T: Real> {
     kernel: &'a dyn Kernel<T>,

@@ -1,7 +1,7 @@
-//! How a set of tiles is gone through: blocks of rows that stay in memory, and blocks of columns that pass by.
+//! The traversal of a set of tiles: blocks of rows that stay in memory, and blocks of columns that pass by.
 //!
-//! A panel is described by runs of blocks, so that planning takes memory and time like the number of blocks, not like that of
-//! tiles, which is its square.
+//! A panel is described by runs of blocks, so planning takes memory and time proportional to the number of blocks, not
+//! to that of tiles, which is its square.
 
 use crate::kernel::Cost;
 use crate::store::{Layout, Tiles};
@@ -18,7 +18,7 @@ pub(super) struct Panel<'a> {
     pub(super) streamed: Tiles,
 }
 
-/// The panels that cover a set of tiles, with so many blocks of rows each.
+/// The panels that cover a set of tiles, with this many blocks of rows each.
 pub(super) fn panels<'a>(layout: &'a Layout, tiles: &'a Tiles, resident: usize) -> impl Iterator<Item = Panel<'a>> {
     let (blocks, resident) = (layout.row_blocks(), resident.max(1));
     (0..blocks)

@@ -8,9 +8,9 @@ use ndarray::{ArrayD, IxDyn};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Takes finished tiles, from several threads.
+/// Receives finished tiles from several threads.
 pub trait Sink<T: Real>: Sync {
-    /// Keeps a tile: one row-major matrix per array. Of a symmetric matrix its mirror image follows.
+    /// Stores a tile: one row-major matrix per array. For a symmetric matrix, its mirror image is implied.
     fn write(&self, index: usize, place: &TilePlace, matrices: &[&[T]]) -> Result<()>;
 }
 
@@ -62,7 +62,7 @@ impl<T: Real> Sink<T> for InMemory<T> {
     }
 }
 
-/// One `.npy` file per array. A file appears under its name when it is finished; its tiles never are in memory together.
+/// One `.npy` file per array. A file gets its name when it is finished; its tiles are never in memory together.
 pub struct NpyFiles<T> {
     layout: Layout,
     files: Vec<Mutex<NpyGrid<T>>>,
@@ -77,7 +77,7 @@ impl<T: Real> NpyFiles<T> {
         Ok(Self { layout, files })
     }
 
-    /// Completes the files and gives them their names.
+    /// Completes the files and renames them into place.
     pub fn finish(self) -> Result<()> {
         for file in self.files {
             file.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
@@ -104,7 +104,7 @@ fn matrix_width(layout: &Layout) -> usize {
     shape[shape.len() / 2..].iter().product()
 }
 
-/// The rectangles of an array that a tile fills: itself, and for a symmetric matrix its mirror image.
+/// The rectangles of an array that a tile fills: its own and, for a symmetric matrix, its mirror image.
 fn rectangles<T: Real>(
     layout: &Layout,
     place: &TilePlace,

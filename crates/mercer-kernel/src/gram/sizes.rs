@@ -1,8 +1,8 @@
-//! The memory of a run, counted before it begins.
+//! Counts the memory of a run before it begins.
 //!
-//! All that is resident counts: what the process holds, what is prepared, the scratch of every thread, the copies that are written,
-//! the files that data are mapped from, and what lies outside of our own buffers: packed operands of matrix products, stacks,
-//! code that has not run yet, and what the allocator keeps back.
+//! All resident memory counts: memory that the process already holds, prepared blocks, scratch memory of every thread,
+//! copies being written, mapped data files, and memory outside our own buffers: packed operands of matrix products,
+//! stacks, code that has not run yet, and memory that the allocator retains.
 
 use crate::error::{KernelError, Result};
 use crate::kernel::Cost;
@@ -11,7 +11,8 @@ use mercer_linalg::memory::{keep_nothing_back, kept_back};
 use mercer_run::{PROCESS_NOISE, resident_memory};
 use std::sync::{Arc, OnceLock};
 
-/// Pages of code and constants that a run touches for the first time: at most two thirds of a megabyte were seen with each of all kernels.
+/// Pages of code and constants that a run touches for the first time. We measured at most two thirds of a megabyte over
+/// all kernels.
 const CODE: usize = 1 << 20;
 
 /// The part of a thread's stack that is touched.
@@ -20,7 +21,7 @@ const STACK: usize = 128 << 10;
 /// A product packs pieces of one operand, of this depth at most.
 const PACKED_DEPTH: usize = 512;
 
-/// Packed rows come in groups of this many.
+/// Rows are packed in groups of this size.
 const PACKED_ROWS: usize = 96;
 
 /// Bytes that a thread packs for a product of `rows` by `columns` numbers over this depth.
@@ -28,35 +29,35 @@ fn packed(rows: usize, columns: usize, depth: usize, element: usize) -> usize {
     (rows.max(columns) + PACKED_ROWS).saturating_mul(depth.min(PACKED_DEPTH)).saturating_mul(element)
 }
 
-/// Bytes that all threads share while they prepare a block of so many samples.
+/// Bytes that all threads share while preparing a block of this many samples.
 fn shared(cost: &Cost, samples: usize) -> usize {
     cost.shared_bytes.saturating_add(cost.shared_sample_bytes.saturating_mul(samples))
 }
 
-/// The sizes that memory is planned from.
+/// The sizes for planning memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// What the process holds already, and what its allocator keeps back.
+    /// Memory that the process already holds, including what its allocator retains.
     base: usize,
-    /// The part of it that the allocator keeps back, and would give back where memory is tight.
+    /// The part of it that the allocator retains, and would return if memory is tight.
     spare: usize,
     /// A prepared block.
     pub(super) block: usize,
-    /// What the threads need at the same time, and what all share.
+    /// The memory of all threads, and memory shared by them.
     working: usize,
 }
 
-/// Data that blocks are made from.
+/// The source data of blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Source {
-    /// Of the files that are mapped: a page counts once it has been read.
+    /// Bytes of mapped files: a page counts once it has been read.
     pub(super) mapped: usize,
     /// Of a sample, as a kernel takes it.
     pub(super) sample: usize,
 }
 
 impl Source {
-    /// The files, and samples as they are stored, as they are wanted, and preprocessed.
+    /// The files, and samples as stored, as converted and as preprocessed.
     fn held(&self, samples: usize) -> usize {
         samples.saturating_mul(self.sample).saturating_mul(3).saturating_add(self.mapped)
     }
@@ -69,11 +70,11 @@ impl Sizes {
         let side = layout.tile.min(layout.rows.max(layout.n_columns()));
         let rows = side * layout.per_sample;
         let columns = rows.min(layout.n_columns().saturating_mul(layout.per_sample));
-        // A tile is written from a copy: padded, and for its mirror image transposed.
+        // A tile is written from a padded copy; its mirror image, from a transposed one.
         let tile = (3 + cost.contract_tiles) * rows * columns * element * layout.arrays.len();
         let contract = tile + cost.contract_bytes * side;
         let packed = packed(rows, columns, cost.sample_bytes / element, element);
-        // The scratch of preparing is kept for the next block.
+        // Scratch memory of preparing is kept for the next block.
         let thread = cost.prepare_bytes + packed + STACK;
         let contracting = if cost.contract_alone { contract } else { threads * contract };
         let working = threads * thread + contracting + shared(cost, side) + source.held(side) + CODE;
@@ -83,20 +84,21 @@ impl Sizes {
     /// Of features.
     pub(super) fn of_features(layout: &Layout, cost: &Cost, source: Source, threads: usize) -> Self {
         let side = layout.tile.min(layout.rows);
-        // The features, and the copy of them that is written.
+        // The features, and the copy being written.
         let block = side * cost.sample_bytes;
         let thread = cost.prepare_bytes + STACK;
         let working = block + threads * thread + shared(cost, side) + source.held(side) + CODE;
         Self { base: 0, spare: 0, block, working }
     }
 
-    /// The peak with so many blocks resident and one passing by.
+    /// The peak with this many resident blocks and one passing by.
     pub(super) fn peak(&self, resident: usize, streams: bool) -> usize {
         let blocks = resident.saturating_add(usize::from(streams));
         self.base.saturating_add(self.working).saturating_add(blocks.saturating_mul(self.block))
     }
 
-    /// The blocks that can stay, out of those there are; an error if not even one can, with one passing by.
+    /// The number of blocks that can stay resident; an error if there is no room for one resident block and one passing
+    /// by.
     pub(super) fn resident(&self, blocks: usize, one_side: bool, memory: usize) -> Result<usize> {
         if one_side && self.peak(blocks, false) <= memory {
             return Ok(blocks);
@@ -108,25 +110,26 @@ impl Sizes {
         Ok((room / self.block.max(1)).saturating_sub(1).clamp(1, blocks))
     }
 
-    /// The least memory that would do, also for another process that does the same.
+    /// The smallest sufficient memory, also for another process that does the same.
     pub(super) fn least(&self, blocks: usize, one_side: bool) -> usize {
         self.peak(1, !(one_side && blocks == 1)).saturating_sub(self.spare).saturating_add(PROCESS_NOISE)
     }
 }
 
-/// What the process held before the first plan of a run. Later plans of the same run count from there too: what was made for the run
-/// since then is part of their sizes. Clones are of the same run.
+/// The memory that the process held before the first plan of a run. Later plans of the same run count from there too,
+/// because memory allocated for the run since then is part of their sizes. Clones belong to the same run.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Arc<OnceLock<(usize, usize)>>);
 
-/// The allocator keeps back so much even where it is told to keep nothing.
+/// The memory that the allocator retains even if told to retain none.
 const LEAST_KEPT: usize = 1 << 20;
 
-/// Where this many times what the allocator keeps back is promised, it may keep it.
+/// The allocator may retain memory if the limit is at least this many times larger.
 const AMPLE: usize = 8;
 
 impl Held {
-    /// The sizes with what is held already. Where that would leave too little room, the allocator is told to keep nothing back.
+    /// The sizes, including memory already held. If that leaves too little room, the allocator is told to retain
+    /// nothing.
     pub(super) fn with(&self, sizes: Sizes, blocks: usize, one_side: bool, memory: usize) -> Sizes {
         let (held, kept) = *self.0.get_or_init(|| {
             let (held, kept) = (resident_memory(), kept_back());

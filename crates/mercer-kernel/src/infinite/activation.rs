@@ -16,7 +16,7 @@ pub struct Activation {
     pub(super) outer: f64,
 }
 
-/// The function, by what is known of its expectations.
+/// The function, classified by its expectations.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Dual {
     /// `right·x` for positive and `left·x` for negative `x`: identity, ReLU, leaky ReLU, absolute value.
@@ -40,7 +40,7 @@ pub(super) enum Dual {
     },
 }
 
-/// The largest power that has a closed form here; its expectations are polynomials with integers that `f64` still holds.
+/// The largest power with a closed form here: the integer coefficients of its expectations are still exact in `f64`.
 const LARGEST_POWER: f64 = 12.0;
 
 impl Activation {
@@ -99,7 +99,7 @@ impl Activation {
     }
 }
 
-/// Points that tell functions apart.
+/// Points that distinguish functions.
 fn probes() -> Vec<f64> {
     (0..200).map(|i| (i as f64 + 0.37) * 0.04).collect()
 }
@@ -178,10 +178,10 @@ fn bent(expression: &Expression) -> Option<Activation> {
     let x = probes();
     let (positive, _) = expression.at(&x);
     let (negative, _) = expression.at(&x.iter().map(|x| -x).collect::<Vec<_>>());
-    // Zero has a sign that a slope should not have.
+    // Removes the sign of a zero slope.
     let (right, left) = (expression.at(&[1.0]).0[0] + 0.0, 0.0 - expression.at(&[-1.0]).0[0]);
     let line = |values: &[f64], slope: f64| values.iter().zip(&x).all(|(y, x)| (y - slope * x).abs() <= 1e-15 * x);
-    // Far out too: a clip at six is a line up to there.
+    // Also far out: a clip at six is a line up to there.
     let far = expression.at(&[1e4, -1e4]).0;
     let ends = far[0] == right * 1e4 && far[1] == -left * 1e4;
     let fits = right.is_finite() && left.is_finite() && ends && expression.at(&[0.0]).0[0] == 0.0;
@@ -189,7 +189,7 @@ fn bent(expression: &Expression) -> Option<Activation> {
     (fits && line(&positive, right) && line(&negated, left)).then(|| Activation::plain(Dual::Bent { left, right }))
 }
 
-/// GELU as it is exported, `x · ½ (1 + erf(x/√2))` in any arrangement.
+/// GELU as exported, `x · ½ (1 + erf(x/√2))` in any arrangement.
 fn gelu(expression: &Expression) -> Option<Activation> {
     let x = probes();
     let reference = |sign: f64| {
@@ -199,7 +199,8 @@ fn gelu(expression: &Expression) -> Option<Activation> {
         (expression.at(&x).0, y)
     };
     let ((found, right), (below, left)) = (reference(1.0), reference(-1.0));
-    // On the left GELU is a small difference of rounded numbers: compare with what it would be for an exact erf of them.
+    // On the left, GELU is a small difference of rounded numbers, so it is compared with its value for an exact erf of
+    // them.
     let near = |found: &[f64], expected: &[f64]| found.iter().zip(expected).all(|(f, e)| (f - e).abs() <= 2e-7);
     (agree(&found, right.into_iter()) && near(&below, &left)).then(|| Activation::plain(Dual::Gelu))
 }

@@ -10,7 +10,7 @@ use mercer_linalg::gemm_rows;
 use mercer_linalg::simd::dispatch;
 use std::ops::Range;
 
-/// Rows of the matrix whose products of inputs are made at once.
+/// Rows of the matrix whose input products are computed at once.
 pub(super) const STRIP: usize = 64;
 
 /// A pair of blocks.
@@ -28,7 +28,7 @@ struct Run {
     right: Range<usize>,
 }
 
-/// What runs need, used again for the next.
+/// Memory of runs, reused for the next.
 struct Room<T> {
     machine: Machine<T>,
     left: Side<T>,
@@ -131,7 +131,7 @@ impl<'a, T: Real> Tiles<'a, T> {
         }
     }
 
-    /// Brings what is known of both samples of each pair into lanes.
+    /// Gathers the data of both samples of each pair into lanes.
     fn gather(&self, runs: &[Run], room: &mut Room<T>) {
         let Room { left: left_side, right: right_side, .. } = room;
         for node in 0..self.limit.net.nodes().len() {
@@ -157,7 +157,7 @@ impl<'a, T: Real> Tiles<'a, T> {
 }
 
 impl<T: Real> Tiles<'_, T> {
-    /// The rows of a series that matter to some pairs: those of the longest series among their samples.
+    /// The number of rows of a series that some pairs need: those of the longest series among their samples.
     fn terms(&self, a: &Known<T>, b: &Known<T>, runs: &[Run]) -> usize {
         if a.series.is_empty() {
             return 0;
@@ -210,8 +210,8 @@ fn spread<T: Real>(from: &[T], samples: usize, runs: &[Run], to: &mut Vec<T>, le
     }
 }
 
-/// Products become `½‖x − y‖²/width`. Where that is small next to the lengths it is computed from the differences: the product
-/// has lost its digits.
+/// Products become `½‖x − y‖²/width`. If that is small compared with the lengths, it is computed from the differences,
+/// because the product has lost its digits.
 fn distances<T: Real>((x, square): (&[T], T), others: &[T], squares: &[T], line: &mut [T]) {
     let width = x.len();
     let (half, scale) = (T::of(0.5), T::of(1.0 / width as f64));

@@ -11,10 +11,11 @@
 //! | GELU (Tsuchida et al., arXiv 2002.08517) | `c/4 + (c asin(c/√e) + (c² + ab·D)/(e√D))/2π`, `e = (1+a)(1+b)`, `D = e − c²` | `¼ + (asin(c/√e) + c/√D (1/D + (1−ab)/e + 1))/2π` |
 //! | xⁿ | `Σ_k ((n!/(((n−k)/2)! 2^{(n−k)/2}))²/k!) (ab)^{(n−k)/2} c^k` | `n²` times that of `n − 1` |
 //!
-//! A correlation near one must not be rounded: an angle has the error of its cosine's square root. Pairs are therefore known by
-//! `c` or, where it is available, by the distance `Δ = ½(a + b) − c ≥ 0`, and the angle comes from
-//! `1 − cos θ = (Δ − ½(s − t)²)/st` through `π − θ = 2 acos √((1 − cos θ)/2)`. If both samples are the same, this is exactly zero.
-//! Where a deviation is zero the angle is a right one, as if the slope at zero were the mean of both sides.
+//! A correlation near one must not be rounded, because the error of an angle is the square root of the error of its
+//! cosine. Pairs are therefore represented by `c` or, if available, by the distance `Δ = ½(a + b) − c ≥ 0`, and the
+//! angle comes from `1 − cos θ = (Δ − ½(s − t)²)/st` through `π − θ = 2 acos √((1 − cos θ)/2)`. If both samples are the
+//! same, this is exactly zero. Where a deviation is zero the angle is a right one, as if the slope at zero were the
+//! mean of both sides.
 
 use super::activation::{Activation, Dual};
 use super::series;
@@ -23,7 +24,7 @@ use mercer_linalg::elementary::{ElementaryFunction, apply};
 use mercer_linalg::simd::dispatch;
 use std::f64::consts::{FRAC_1_PI, FRAC_2_PI, PI};
 
-/// How a pair of samples is known.
+/// The representation of a pair of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// By the covariance.
@@ -32,7 +33,7 @@ pub(super) enum Form {
     Distance,
 }
 
-/// What is known of each sample at the positions of some pairs.
+/// The data of each sample at the positions of some pairs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'a, T> {
     pub(super) variance: &'a [T],
@@ -43,19 +44,19 @@ pub(super) struct Moments<'a, T> {
 
 impl<T> Moments<'_, T> {
     fn piece(&self, from: usize, to: usize) -> Self {
-        // The series stays whole: its coefficients are as far apart as they were.
+        // The series is not cut: its coefficients keep their stride.
         Self { variance: &self.variance[from..to], deviation: &self.deviation[from..to], series: self.series }
     }
 }
 
-/// Pairs that are worked on while they are in the first-level cache.
+/// Pairs that are processed together in the first-level cache.
 pub(super) const PIECE: usize = 512;
 
-/// Room for what a piece needs.
+/// Scratch memory for a piece.
 struct Room<T>([[T; PIECE]; 3]);
 
 impl Activation {
-    /// The form that comes out for what came in: smooth functions lose nothing by covariances.
+    /// The output form for an input form: smooth functions lose nothing by using covariances.
     pub(super) fn form(&self, form: Form) -> Form {
         if matches!(self.dual, Dual::Bent { .. }) { form } else { Form::Covariance }
     }
@@ -126,7 +127,7 @@ pub(super) fn multiply<T: Real>(tangent: &mut [T], slope: &[T]) {
     );
 }
 
-/// Distances become covariances.
+/// Converts distances to covariances.
 pub(super) fn covariances<T: Real>(form: Form, value: &mut [T], [left, right]: [Moments<'_, T>; 2]) {
     if form == Form::Distance {
         let half = T::of(0.5);
@@ -179,7 +180,7 @@ fn bent<T: Real>(
     [left, right]: [Moments<'_, T>; 2],
     room: &mut Room<T>,
 ) {
-    // A bent line is homogeneous: a scale before it is one behind it, mirrored if it is negative.
+    // A bent line is homogeneous: a scale before it equals a scale after it, mirrored if negative.
     let [p, q] = if inner < 0.0 { [q * inner, p * inner] } else { [p * inner, q * inner] };
     let scale = T::of(0.5 * (p * p + q * q));
     if p == q {
@@ -257,7 +258,7 @@ fn arcsine<T: Real>(k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T]
     each!(i < value.len(), [value, angle], { value[i] = scale * angle[i] });
 }
 
-/// `asin x = π/2 − acos x`: exact to rounding of one, which is what a sum of such needs.
+/// `asin x = π/2 − acos x`: accurate to an absolute rounding of one, which suffices for sums.
 fn arcsines<T: Real>(x: &mut [T]) {
     let (one, right) = (T::one(), T::of(PI / 2.0));
     dispatch(

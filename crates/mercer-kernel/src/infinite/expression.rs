@@ -1,9 +1,9 @@
-//! A function of one number, written with the primitives of a graph: an activation as it is exported.
+//! A function of one number, written with the primitives of a graph: an activation as exported.
 
 use mercer_net::op::{Combine, Function};
 use std::sync::Arc;
 
-/// The most primitives of a function; larger ones are not activations.
+/// The maximum number of primitives of a function; larger ones are not activations.
 const LARGEST: usize = 500;
 
 /// A function of one number.
@@ -35,7 +35,7 @@ impl Expression {
                 let (mut values, mut slopes) = (vec![0.0; x.len()], vec![0.0; x.len()]);
                 function.values(&inner, &mut values);
                 function.slopes(&inner, &values, &mut slopes);
-                // What does not move has no derivative, even where the function around it has an infinite one.
+                // A constant has derivative zero, even if the function around it has an infinite derivative.
                 slopes.iter_mut().zip(&slope).for_each(|(d, &s)| *d = if s == 0.0 { 0.0 } else { *d * s });
                 (values, slopes)
             }
@@ -64,7 +64,7 @@ impl Expression {
         count(self, LARGEST).is_some()
     }
 
-    /// `scale·x + shift`, if it is that.
+    /// `scale·x + shift`, if the function is affine.
     pub(super) fn affine(&self) -> Option<(f64, f64)> {
         let both = |a: &Self, b: &Self| Some((a.affine()?, b.affine()?));
         match self {
@@ -88,7 +88,7 @@ impl Expression {
         }
     }
 
-    /// Whether it is made of sums, products and whole powers only.
+    /// Whether it consists only of sums, products and integer powers.
     pub(super) fn is_polynomial(&self) -> bool {
         match self {
             Self::Unit | Self::Constant(_) => true,

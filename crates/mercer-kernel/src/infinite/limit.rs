@@ -14,7 +14,7 @@ use crate::kernel::{Block, Cost, Kernel, Real};
 use mercer_net::Network;
 use std::marker::PhantomData;
 
-/// Which of the two kernels is meant.
+/// Selects one of the two kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
@@ -51,28 +51,28 @@ pub struct Limit<T> {
     pub(super) program: Program,
     /// The programs of pools whose variances are needed.
     pub(super) pools: Vec<Option<Program>>,
-    /// Whether the variances of a node are needed to prepare, and whether a pair needs them.
+    /// Whether preparing needs the variances of a node, and whether a pair needs them.
     pub(super) needed: Vec<bool>,
     pub(super) kept: Vec<bool>,
-    /// Pairs that run at once.
+    /// The number of concurrent pairs.
     pub(super) lanes: usize,
     scalar: PhantomData<T>,
 }
 
 impl<T: Real> Limit<T> {
-    /// The kernel of a network that was built layer by layer.
+    /// The kernel of a network built layer by layer.
     pub fn new(net: LimitNet, of: LimitKind) -> Result<Self> {
         Self::with_features(net, Features::default(), of)
     }
 
-    /// The kernel of the first output of a network as its width goes to infinity; its weights do not matter, their
-    /// distribution does.
+    /// The kernel of the first output of a network as its width goes to infinity; it depends on the distribution of the
+    /// weights, not on their values.
     pub fn of_network(network: &Network, samples: &[Vec<usize>], rule: &Rule, of: LimitKind) -> Result<Self> {
         let graph = network.graph(samples)?;
         Self::from_lowered(lower(&graph, rule)?, of)
     }
 
-    /// The kernel of a graph that was lowered.
+    /// The kernel of a lowered graph.
     pub fn from_lowered(lowered: Lowered, of: LimitKind) -> Result<Self> {
         Self::with_features(lowered.net, lowered.features, of)
     }
@@ -119,10 +119,10 @@ impl<T: Real> Limit<T> {
         &self.net
     }
 
-    /// Both kernels of a pair of blocks at once, each `[samples of a, samples of b]`, of a kernel that was made for the NTK.
+    /// Both kernels of a pair of blocks at once, each `[samples of a, samples of b]`, for a kernel built for the NTK.
     ///
     /// # Panics
-    /// If it was made for the NNGP, a block was prepared by another kind of kernel, or a matrix has another size.
+    /// If it was built for the NNGP, a block was prepared by another kind of kernel, or a matrix has the wrong size.
     pub fn both(&self, a: &Block, b: &Block, nngp: &mut [T], ntk: &mut [T]) {
         assert_eq!(self.of, LimitKind::Ntk, "only what is made for the NTK knows both kernels");
         Tiles::new(self, a, b).contract(Some(nngp), Some(ntk));
@@ -147,7 +147,7 @@ impl<T: Real> Limit<T> {
         })
     }
 
-    /// Numbers that are kept per sample, at most.
+    /// The maximum number of values stored per sample.
     fn elements(&self) -> usize {
         let nodes = self.net.nodes().iter().enumerate();
         nodes
@@ -161,7 +161,7 @@ impl<T: Real> Limit<T> {
     }
 }
 
-/// The most positions that a pool can have before it: their pairs are all computed.
+/// The maximum number of positions before a pool, because all their pairs are computed.
 const MOST_POSITIONS: usize = 1 << 14;
 
 fn check_pools(net: &LimitNet) -> Result<()> {
@@ -180,8 +180,8 @@ fn check_pools(net: &LimitNet) -> Result<()> {
     Ok(())
 }
 
-/// A scale per unit that learns, `y = γ u`, adds `u u'` of its own unit to the tangent kernel. Behind an activation that is not
-/// independent of the slope there: the mean of the product `u u' φ'(u) φ'(u')` is not the product of means.
+/// A learnable scale per unit, `y = γ u`, adds `u u'` of its own unit to the tangent kernel. If an activation follows,
+/// this is not independent of its slope: the mean of the product `u u' φ'(u) φ'(u')` is not the product of means.
 fn check_scales(net: &LimitNet) -> Result<()> {
     let mut scaled: Vec<Option<NodeId>> = vec![None; net.nodes().len()];
     for (id, node) in net.nodes().iter().enumerate() {
@@ -225,7 +225,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
             contract_bytes: super::contract::STRIP
                 * self.net.nodes().iter().filter(|node| dense(node) > 0.0).count()
                 * size_of::<T>(),
-            // Chunks, before they are put together.
+            // Chunks, before they are joined.
             shared_sample_bytes: self.elements() * size_of::<T>(),
             prepare_flops: pair_flops,
             pair_flops,

@@ -8,8 +8,9 @@
 //! K' = σ_w² E[φ(u)φ(v)] + σ_b²,   Θ' = K' + Θ · σ_w² E[φ'(u)φ'(v)],   (u, v) ~ N(0, K)
 //! ```
 //!
-//! in the NTK parametrisation; [`Scales`] has the standard one. A limit does not exist primitive by primitive, so a graph is
-//! [`lower`]ed to a [`LimitNet`] of a few layers first, and what has no limit is refused by name. [`Limit`] is the kernel.
+//! in the NTK parametrisation; [`Scales`] has the standard one. A limit does not exist primitive by primitive, so a
+//! graph is first [`lower`]ed to a [`LimitNet`] with few layers. A node without a limit is rejected by name. [`Limit`]
+//! is the kernel.
 
 mod activation;
 mod contract;

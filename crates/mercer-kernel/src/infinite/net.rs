@@ -1,11 +1,11 @@
-//! What an infinitely wide network consists of.
+//! The layers of an infinitely wide network.
 //!
 //! A value of a [`LimitNet`] has positions (at most two axes of space; one position in a dense network) and infinitely many
-//! units at each. Units are exchangeable, so all that is left of a value is the covariance of one unit between two samples and
-//! two positions, `K`, and the tangent kernel, `Θ`. The nodes say how they follow from those of their inputs.
+//! units at each. Units are exchangeable, so a value is described by the covariance of one unit between two samples and
+//! two positions, `K`, and by the tangent kernel, `Θ`. The nodes define how these follow from those of their inputs.
 //!
-//! A sum of branches has the sum of their covariances only if the branches are uncorrelated. Every value is therefore known as
-//! a list of [`Term`]s; two of them are uncorrelated if they share no random layer and one has mean zero.
+//! A sum of branches has the sum of their covariances only if the branches are uncorrelated. Every value is therefore a
+//! list of [`Term`]s; two of them are uncorrelated if they share no random layer and one has mean zero.
 
 use super::activation::Activation;
 use super::patch::{Patch, Space};
@@ -26,9 +26,9 @@ pub struct LimitNet {
 /// A layer applied to values.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// How errors call it.
+    /// Its name in errors.
     pub name: String,
-    /// What it does.
+    /// The layer.
     pub layer: Layer,
     /// The nodes it reads.
     pub inputs: Vec<NodeId>,
@@ -48,7 +48,7 @@ pub enum Layer {
     Conv(Scales, Patch),
     /// A function of each unit.
     Activation(Activation),
-    /// The sum of values, `K = Σ shareᵢ Kᵢ`; shares that sum to one say that the units are those of the values side by side.
+    /// The sum of values, `K = Σ shareᵢ Kᵢ`; if the shares sum to one, the units are those of the values side by side.
     Sum(Vec<f64>),
     /// The mean over a patch of positions; without the positions that are padding, unless `count_padding`.
     AveragePool {
@@ -61,25 +61,25 @@ pub enum Layer {
     GlobalAveragePool,
     /// The units of all positions side by side.
     Flatten,
-    /// Mean zero (if the units had not) and variance one over the units of each position.
+    /// Normalises the units of each position to mean zero (if it was not) and variance one.
     LayerNorm {
-        /// What is added to the variance.
+        /// The ε added to the variance.
         epsilon: f64,
     },
 }
 
-/// Where an input layer finds its numbers.
+/// The source of an input layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Which of the arrays given per sample.
+    /// The index among the arrays given per sample.
     pub array: usize,
     /// Numbers per position.
     pub channels: usize,
-    /// Distance of neighbours along channel, row and column.
+    /// Strides along channel, row and column.
     pub strides: [usize; 3],
 }
 
-/// The distribution of a layer's weights and what a step of gradient descent does with them.
+/// The distribution of a layer's weights, and their contribution to the tangent kernel.
 ///
 /// `K' = weight · mean(K) + bias` and `Θ' = weight · mean(Θ) + weight_rate · mean(K) + bias_rate`, the mean over the patch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,11 +88,11 @@ pub struct Scales {
     pub weight: f64,
     /// `σ_b²`: the variance of a bias.
     pub bias: f64,
-    /// What the gradient of the weights adds to `Θ`, per unit of `K`.
+    /// The contribution of the weights' gradient to `Θ`, per unit of `K`.
     pub weight_rate: f64,
-    /// What the gradient of the bias adds to `Θ`.
+    /// The contribution of the bias's gradient to `Θ`.
     pub bias_rate: f64,
-    /// Whether there is a weight that mixes units, drawn anew; else units are only scaled and shifted.
+    /// Whether there is a new random weight that mixes units; otherwise units are only scaled and shifted.
     pub mixes: bool,
 }
 
@@ -105,8 +105,8 @@ impl Scales {
     }
 
     /// The standard parametrisation, `y = W x + b` with `W ~ N(0, σ_w²/fan_in)` and `b ~ N(0, σ_b²)`, as a layer of `fan_in`
-    /// inputs per unit has it (Sohl-Dickstein et al., arXiv 2001.07301): `Θ' = fan_in · K + 1 + σ_w² Θ`, without the one if
-    /// there is no bias.
+    /// inputs per unit has it (Sohl-Dickstein et al., arXiv 2001.07301): `Θ' = fan_in · K + 1 + σ_w² Θ`, without the 1
+    /// if there is no bias.
     pub fn standard(weight_std: f64, bias_std: Option<f64>, fan_in: usize) -> Self {
         let bias = bias_std.unwrap_or(0.0);
         Self {
@@ -146,7 +146,7 @@ impl Scales {
     }
 }
 
-/// A summand of a value: what it depends on when everything before its last random layers is fixed.
+/// A summand of a value, described by its dependence once everything before its last random layers is fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     /// The nodes of its last random layers.
@@ -174,12 +174,12 @@ impl LimitNet {
         &self.nodes
     }
 
-    /// The node whose kernel is meant: the one that was added last, unless another one was chosen.
+    /// The output node: the last one added, unless another one was chosen.
     pub fn output(&self) -> Option<NodeId> {
         self.output.or(self.nodes.len().checked_sub(1))
     }
 
-    /// Chooses the node whose kernel is meant.
+    /// Chooses the output node.
     pub fn set_output(&mut self, node: NodeId) {
         self.output = Some(node);
     }
@@ -211,7 +211,7 @@ impl LimitNet {
         self.nodes.len() - 1
     }
 
-    /// A dense layer, the same at every position; or a map that scales and shifts, if `scales` says so.
+    /// A dense layer, the same at every position, or a map that only scales and shifts, depending on `scales`.
     pub fn dense(&mut self, name: &str, x: NodeId, scales: Scales) -> Result<NodeId> {
         scales.check(name)?;
         let (space, id) = (self.nodes[x].space, self.nodes.len());
@@ -233,7 +233,7 @@ impl LimitNet {
         Ok(self.push(name, Layer::Conv(scales, patch), vec![x], space, vec![term]))
     }
 
-    /// A function of each unit, which must be Gaussian: behind a random layer, or a sum of such.
+    /// A function of each unit, which must be Gaussian: after a random layer, or a sum of such layers.
     pub fn activation(&mut self, name: &str, x: NodeId, activation: Activation) -> Result<NodeId> {
         let node = &self.nodes[x];
         if !node.terms.iter().all(|term| term.gaussian) {
@@ -264,7 +264,7 @@ impl LimitNet {
     pub fn concat(&mut self, name: &str, values: &[NodeId], shares: Vec<f64>) -> Result<NodeId> {
         let parts = || values.iter().flat_map(|&x| self.nodes[x].terms.iter());
         let layers = parts().flat_map(|term| term.layers.iter().copied()).collect();
-        // Each part may be Gaussian, but with a variance of its own: a unit is a mixture.
+        // Each part may be Gaussian, but with its own variance, so a unit is a mixture.
         let term = Term { layers, centred: parts().all(|term| term.centred), gaussian: false };
         self.join(name, values, shares, vec![term])
     }

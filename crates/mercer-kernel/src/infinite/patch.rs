@@ -1,4 +1,4 @@
-//! Patches of positions, and how covariances at a fixed offset go through them.
+//! Patches of positions, and how covariances at a fixed offset propagate through them.
 //!
 //! The covariance between position `p` of one sample and `q` of the other is kept in planes of a fixed offset: the plane of
 //! class `d` holds `K[p, (p + d) mod n]` for all `p`. A convolution adds up `K[s·p − b + δ, s·q − b + δ]` over its taps `δ`, the
@@ -22,9 +22,9 @@ pub struct Patch {
     pub dilation: [usize; 2],
     /// Padding before the first position.
     pub before: [usize; 2],
-    /// Padding behind the last position.
+    /// Padding after the last position.
     pub after: [usize; 2],
-    /// Whether padding is the other end of the image instead of zeros.
+    /// Whether padding is circular instead of zeros.
     pub circular: bool,
 }
 
@@ -46,7 +46,7 @@ impl Patch {
         Self { stride, ..self }
     }
 
-    /// The same with the other end of the image as padding.
+    /// The same with circular padding.
     pub fn circular(self) -> Self {
         Self { circular: true, ..self }
     }
@@ -70,14 +70,15 @@ impl Patch {
         }
     }
 
-    /// The maps of one axis that make class `class` of the result, one for each class that is read.
+    /// The maps of one axis that compute class `class` of the result, one for each source class.
     pub(super) fn maps(&self, axis: usize, input: usize, output: usize, class: usize, pool: bool) -> Vec<AxisMap> {
         let mut maps: Vec<AxisMap> = Vec::new();
         let (size, n) = (self.size[axis] as isize, input as isize);
         let point = |at: usize, tap: isize| {
             at as isize * self.stride[axis] as isize - self.before[axis] as isize + tap * self.dilation[axis] as isize
         };
-        // Ends of the two stretches of the result where the other sample's position has not, and has, come round.
+        // The ends of the two ranges of the result in which the other sample's position has not, and has, wrapped
+        // around.
         let stretches =
             [(0..output - class, class as isize), (output - class..output, class as isize - output as isize)];
         for (stretch, offset) in stretches {
@@ -100,7 +101,7 @@ impl Patch {
         maps
     }
 
-    /// How many points of the patch at each position of the result count.
+    /// The number of valid points of the patch at each position of the result.
     pub(super) fn counts(&self, axis: usize, input: usize, output: usize, count_padding: bool) -> Vec<usize> {
         let size = self.size[axis];
         let inside = |at: usize, tap: usize| {
@@ -112,10 +113,10 @@ impl Patch {
     }
 }
 
-/// What one class of an axis gives to the result.
+/// The contribution of one class of an axis to the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AxisMap {
-    /// The class that is read.
+    /// The source class.
     pub(super) class: usize,
     /// The sums to make.
     pub(super) taps: Vec<Tap>,

@@ -1,4 +1,4 @@
-//! The first phase: everything that depends on one sample only.
+//! The first phase: everything that depends on a single sample.
 
 use super::dual::Form;
 use super::limit::{Limit, LimitKind};
@@ -75,7 +75,7 @@ impl<T: Real> Prepared<T> {
     }
 }
 
-/// Whether the array of an input is there, as long as it must be, and finite.
+/// Checks that the array of an input exists, has the right length and is finite.
 fn check<T: Real>(input: &Input, positions: usize, arrays: &[&[T]], samples: usize) -> Result<()> {
     let size = input.channels * positions;
     let Some(array) = arrays.get(input.array) else {
@@ -108,7 +108,7 @@ fn join<'a, T: Real>(
     joined
 }
 
-/// All that is needed of some samples, as lanes.
+/// All prepared data of some samples, as lanes.
 fn side<T: Real>(limit: &Limit<T>, arrays: &[&[T]], samples: usize, chunk: Range<usize>) -> Result<Side<T>> {
     let nodes = limit.net.nodes();
     let lanes = chunk.len();

@@ -1,9 +1,9 @@
-//! The order in which the planes of a pair of samples are made.
+//! The order in which the planes of a pair of samples are computed.
 //!
-//! A plane is a node's covariance at one class of offsets (see [`patch`](super::patch)). Flattening needs the class zero of its
-//! input only, pooling needs several, and every class goes through convolutions, strides included, on its own. So the planes
-//! that the output needs are found by walking back from it; each is made once, used, and its memory used again: with global
-//! pooling one class after the other runs through all layers in cache.
+//! A plane is a node's covariance at one class of offsets (see [`patch`](super::patch)). Flattening needs only class
+//! zero of its input, pooling needs several, and every class goes through convolutions, including strided ones, on its
+//! own. The planes that the output needs are found by walking back from it. Each is computed once and used, and its
+//! memory is reused: with global pooling, one class after the other runs through all layers in cache.
 
 use super::dual::Form;
 use super::net::{Layer, LimitNet, NodeId};
@@ -24,35 +24,35 @@ pub(super) enum Step {
     Patch { from: usize, to: usize, rows: Vec<Tap>, columns: Vec<Tap>, from_space: Space, to_space: Space },
     /// Adds the sum over all positions.
     Total { from: usize, to: usize },
-    /// A random layer, behind the sum over its patch.
+    /// A random layer, after the sum over its patch.
     Linear { node: NodeId, from: usize, to: usize, form: Form },
     /// An activation.
     Activation { node: NodeId, class: Class, from: usize, to: usize, form: Form },
     /// A normalisation.
     Norm { node: NodeId, class: Class, from: usize, to: usize, form: Form },
-    /// Adds a multiple of a value that is known as a covariance.
+    /// Adds a multiple of a value in covariance form.
     Add { from: usize, to: usize, factor: f64 },
-    /// Multiplies every position by its factor; one factor is for all.
+    /// Multiplies every position by its factor; a single factor applies to all.
     Scale { to: usize, factors: Vec<f64> },
-    /// Distances become covariances.
+    /// Converts distances to covariances.
     Covariance { node: NodeId, from: usize, to: usize },
 }
 
-/// Steps that make the plane of class zero of one node.
+/// The steps that compute the plane of class zero of one node.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
     /// Positions of each slot.
     pub(super) slots: Vec<usize>,
-    /// Where the result is, as a covariance.
+    /// The slot of the result, in covariance form.
     pub(super) result: usize,
-    /// The most positions of a plane, or of a half-made one between rows and columns.
+    /// The maximum number of positions of a plane, or of an intermediate one between rows and columns.
     pub(super) largest: usize,
     /// Pairs of positions per pair of samples that go through an activation.
     pub(super) activations: usize,
 }
 
-/// A plane that is being made.
+/// A plane under construction.
 struct Frame {
     node: NodeId,
     class: Class,
@@ -147,7 +147,7 @@ impl Compiler<'_> {
         self.sizes.len() - 1
     }
 
-    /// Makes the plane of class zero of a node, and all it needs; without recursion, since networks may be deep.
+    /// Computes the plane of class zero of a node and its dependencies; without recursion, since networks may be deep.
     fn demand(&mut self, target: NodeId) -> (usize, Form) {
         let mut stack = vec![self.begin(target, [0, 0])];
         while let Some(mut frame) = stack.pop() {
@@ -206,7 +206,7 @@ impl Compiler<'_> {
             .collect()
     }
 
-    /// The slot of a frame's result, cleared when it is first asked for.
+    /// The slot of a frame's result, cleared on first use.
     fn cleared(&mut self, frame: &mut Frame) -> usize {
         if let Some(to) = frame.to {
             return to;
@@ -217,7 +217,7 @@ impl Compiler<'_> {
         to
     }
 
-    /// What is to be done with a source as soon as it is there.
+    /// The operation on a source once it is computed.
     fn arrive(&mut self, frame: &mut Frame, slot: usize, form: Form) {
         let source = &frame.sources[frame.next];
         let (node, taps) = (source.node, source.taps.clone());
@@ -234,7 +234,7 @@ impl Compiler<'_> {
                 frame.have.push((to, Form::Covariance));
             }
             Layer::Conv(..) => {
-                // Padding adds to a variance where it adds nothing to a covariance at an offset: no distances there.
+                // Padding changes a variance but not a covariance at an offset, so distances cannot be used there.
                 let (from, form) = match frame.class {
                     [0, 0] => (slot, form),
                     _ => (self.covariance(node, slot, form), Form::Covariance),
@@ -262,7 +262,7 @@ impl Compiler<'_> {
         match &own.layer {
             Layer::Input(_) => {
                 let to = self.slot(own.space);
-                // Equal positions of nearly equal samples: the one place where covariances cancel.
+                // Equal positions of nearly equal samples are the only place where covariances cancel.
                 let form = if class == [0, 0] { Form::Distance } else { Form::Covariance };
                 self.steps.push(Step::Input { node, class, form, to });
                 (to, form)
@@ -349,7 +349,7 @@ fn pool_factors(patch: &Patch, count_padding: bool, input: Space, output: Space,
     (0..output[0]).flat_map(|row| (0..output[1]).map(move |column| along(0, row) * along(1, column))).collect()
 }
 
-/// Gives slots that are not alive together the same memory.
+/// Gives slots with disjoint lifetimes the same memory.
 fn reuse(steps: &mut [Step], sizes: &[usize], result: usize) -> (Vec<usize>, usize) {
     let mut last = vec![0; sizes.len()];
     for (at, step) in steps.iter_mut().enumerate() {

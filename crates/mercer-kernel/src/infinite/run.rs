@@ -1,7 +1,7 @@
-//! Running a program over many pairs of samples at once.
+//! Runs a program over many pairs of samples at once.
 //!
 //! A plane holds `[positions, lanes]`: a lane is a pair of samples, so every loop runs over many pairs, however small an
-//! image is. What depends on one sample only (variances, the coefficients of series) is gathered per lane beforehand.
+//! image is. Data of a single sample (variances, the coefficients of series) are gathered per lane beforehand.
 
 use super::dual::{Form, Moments, covariances};
 use super::net::{Layer, LimitNet, NodeId};
@@ -10,15 +10,15 @@ use super::program::{Class, Program, Step};
 use crate::kernel::Real;
 use mercer_linalg::simd::dispatch;
 
-/// What is known of one sample per lane: of each node, if it is needed.
+/// The data of one sample per lane, for each node that needs them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side<T> {
     pub(super) nodes: Vec<Option<Known<T>>>,
-    /// The inputs of each input node, `[channels, positions, lanes]`; empty where products are given.
+    /// The inputs of each input node, `[channels, positions, lanes]`; empty if products are given.
     pub(super) inputs: Vec<Vec<T>>,
 }
 
-/// What is known of a node's result: `[positions, lanes]`, and the rows `[…, positions, lanes]` of a series.
+/// The data of a node's result: `[positions, lanes]`, and the rows `[…, positions, lanes]` of a series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known<T> {
     pub(super) variance: Vec<T>,
@@ -46,12 +46,12 @@ pub(super) struct Pairs<'a, T> {
     pub(super) lanes: usize,
     pub(super) left: &'a Side<T>,
     pub(super) right: &'a Side<T>,
-    /// Per input node `½‖x − x'‖² / channels`, where it was computed beforehand; else empty.
+    /// Per input node `½‖x − x'‖² / channels`, if computed beforehand; otherwise empty.
     pub(super) distances: &'a [Vec<T>],
     pub(super) tangent: bool,
 }
 
-/// Numbers of a plane that are worked on at once: a few planes fit the first two levels of cache.
+/// Numbers of a plane that are processed at once: a few planes fit into the first two levels of cache.
 const PLANE: usize = 1 << 12;
 
 /// The number of lanes for planes of this many positions.
@@ -60,7 +60,7 @@ pub(super) fn lanes(largest: usize) -> usize {
 }
 
 impl<T: Real> Machine<T> {
-    /// Runs the program and gives the covariance and the tangent kernel of the result, `[positions, lanes]`.
+    /// Runs the program and returns the covariance and the tangent kernel of the result, `[positions, lanes]`.
     pub(super) fn run(&mut self, net: &LimitNet, program: &Program, pairs: &Pairs<'_, T>) -> (&[T], &[T]) {
         for (list, wanted) in [(&mut self.values, true), (&mut self.tangents, pairs.tangent)] {
             list.resize(list.len().max(program.slots.len()), Vec::new());
@@ -77,7 +77,7 @@ impl<T: Real> Machine<T> {
         (&self.values[program.result], &self.tangents[program.result])
     }
 
-    /// Brings the content of a slot to another one, and lends it there.
+    /// Moves the contents of a slot to another one, and lends them there.
     fn moved(&mut self, from: usize, to: usize, tangent: bool) -> (&mut [T], Option<&mut [T]>) {
         copy(&mut self.values, from, to);
         if tangent {
@@ -221,7 +221,7 @@ impl<T: Real> Machine<T> {
         );
     }
 
-    /// Brings what is known of the right samples at `q = p + class` to the places of `p`.
+    /// Moves the data of the right samples at `q = p + class` to position `p`.
     fn turn(&mut self, net: &LimitNet, node: NodeId, class: Class, pairs: &Pairs<'_, T>) {
         if class == [0, 0] {
             return;
@@ -269,7 +269,7 @@ pub(super) fn turn_plane<T: Copy>(from: &[T], to: &mut [T], [rows, columns]: Spa
     }
 }
 
-/// Adds the sums over the taps of rows and columns: columns first, into a half-made plane.
+/// Adds the sums over the taps of rows and columns: columns first, into an intermediate plane.
 fn patch<T: Real>(
     source: &[T],
     target: &mut [T],
@@ -321,7 +321,8 @@ fn inverse<T: Real>(variance: T, epsilon: T) -> T {
     if variance + epsilon > T::zero() { T::one() / (variance + epsilon).sqrt() } else { T::zero() }
 }
 
-/// `K' = K / √((a + ε)(b + ε))`, the same for `Θ`: what the mean and the variance add vanishes with the width.
+/// `K' = K / √((a + ε)(b + ε))`, the same for `Θ`: the contributions of the mean and the variance vanish with the
+/// width.
 fn normalise<T: Real>(
     epsilon: T,
     form: Form,

@@ -6,15 +6,15 @@
 //! E[φ(u)φ(v)] = Σ_k c_k(s) c_k(t) ρᵏ      E[φ'(u)φ'(v)] = Σ_k k c_k(s) c_k(t) ρ^{k−1} / st
 //! ```
 //!
-//! The coefficients depend on one sample only and are made once, by Gauss–Legendre quadrature on panels that end at zero, where
-//! most kinks are; a pair costs two polynomials, and only as many terms as its samples have that matter. What the terms miss at
-//! `ρ = 1` is known, by Parseval's identity: `τ² = E[φ(sz)²] − Σ c_k²`, and bounds the error at any `ρ` by `τ(s)τ(t)`. It is added
-//! as one more power of `ρ`, so that the diagonal is exact and the matrix stays positive.
+//! The coefficients depend on a single sample and are computed once, by Gauss–Legendre quadrature on panels that end at
+//! zero, where most kinks are. A pair costs two polynomials, with only as many terms as its samples need. The remainder
+//! at `ρ = 1` is known by Parseval's identity: `τ² = E[φ(sz)²] − Σ c_k²`, and bounds the error at any `ρ` by
+//! `τ(s)τ(t)`. It is added as one more power of `ρ`, so that the diagonal is exact and the matrix stays positive.
 //!
-//! For analytic functions the remainder is rounding. Where a second derivative jumps (ELU, softsign), coefficients fall like a
-//! power of `k`, `Σ_{k>N} k^{−5/2} ρᵏ`, and a power `ρ^{2N}` in place of these leaves a twentieth of them (0.055 at most). So a
-//! remainder up to [`TOLERANCE`] is an error below 1e-6, and a sample with a larger one is refused: the slope of a function with
-//! kinks (a clip) has one, its value has not.
+//! For analytic functions the remainder is rounding. If the second derivative jumps (ELU, softsign), coefficients fall
+//! like a power of `k`, `Σ_{k>N} k^{−5/2} ρᵏ`, and a power `ρ^{2N}` in place of these leaves a twentieth of them (0.055
+//! at most). So a remainder up to [`TOLERANCE`] is an error below 1e-6, and a sample with a larger one is rejected: the
+//! slope of a function with kinks (a clip) has one, but its value does not.
 
 use super::dual::{Form, Moments, PIECE, multiply, openings};
 use super::expression::Expression;
@@ -23,10 +23,10 @@ use mercer_linalg::gemm;
 use mercer_linalg::simd::dispatch;
 use std::sync::OnceLock;
 
-/// The most terms of a series.
+/// The maximum number of terms of a series.
 pub(super) const TERMS: usize = 2048;
 
-/// Numbers that are kept per deviation beside the coefficients: the number of those that matter, two remainders, and the mean
+/// Numbers stored per deviation besides the coefficients: the number of significant ones, two remainders and the mean
 /// slope.
 pub(super) const BESIDE: usize = 4;
 
@@ -36,7 +36,7 @@ pub(super) const TOLERANCE: f64 = 1e-5;
 /// A remainder that is not worth another doubling of the terms.
 const ENOUGH: f64 = 1e-11;
 
-/// Coefficients below this, relative to `√E[φ²]` and with the root of their degree, do not matter.
+/// Coefficients below this, relative to `√E[φ²]` and with the root of their degree, are negligible.
 const SMALL: f64 = 1e-6;
 
 /// Panels on either side of zero.
@@ -49,7 +49,7 @@ const WIDTH: f64 = 0.5;
 /// polynomial, `√TERMS` per unit.
 const POINTS: usize = 16;
 
-/// Deviations whose coefficients are made by one product.
+/// The number of deviations whose coefficients are computed by one product.
 const STRIP: usize = 64;
 
 /// The rule for expectations over a standard normal number.
@@ -106,7 +106,7 @@ fn legendre() -> impl Iterator<Item = (f64, f64)> {
 }
 
 /// The rows that [`apply`] reads, `[BESIDE + coefficients, deviations]`, or the index of a deviation for which the series is too
-/// short. Odd functions have the coefficients of odd degree only. With `slopes`, the remainder of the derivative counts.
+/// short. Odd functions have only coefficients of odd degree. With `slopes`, the remainder of the derivative counts.
 pub(super) fn expand<T: Real>(
     (expression, odd): (&Expression, bool),
     deviations: &[T],
@@ -210,8 +210,8 @@ impl Strip {
     }
 }
 
-/// The expectations of a piece of pairs: `from` is its place among `stride` pairs. The powers of the remainders are odd and even
-/// for odd functions, else the other way round.
+/// The expectations of a piece of pairs: `from` is its place among `stride` pairs. The powers of the remainders are odd
+/// and even for odd functions, otherwise even and odd.
 pub(super) fn apply<T: Real>(
     odd: bool,
     form: Form,

@@ -5,14 +5,14 @@ use super::syntax::{Argument, Call, Content, Parsed, Text, Value};
 use mercer_run::names::unknown;
 use std::str::FromStr;
 
-/// The arguments of a call to a kernel that is known.
+/// The arguments of a call to a known kernel.
 pub(super) struct Arguments<'a> {
     call: &'a Call,
     text: &'a Text,
 }
 
 impl<'a> Arguments<'a> {
-    /// Refuses settings that the kernel does not have, and those that are given twice.
+    /// Rejects unknown settings, and settings given twice.
     pub(super) fn new(entry: &Entry, call: &'a Call, text: &'a Text) -> Parsed<Self> {
         let mut positions = 0;
         for (at, argument) in call.arguments.iter().enumerate() {
@@ -124,7 +124,7 @@ impl<'a> Arguments<'a> {
         self.read(name, "a list of numbers", |value| list(value, number))
     }
 
-    /// A word that stands for something.
+    /// A word that names a choice.
     pub(super) fn word<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, String>) -> Parsed<Option<T>> {
         let Some(argument) = self.get(name) else { return Ok(None) };
         let at = argument.value.at;
@@ -137,7 +137,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Says that a kernel has no setting of this name.
+/// The error for an unknown setting of a kernel.
 pub(crate) fn unknown_setting(kernel: &str, name: &str, all: impl Iterator<Item = &'static str>) -> String {
     let all: Vec<&str> = all.collect();
     match all.is_empty() {
@@ -160,7 +160,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A list of values, or one alone.
+/// A list of values, or a single value.
 fn list<T>(value: &Value, one: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
     match &value.content {
         Content::List(values) if values.is_empty() => None,

@@ -1,4 +1,4 @@
-//! The kernels of networks by name, with their settings: the one list that the parser and help read.
+//! The kernels of networks by name, with their settings. The parser and the help text both read this table.
 
 use crate::classic;
 
@@ -6,12 +6,12 @@ use crate::classic;
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    /// As an example in help.
+    /// An example for help.
     written: &'static str,
     about: &'static str,
     /// Names of settings, from [`SETTINGS`].
     pub(super) settings: &'static [&'static str],
-    /// What a value without a name is, if there may be one.
+    /// The meaning of a positional value, if one is allowed.
     pub(super) positional: Option<&'static str>,
 }
 
@@ -50,7 +50,7 @@ pub(super) static KERNELS: [Entry; 12] = [
     entry("normalised", "normalised(trace)", "κ(x,x')/√(κ(x,x)·κ(x',x')), of any kernel", &[], Some("kernel")),
 ];
 
-/// The settings, with what they mean.
+/// The settings and their meaning.
 const SETTINGS: [(&str, &str); 15] = [
     ("node=\"NAME\"", "the output or node whose kernel it is; the logits of the first output if not given"),
     ("outputs=[0, 3]", "these components of the output"),
@@ -69,7 +69,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("seed=7", "of everything random; --seed if not given"),
 ];
 
-/// Whether a name is that of a kernel that is computed from a network.
+/// Whether this is the name of a network kernel.
 pub(crate) fn needs_network(name: &str) -> bool {
     name != "normalised" && find(name).is_some()
 }
@@ -78,7 +78,7 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
     KERNELS.iter().find(|entry| entry.name == name)
 }
 
-/// All names, of networks' kernels and classic ones.
+/// All names, of network kernels and classic kernels.
 pub(super) fn names() -> Vec<&'static str> {
     KERNELS.iter().map(|entry| entry.name).chain(classic::Expression::names()).collect()
 }

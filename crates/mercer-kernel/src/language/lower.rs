@@ -1,4 +1,4 @@
-//! From what was read to a [`Recipe`].
+//! Lowers a parsed text to a [`Recipe`].
 
 use super::arguments::Arguments;
 use super::catalogue::{find, names, needs_network};
@@ -11,13 +11,13 @@ use crate::recipe::Recipe;
 use crate::sketch;
 use mercer_run::names::{Named, unknown};
 
-/// Random networks to average over, if nothing is said.
+/// The default number of random networks to average over.
 const NETWORKS: usize = 100;
 
-/// The kernel that a text describes. What the text leaves open is taken from the defaults.
+/// The kernel that a text describes. Settings that the text leaves open come from the defaults.
 ///
 /// # Errors
-/// The column where the text stops to be a kernel, and what was probably meant.
+/// The column where the text stops being a kernel, and a suggestion.
 pub(super) fn parse(text: &str, defaults: &Defaults) -> Result<Recipe, SyntaxError> {
     let text = Text::new(text);
     Lowering { text: &text, defaults }.node(&text.read()?)
@@ -122,7 +122,7 @@ impl Lowering<'_> {
         Ok(arguments.whole("seed")?.unwrap_or(self.defaults.seed))
     }
 
-    /// How weights are distributed.
+    /// The distribution of the weights.
     fn rule(&self, arguments: &Arguments<'_>) -> Parsed<Rule> {
         let initialisation = arguments.word("initialisation", Named::from_name)?;
         let (variances, usual) = match (arguments.positive("weight-std")?, arguments.positive("bias-std")?) {

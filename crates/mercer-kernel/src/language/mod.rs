@@ -1,4 +1,4 @@
-//! The kernel language: every kernel as a text, on the command line, in programs and in saved folders.
+//! The kernel language: every kernel has a text, on the command line, in programs and in saved folders.
 //!
 //! ```
 //! use mercer_kernel::Recipe;
@@ -11,9 +11,9 @@
 //! # Ok::<(), mercer_kernel::language::SyntaxError>(())
 //! ```
 //!
-//! A text is read by [`Recipe::parse`] and printed by its `Display`; what is printed is read back as the same recipe.
-//! The grammar is in `syntax.rs`, the names and settings of networks' kernels in `catalogue.rs`, and those of functions
-//! of the data in [`classic`](crate::classic). [`help`] lists all of them.
+//! [`Recipe::parse`] reads a text, and `Display` prints it; printed text reads back as the same recipe. The grammar is
+//! in `syntax.rs`, the names and settings of network kernels are in `catalogue.rs`, and those of functions of the data
+//! in [`classic`](crate::classic). [`help`] lists all of them.
 
 mod arguments;
 mod catalogue;
@@ -31,7 +31,7 @@ pub(crate) use syntax::{Call, Content, Node, Parsed, Text, Value};
 
 use crate::recipe::Recipe;
 
-/// What a text may leave open.
+/// Defaults for settings that a text leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defaults {
     /// The seed of sketches, directions and random networks.
@@ -44,7 +44,7 @@ impl Recipe {
     /// The kernel that a text describes; see [`language`](self).
     ///
     /// # Errors
-    /// Where the text is wrong, and what was probably meant.
+    /// The position of the error, and a suggestion.
     pub fn parse(text: &str, defaults: &Defaults) -> Result<Self, SyntaxError> {
         lower::parse(text, defaults)
     }

@@ -1,7 +1,7 @@
-//! A [`Recipe`] as text, which is read back as the same recipe whatever the defaults are.
+//! A [`Recipe`] as text, which reads back as the same recipe for any defaults.
 //!
-//! Whether a matrix is written per layer, or standard errors beside a mean, is a matter of the run that writes them. It is
-//! not part of what the kernel is, and not of its text.
+//! Matrices by layer and standard errors beside a mean are settings of a run. They are not part of the kernel or its
+//! text.
 
 use crate::empirical::{Kind, Selection};
 use crate::infinite::{LimitKind, Parametrisation, Rule, Variances};
@@ -31,7 +31,7 @@ impl fmt::Display for Recipe {
     }
 }
 
-/// The name and the arguments of a kernel that is not made of others.
+/// The name and the arguments of a kernel that is not a combination.
 fn call(recipe: &Recipe) -> (&'static str, Vec<String>) {
     match recipe {
         Recipe::Tangent { kind, selection, .. } => tangent(*kind, selection),
@@ -133,7 +133,7 @@ fn factors(kernels: &[Recipe]) -> String {
     kernels.iter().map(in_product).collect::<Vec<_>>().join("*")
 }
 
-/// A sum within a product has parentheses; whether a classic kernel is one shows in its text.
+/// Puts a sum within a product into parentheses. The text of a classic kernel shows whether it is a sum.
 fn in_product(recipe: &Recipe) -> String {
     match recipe {
         Recipe::Sum(_) => format!("({recipe})"),

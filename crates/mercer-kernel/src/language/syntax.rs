@@ -1,4 +1,4 @@
-//! The grammar of the kernel language, before any name is looked up.
+//! The grammar of the kernel language, without any names.
 //!
 //! ```text
 //! sum      = product { "+" product }
@@ -14,14 +14,14 @@
 
 use super::error::SyntaxError;
 
-/// How deep parentheses, calls and lists may be nested.
+/// The maximum nesting depth of parentheses, calls and lists.
 const DEPTH: usize = 50;
-/// The most characters: enough for a lengthscale per pixel of an image.
+/// The maximum number of characters: enough for a lengthscale per pixel of an image.
 const LENGTH: usize = 1 << 20;
-/// The most kernels and numbers of an expression.
+/// The maximum number of kernels and numbers in an expression.
 const OPERANDS: usize = 200;
 
-/// An expression: sums have no sums directly inside, nor products products; both have at least two operands.
+/// An expression. A sum does not directly contain sums, nor a product products; both have at least two operands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Number(f64),
@@ -48,7 +48,7 @@ pub(crate) struct Argument {
     pub(crate) value: Value,
 }
 
-/// What an argument says, and where.
+/// The value of an argument, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Value {
     pub(crate) at: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Value {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
-    /// A number as it was written, because a whole number may have more digits than a float.
+    /// A number as written, because an integer may have more digits than a float.
     Number(f64, String),
     Word(String),
     Text(String),
@@ -65,7 +65,7 @@ pub(crate) enum Content {
     Kernel(Node),
 }
 
-/// The text of an expression, which errors point into.
+/// The text of an expression, for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Text(Vec<char>);
 
@@ -180,7 +180,7 @@ impl Reader<'_> {
             if self.take('=') {
                 return Ok(Argument { value: self.value(&name, depth)?, name: Some(name), at });
             }
-            // Not a setting: a kernel, which begins with the same name.
+            // Not a setting but a kernel, which also begins with a name.
             self.at = at;
         } else if self.peek().is_some_and(|next| matches!(next, '"' | '\'' | '[')) {
             return Ok(Argument { name: None, at, value: self.value("", depth)? });
@@ -227,7 +227,7 @@ impl Reader<'_> {
         Ok(Value { at, content })
     }
 
-    /// A backslash takes the next character as it is.
+    /// A backslash escapes the next character.
     fn quoted(&mut self, quote: char) -> Parsed<String> {
         let start = self.at;
         let mut content = String::new();
@@ -248,7 +248,7 @@ impl Reader<'_> {
     fn number(&mut self) -> Parsed<(f64, String)> {
         let start = self.skip();
         while let Some(&next) = self.text.0.get(self.at) {
-            // A sign belongs to a number at its beginning and after the exponent's letter.
+            // A sign is part of a number at its beginning and after the letter of the exponent.
             let sign = matches!(next, '-' | '+');
             let exponent = self.at > start && matches!(self.text.0[self.at - 1], 'e' | 'E');
             let part = if sign {
@@ -319,7 +319,7 @@ impl Reader<'_> {
     }
 }
 
-/// Operands of operands become operands; one alone is itself.
+/// Nested operands are flattened; a single operand is returned unchanged.
 fn flat(nodes: Vec<Node>, many: fn(Vec<Node>) -> Node, inner: fn(Node) -> Result<Vec<Node>, Node>) -> Node {
     let mut flat: Vec<Node> =
         nodes.into_iter().flat_map(|node| inner(node).unwrap_or_else(|other| vec![other])).collect();
@@ -334,7 +334,7 @@ fn is_name(next: char) -> bool {
     next.is_ascii_alphabetic() || next == '_'
 }
 
-/// A character as it can be shown in a line.
+/// A printable form of a character.
 fn plain(next: char) -> char {
     if next.is_control() { ' ' } else { next }
 }

@@ -15,26 +15,26 @@ use rand_distr::StandardNormal;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How the numbers of a parameter are drawn.
+/// The distribution of a parameter's values.
 #[derive(Clone, Debug)]
 enum Draw {
     /// Independent, normal, with this standard deviation.
     Normal(f64),
     /// All the same.
     Constant(f64),
-    /// Those of the network that the ensemble was made from.
+    /// The values of the network that the ensemble was made from.
     Kept(Values),
 }
 
-/// Random networks of one architecture: the graph of a network, with weights drawn anew.
+/// Random networks of one architecture: the graph of a network with newly drawn weights.
 ///
 /// The variances are those of a [`Rule`], as for the [limit](crate::infinite::lower) of the same graph, so that both describe the
-/// same distribution. All numbers are normal: a limit knows variances only. Scales and shifts of normalisations are one and
-/// zero, tables of embeddings standard normal, and what else is not a weight or a bias (a token of its own, positions,
-/// slopes) keeps the numbers that the network has.
+/// same distribution. All weights are normal, because a limit depends only on variances. Scales and shifts of
+/// normalisations are one and zero, tables of embeddings standard normal, and all other parameters (class tokens,
+/// positions, slopes) keep the values of the network.
 ///
-/// Where the rule wants gradients in another parametrisation than the graph's, scales are written into the graph. Network
-/// `i` depends on the seed, on `i` and on the names of the parameters; how many networks there are does not matter.
+/// If the rule uses a different parametrisation from the graph, scales are inserted into the graph. Network `i` depends
+/// on the seed, on `i` and on the names of the parameters, but not on the number of networks.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     graph: Arc<Graph>,
@@ -44,7 +44,7 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// Networks of the architecture that this one has, for samples of these shapes (one per input).
+    /// Networks with the architecture of this one, for samples of these shapes (one per input).
     pub fn new(network: &Network, samples: &[Vec<usize>], rule: &Rule, seed: u64) -> Result<Self> {
         rule.check()?;
         let graph = network.graph(samples)?;
@@ -67,7 +67,7 @@ impl Ensemble {
         &self.graph
     }
 
-    /// The weights of a network; single precision, so that runs in either draw the same networks.
+    /// The weights of a network, drawn in single precision, so that runs in either precision draw the same networks.
     pub fn weights<T: Real>(&self, index: usize) -> Weights<T> {
         let parameters = self.graph.parameters().iter().zip(&self.draws);
         let numbers = |(&id, draw): (&ValueId, &Draw)| {
@@ -87,14 +87,14 @@ impl Ensemble {
         Weights::new(&self.graph, parameters.map(numbers).collect())
     }
 
-    /// Numbers of all parameters together.
+    /// The total number of scalar parameters.
     pub fn n_params(&self) -> usize {
         self.graph.parameters().iter().map(|&id| self.graph.value(id).meta.numel()).sum()
     }
 
-    /// What the networks are, for manifests.
+    /// The identity of the networks, for manifests.
     pub(super) fn identity<T: Real>(&self) -> serde_json::Value {
-        // The graph with its constants, and what is kept; drawn numbers follow from the rest.
+        // The graph with its constants, and the parameters that are kept; drawn numbers follow from the rest.
         let shapes = self.graph.parameters().iter().zip(&self.draws).map(|(&id, draw)| match draw {
             Draw::Kept(values) => values.to_vec(),
             _ => vec![T::zero(); self.graph.value(id).meta.numel()],
@@ -106,7 +106,7 @@ impl Ensemble {
     }
 }
 
-/// How a parameter is drawn, and what the graph multiplies it by so that gradients are those of the rule.
+/// The distribution of a parameter, and the factor in the graph that makes gradients follow the rule.
 fn drawn(rule: &Rule, role: &Role, values: &Values) -> (Draw, f64) {
     let (deviation, factor) = match *role {
         Role::Weight { fan_in, factor } => (deviation(rule, fan_in, factor)[0], factor),
@@ -135,7 +135,7 @@ fn deviation(rule: &Rule, fan_in: usize, factor: f64) -> [f64; 2] {
 
 /// The same graph with every parameter times a number.
 ///
-/// A weight that is used once is scaled behind its product, so that its gradient is still an outer product.
+/// A weight that is used once is scaled after its product, so that its gradient is still an outer product.
 fn rescaled(graph: &Graph, scales: &[f64]) -> Result<Graph> {
     let mut builder = GraphBuilder::new();
     let mut new: HashMap<ValueId, ValueId> = HashMap::new();

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! with all `C` outputs of each of `S` networks (Deng et al. 2022, NeuralEF, arXiv 2205.00165, equation 19 and appendix B; Novak et
-//! al., arXiv 1810.05148). Any network will do, also one without a known [limit](crate::infinite): max-pools, attention, weights that
-//! are used twice. The networks have the width they have: as `S` grows the mean converges to the expectation at that width, which
-//! differs from the limit by `O(1/width)`; the standard errors tell of `S` only.
+//! al., arXiv 1810.05148). This works for any network, also without a known [limit](crate::infinite): max-pools,
+//! attention, shared weights. The networks keep their finite width: as `S` grows the mean converges to the expectation
+//! at that width, which differs from the limit by `O(1/width)`; the standard errors reflect only `S`.
 //!
 //! Standard errors are those of the mean over networks, `√(Var_s / S)`, from the means over outputs of each: outputs of one
 //! network share its hidden layers and are not independent at finite width.
@@ -32,17 +32,17 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The name of the matrix of standard errors that lies beside a mean.
+/// The name of the matrix of standard errors beside a mean.
 pub const STANDARD_ERROR: &str = "standard error";
 
-/// What all networks make of a sample is kept if it takes no more bytes than this; else it is made again for every tile, and
-/// memory does not grow with the number of networks.
+/// The prepared data of all networks for a sample are kept if they take no more bytes than this. Otherwise they are
+/// computed again for every tile, and memory does not grow with the number of networks.
 const KEPT_BYTES: usize = 2 << 20;
 
-/// The blocks and tiles of networks that run at once take about so many bytes.
+/// The approximate bytes of the blocks and tiles of concurrent networks.
 const GROUP_BYTES: usize = 256 << 20;
 
-/// Samples of a tile that costs are shared by; see the planner.
+/// Samples of a tile that share costs; see the planner.
 const TILE: usize = 256;
 
 /// The NNGP or the NTK as a mean over random networks.
@@ -70,7 +70,7 @@ pub struct MonteCarlo<T> {
     keeps: bool,
 }
 
-/// The samples of a block, where what networks make of them is not kept.
+/// The samples of a block, if the prepared data are not kept.
 struct Inputs<T>(Vec<Vec<T>>);
 
 impl<T: Real> Inputs<T> {
@@ -79,12 +79,12 @@ impl<T: Real> Inputs<T> {
     }
 }
 
-/// What all networks made of a block, one after the other.
+/// The prepared data of all networks for a block, in order.
 struct Kept(Vec<Block>);
 
 impl<T: Real> MonteCarlo<T> {
-    /// The mean over so many random networks of the architecture that this network has, for samples of these shapes (one per
-    /// input). Of the network itself only what the rule says nothing of matters; see [`Ensemble`].
+    /// The mean over this many random networks with the architecture of this network, for samples of these shapes (one
+    /// per input). Only parameters without a rule keep the network's values; see [`Ensemble`].
     pub fn new(
         network: &Network,
         samples: &[Vec<usize>],
@@ -107,7 +107,8 @@ impl<T: Real> MonteCarlo<T> {
         Ok(kernel)
     }
 
-    /// With a second matrix [beside](Kernel::beside): the standard error of each entry. It needs two networks.
+    /// Adds a second matrix [beside](Kernel::beside) the kernel: the standard error of each entry. It needs at least
+    /// two networks.
     pub fn with_errors(self) -> Result<Self> {
         if self.count() < 2 {
             return Err(KernelError::Setting("the standard error of a single network; take two or more".to_owned()));
@@ -115,7 +116,7 @@ impl<T: Real> MonteCarlo<T> {
         Ok(Self { errors: true, ..self })
     }
 
-    /// Makes what networks make of samples again for every tile instead of keeping it; the result is the same.
+    /// Computes prepared data again for every tile instead of keeping them; the result is the same.
     pub fn streaming(self) -> Self {
         Self { keeps: false, ..self }
     }
@@ -129,7 +130,7 @@ impl<T: Real> MonteCarlo<T> {
         self.networks.networks().len()
     }
 
-    /// Moments of the matrix of so many samples with themselves, with no networks in them yet.
+    /// Empty moments of the matrix of this many samples with themselves.
     pub fn start(&self, samples: usize) -> Moments<T> {
         Moments::new(samples * samples)
     }
@@ -161,7 +162,7 @@ impl<T: Real> MonteCarlo<T> {
         self.tangent.as_ref().map_or(self.networks.n_outputs() * size_of::<T>(), |ntk| ntk.cost().sample_bytes)
     }
 
-    /// What one network makes of some samples.
+    /// The prepared data of one network for some samples.
     fn prepare_one(&self, network: usize, inputs: &[&[T]], samples: usize) -> Result<Block> {
         match &self.tangent {
             None => Ok(Block::new(samples, self.networks.outputs(network, inputs, samples)?)),
@@ -188,12 +189,12 @@ impl<T: Real> MonteCarlo<T> {
         }
     }
 
-    /// What the matrix of one network is multiplied by.
+    /// The factor on the matrix of one network.
     fn factor(&self) -> T {
         T::of(1.0 / self.networks.n_outputs() as f64)
     }
 
-    /// Networks that run at once.
+    /// The number of concurrent networks.
     fn group(&self) -> usize {
         let bytes = 2 * TILE * self.network_bytes() + TILE * TILE * size_of::<T>();
         self.networks.group().min((GROUP_BYTES / bytes).max(1))
@@ -204,7 +205,7 @@ impl<T: Real> MonteCarlo<T> {
         networks.step_by(group).map(move |start| start..(start + group).min(end))
     }
 
-    /// Hands the number (from one), the matrix and its factor of every network to `each`, in order.
+    /// Passes the number (from one), the matrix and the factor of every network to `each`, in order.
     fn stream(
         &self,
         networks: Range<usize>,
@@ -316,7 +317,7 @@ impl<T: Real> Kernel<T> for MonteCarlo<T> {
             let (x, y) = (Inputs::of(a), Inputs::of(b));
             let other = (!std::ptr::eq(a, b)).then_some((&y[..], b.samples()));
             if self.stream(self.networks.networks(), (&x, a.samples()), other, add).is_err() {
-                // There is no other way to say so here; the engine names the pair of samples.
+                // Errors cannot be returned here; the engine names the pair of samples.
                 tile.fill(T::nan());
                 return;
             }

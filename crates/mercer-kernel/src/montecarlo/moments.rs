@@ -3,10 +3,10 @@
 use crate::kernel::Real;
 use mercer_linalg::simd::dispatch;
 
-/// The mean of equally long arrays, and how far it may be from the expectation.
+/// The mean of equally long arrays, and its standard error.
 ///
-/// Arrays are added one by one and not kept; the same arrays in the same order give the same bits, however many calls they
-/// come in.
+/// Arrays are added one by one and not kept; the same arrays in the same order give the same bits, for any division
+/// into calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moments<T> {
     count: usize,
@@ -20,17 +20,17 @@ impl<T: Real> Moments<T> {
         Self { count: 0, mean: vec![T::zero(); length], squares: vec![T::zero(); length] }
     }
 
-    /// One more array, times a factor.
+    /// Adds an array, times a factor.
     ///
     /// # Panics
-    /// If its length is another.
+    /// If its length differs.
     pub fn add(&mut self, draw: &[T], factor: T) {
         assert_eq!(draw.len(), self.mean.len(), "arrays of one length");
         self.count += 1;
         add(self.count, draw, factor, &mut self.mean, &mut self.squares);
     }
 
-    /// How many there were.
+    /// The number of arrays.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -65,7 +65,7 @@ pub(super) fn add<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut [T], 
     );
 }
 
-/// Adds draw number `count` to a running mean alone; the same bits as with squares.
+/// Adds draw number `count` to a running mean only; the same bits as with squares.
 pub(super) fn add_mean<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut [T]) {
     let share = T::of(1.0 / count as f64);
     dispatch(
@@ -74,7 +74,7 @@ pub(super) fn add_mean<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut 
     );
 }
 
-/// Squared deviations of `count` draws become standard errors of their mean.
+/// Turns squared deviations of `count` draws into standard errors of their mean.
 pub(super) fn finish<T: Real>(count: usize, squares: &mut [T]) {
     let scale = if count > 1 { 1.0 / (count as f64 * (count - 1) as f64) } else { 0.0 };
     squares.iter_mut().for_each(|x| *x = T::of((x.wide().max(0.0) * scale).sqrt()));

@@ -13,15 +13,15 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The weights of networks that are held at once have no more numbers than this together, if one alone does not have more.
+/// The maximum total number of weights in memory at once, unless a single network has more.
 const GROUP_ELEMENTS: usize = 1 << 22;
 
-/// More networks at once bring nothing.
+/// More networks at once have no benefit.
 const LARGEST_GROUP: usize = 16;
 
 /// The outputs of `S` random networks, `φ(x) = g(x, θ_s)/√(S C)` for all `s` and all `C` outputs.
 ///
-/// Outputs of one network are draws of the same process, given its hidden layers even independent ones, so all are used.
+/// Outputs of one network are draws from the same process, independent given its hidden layers, so all are used.
 #[derive(Debug)]
 pub struct RandomNetworks<T> {
     ensemble: Arc<Ensemble>,
@@ -32,7 +32,7 @@ pub struct RandomNetworks<T> {
 }
 
 impl<T: Real> RandomNetworks<T> {
-    /// So many networks of an ensemble, from its first on.
+    /// The first networks of an ensemble.
     pub fn new(ensemble: Arc<Ensemble>, n_networks: usize) -> Result<Self> {
         if n_networks == 0 {
             return Err(KernelError::Setting("a mean over no networks".to_owned()));
@@ -50,17 +50,17 @@ impl<T: Real> RandomNetworks<T> {
         Ok(Self { ensemble, networks: 0..n_networks, output, n_outputs, shards })
     }
 
-    /// As many networks, but from this one on.
+    /// The same number of networks, starting from this one.
     pub fn starting_at(self, first: usize) -> Self {
         Self { networks: first..first.saturating_add(self.networks.len()), ..self }
     }
 
-    /// What networks are drawn from.
+    /// The ensemble.
     pub fn ensemble(&self) -> &Arc<Ensemble> {
         &self.ensemble
     }
 
-    /// Which networks.
+    /// The range of networks.
     pub fn networks(&self) -> Range<usize> {
         self.networks.clone()
     }
@@ -70,7 +70,7 @@ impl<T: Real> RandomNetworks<T> {
         self.n_outputs
     }
 
-    /// Networks that are drawn at once.
+    /// The number of networks to draw at once.
     pub(super) fn group(&self) -> usize {
         (GROUP_ELEMENTS / self.ensemble.n_params().max(1)).clamp(1, LARGEST_GROUP)
     }
@@ -149,7 +149,7 @@ impl<T: Real> FeatureMap<T> for RandomNetworks<T> {
         Effort {
             bytes: self.bytes(),
             shared_bytes: self.weights_bytes(),
-            // The outputs of a group, before they are put among the features.
+            // The outputs of a group, before they are copied into the features.
             shared_sample_bytes: self.group().min(self.networks.len()) * self.n_outputs * size_of::<T>(),
             flops: self.flops() * self.networks.len() as f64,
         }

@@ -1,28 +1,28 @@
-//! What each parameter of a graph does, as far as its distribution depends on it.
+//! The role of each parameter of a graph, as far as its distribution depends on it.
 //!
-//! This follows the lowering to infinite width ([`crate::infinite::lower`]) but refuses nothing: a weight is what products and
-//! convolutions multiply by, with all scales directly behind it that nothing else reads; biases are added to that; scales and
-//! shifts per unit anywhere else are those of normalisations.
+//! This follows the lowering to infinite width ([`crate::infinite::lower`]) but rejects nothing. Products and
+//! convolutions multiply by a weight, which includes all scales directly after it that nothing else reads. Biases are
+//! added to the result. Scales and shifts per unit anywhere else belong to normalisations.
 
 use crate::infinite::uniform;
 use mercer_net::graph::{Graph, Node, Origin, ValueId};
 use mercer_net::numel;
 use mercer_net::op::{Binary, Combine, Conv, Function, Gather, MatMul, Reshape, Transpose, Unary};
 
-/// What a parameter does.
+/// The role of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Role {
     /// A weight: units of a layer are `factor · Σ W x` over `fan_in` terms.
     Weight { fan_in: usize, factor: f64 },
     /// A bias: `factor · b` is added to a layer whose weight has this fan-in.
     Bias { fan_in: usize, factor: f64 },
-    /// A scale per unit that begins at one.
+    /// A scale per unit, initially one.
     Scale,
-    /// A shift per unit that begins at zero.
+    /// A shift per unit, initially zero.
     Shift,
     /// A table of embeddings.
     Table,
-    /// Something else: it keeps the numbers it has.
+    /// Another parameter, which keeps its values.
     Other,
 }
 
@@ -172,7 +172,7 @@ impl Walk<'_> {
         Known::Layer { layer: self.layers.len() - 1, sole: true }
     }
 
-    /// A scale of a layer that nothing else reads belongs to it.
+    /// A scale belongs to its layer if nothing else reads it.
     fn continued(&mut self, x: ValueId, scale: f64) -> Option<Known> {
         let Known::Layer { layer, sole } = self.known(x)? else { return None };
         if !sole || self.uses[x.index()] > 1 {

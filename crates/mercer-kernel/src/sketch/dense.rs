@@ -1,8 +1,8 @@
 //! Matrices of independent entries, Gaussian or signs, as in the paper.
 //!
-//! The `K × width` matrix is never in memory: panels of it are drawn from streams named after their place, multiplied and
-//! forgotten. Drawing an entry costs as much as a few dozen multiplications, so gradients are gathered first, as many as a
-//! buffer holds, and every panel meets all of them.
+//! The `K × width` matrix is never in memory: panels of it are drawn from streams named by position, multiplied and
+//! dropped. Drawing an entry costs as much as a few dozen multiplications, so gradients are first gathered into a
+//! buffer, and every panel multiplies all of them.
 
 use super::signs::{SignTable, bytes_for, coins};
 use crate::kernel::Real;
@@ -11,7 +11,7 @@ use mercer_linalg::{elementary, gemm, simd};
 use rand::Rng;
 use rayon::prelude::*;
 
-/// Gathered gradients take no more than this, or one sample.
+/// The maximum bytes of gathered gradients, unless one sample takes more.
 const BUFFER_BYTES: usize = 256 << 20;
 
 /// Coordinates and features of a panel: it fits into the second-level cache.
@@ -43,7 +43,7 @@ impl<T: Real> Dense<T> {
         PANEL.1.min(self.k) * 2 * PANEL.0 * size_of::<T>()
     }
 
-    /// `out = gradients · P` for `[rows, width]` gradients. Features are shared out among threads in fixed portions.
+    /// `out = gradients · P` for `[rows, width]` gradients. Features are distributed over threads in fixed portions.
     pub(super) fn multiply(&self, gradients: &[T], rows: usize, out: &mut [T]) {
         let portions: Vec<(usize, Vec<T>)> = (0..self.k.div_ceil(PANEL.1))
             .into_par_iter()
@@ -98,7 +98,8 @@ fn normal<T: Real>(stream: &mut ChaCha8Rng, out: &mut [T]) {
         simd::dispatch(
             #[inline(always)]
             || {
-                // Above zero, so that the logarithm is finite; the angle is centred, where sine and cosine are sharpest.
+                // Above zero, so that the logarithm is finite; the angle is centred, where sine and cosine are most
+                // accurate.
                 for ((radius, angle), word) in radius.iter_mut().zip(&mut angle).zip(bytes.as_chunks::<8>().0) {
                     let [a, b, c, d, e, f, g, h] = *word;
                     *radius = (whole::<T>(i32::from_le_bytes([a, b, c, d])) + T::of(2_147_483_648.0) + half) * scale;

@@ -6,7 +6,8 @@
 //! Balabanov, Beaupère, Grigori and Lederer 2022 (arXiv 2210.11295), up to the choice of `n`.
 //!
 //! Every entry of the matrix is a fair coin, and so `E[PᵀP] = K·I`. The diagonal `E` makes different pieces, and different
-//! matrices, independent of each other, row by row; inside of one piece rows are orthogonal, which is better than independent.
+//! matrices, independent of each other, row by row; inside one piece, rows are orthogonal, which is better than
+//! independent.
 
 use super::signs::{SignTable, bytes_for, coins};
 use mercer_data::random::ChaCha8Rng;
@@ -35,7 +36,7 @@ pub(super) struct SignMatrix {
     after: Vec<u8>,
 }
 
-/// Whether the results of a matrix get random signs of their own although the vector is one piece. Where two matrices
+/// Whether the results of a matrix get their own random signs although the vector is one piece. If two matrices
 /// multiply the same features, one pair of `E` is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
@@ -56,8 +57,8 @@ impl SignMatrix {
         Self { length, outputs, n, blocks, pieces, order: None, before, after }
     }
 
-    /// Takes the vector's elements in random order. Two matrices whose features are multiplied need this in one of them:
-    /// otherwise vectors with their energy in the same places would meet the same rows of `H`.
+    /// Permutes the vector's elements at random. If the features of two matrices are multiplied, one of them needs
+    /// this; otherwise vectors with their energy at the same positions would use the same rows of `H`.
     pub(super) fn shuffled(mut self, stream: &mut ChaCha8Rng) -> Self {
         let mut order: Vec<u32> = (0..self.length as u32).collect();
         for last in (1..order.len()).rev() {
@@ -73,7 +74,7 @@ impl SignMatrix {
         self.outputs
     }
 
-    /// Numbers that [`apply`](Self::apply) writes: the outputs, and what is cut off.
+    /// Numbers that [`apply`](Self::apply) writes: the outputs and the part that is cut off.
     pub(super) fn padded(&self) -> usize {
         self.blocks * self.n
     }
@@ -122,7 +123,7 @@ impl SignMatrix {
         }
     }
 
-    /// The matrix's column `at`, what it makes of a one-hot vector.
+    /// Column `at` of the matrix, its product with a one-hot vector.
     #[inline(always)]
     pub(super) fn column<T: Scalar>(&self, table: &SignTable<T>, at: usize, out: &mut [T]) {
         let at = match &self.order {
@@ -133,7 +134,7 @@ impl SignMatrix {
         for (index, block) in out[..self.padded()].chunks_exact_mut(self.n).enumerate() {
             let sign = (piece + index) * self.n + within;
             block[0] = if self.before[sign / 8] >> (sign % 8) & 1 == 0 { T::one() } else { -T::one() };
-            // Each bit of the column's index doubles what is there, with or without a change of sign.
+            // Each bit of the column's index doubles the length, with or without a change of sign.
             for bit in 0..self.n.ilog2() {
                 let (known, rest) = block.split_at_mut(1 << bit);
                 let sign = if within >> bit & 1 == 0 { T::one() } else { -T::one() };
@@ -177,7 +178,7 @@ pub(super) fn transform<T: Scalar>(x: &mut [T]) {
     }
 }
 
-/// One stage of the transform inside of sixteen numbers, as a shuffle, a product with ±1 and a sum.
+/// One stage of the transform of sixteen numbers, as a shuffle, a product with ±1 and a sum.
 #[inline(always)]
 fn butterflies<T: Scalar, const HALF: usize>(x: [T; LEAST]) -> [T; LEAST] {
     std::array::from_fn(|i| if i & HALF == 0 { x[i] + x[i | HALF] } else { x[i ^ HALF] - x[i] })

@@ -7,12 +7,13 @@
 //! Kronecker     φ_ij = Σₚ (v_j·δₚ)(u_i·aₚ) / √(K₁K₂),   i ≤ K₁, j ≤ K₂,   K₁ ≈ K₂ ≈ √K
 //! ```
 //!
-//! and the features of all layers add up: layers have signs of their own, so mixed terms have mean zero. Parameters without outer form
-//! (biases, scales) are projected as they are. In a total sketch the deltas of all outputs are one long vector.
+//! and the features of all layers add up: layers have their own signs, so mixed terms have mean zero. Parameters
+//! without outer form (biases, scales) are projected as they are. In a total sketch the deltas of all outputs are one
+//! long vector.
 //!
-//! The left side is cheaper where a layer has fewer positions than outputs (dense layers: the gradient is never formed), the right side for
-//! convolutions, whose gradient is small against the patches of an image: there it is formed for one sample at a time. Both give the same numbers up
-//! to rounding.
+//! The left side is cheaper if a layer has fewer positions than outputs (dense layers: the gradient is never formed).
+//! The right side is cheaper for convolutions, whose gradient is small compared with the patches of an image; it is
+//! formed for one sample at a time. Both give the same numbers up to rounding.
 //!
 //! `v_k` of Khatri–Rao is a row of a [`SignMatrix`], so that a projection takes `K log r` additions instead of `K r`
 //! multiplications. `u_k` too, and where there are only `n < K` rows for activations of length `l ≤ n` they are used in turn: they
@@ -54,7 +55,7 @@ impl<T: Real> Layers<T> {
         let (shapes, table) = (gradients.outer_shapes(), SignTable::new());
         let projection = |parameter: usize| {
             let mut stream = stream(seed, &format!("sketch/{method}/{parameter}"));
-            // What has no elements has no factors either.
+            // A parameter without elements has no factors either.
             let shape = shapes[parameter].filter(|shape| shape.positions * shape.left * shape.right > 0);
             match (method, shape) {
                 (Method::KhatriRao, Some(shape)) => khatri_rao(shape, rows, k, &table, &mut stream),
@@ -70,7 +71,7 @@ impl<T: Real> Layers<T> {
         Self { k, rows, table, parameters }
     }
 
-    /// For each parameter whether its factors are wanted.
+    /// For each parameter, whether its factors are needed.
     pub(super) fn outer(&self) -> Vec<bool> {
         let factored = |projection: &Option<Projection<T>>| match projection {
             Some(Projection::KhatriRao { factored, .. } | Projection::Kronecker { factored, .. }) => *factored,
@@ -341,7 +342,7 @@ fn kronecker<T: Real>(shape: OuterShape, rows: Rows, k: usize, stream: &mut ChaC
         (0..count).map(|at| if coins[at / 8] >> (at % 8) & 1 == 0 { size } else { -size }).collect()
     };
     let left = signs(shape.left * first, T::one());
-    // All sketches are divided by √K in the end; here it should be √(K₁K₂).
+    // All sketches are divided by √K at the end; here the divisor should be √(K₁K₂).
     let size = T::of((k as f64 / (first * second) as f64).sqrt());
     let right = signs(rows.copies * shape.right * second, size);
     let [products, gradient] = kronecker_flops(&shape, rows.per_sample * rows.copies, (first, second));

@@ -1,4 +1,4 @@
-//! How gradients are projected, and how a user names it.
+//! The projections of gradients, and their names.
 
 use crate::error::{KernelError, Result};
 use serde::{Deserialize, Serialize};
@@ -25,13 +25,13 @@ pub enum Method {
     Kronecker,
 }
 
-/// Each coordinate goes to one bucket unless told otherwise: the error's second moment is the same for any number.
+/// By default each coordinate goes to one bucket: the second moment of the error is the same for any number.
 const NONZEROS: usize = 1;
 
-/// The largest K: a feature per byte of a large machine's memory is a slip of the pen.
+/// The largest K: one feature per byte of a large machine's memory is surely a typo.
 pub(super) const LARGEST: usize = 1 << 24;
 
-/// What can be written for a sketch.
+/// The accepted forms of a sketch.
 const FORMS: &str = "sjlt:K, sjlt:K:NONZEROS, srht:K, khatri-rao:K, kronecker:K, rademacher:K, gaussian:K";
 
 impl fmt::Display for Method {
@@ -79,7 +79,7 @@ pub fn parse(text: &str) -> Result<(Method, usize)> {
 }
 
 impl Method {
-    /// Whether there is a sketch of this kind with K features.
+    /// Checks whether this method supports K features.
     pub(super) fn check(self, k: usize) -> Result<()> {
         if k == 0 || k > LARGEST {
             return Err(KernelError::Setting(format!("a sketch has 1 to {LARGEST} features, not {k}")));

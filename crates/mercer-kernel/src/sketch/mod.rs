@@ -1,4 +1,4 @@
-//! Sketched tangent kernels: gradients projected at random to K features, so that `κ(x, x') ≈ φ(x)·φ(x')`.
+//! Sketched tangent kernels: gradients randomly projected to K features, so that `κ(x, x') ≈ φ(x)·φ(x')`.
 //!
 //! ```text
 //! pseudo   φ(x) = P Σ_c g^c(x) / √C                  K features
@@ -7,16 +7,18 @@
 //! ```
 //!
 //! Engel et al. 2023 (arXiv 2305.14585), equations 5 and 6, without the normalisation; `P` contains the factor 1/√K that
-//! these leave out, so that `E[φ(x)·φ(x')] = κ(x, x')`, the trace or pseudo kernel itself. (6) prints a sum of roots in the
-//! denominator where the root of a sum is meant; cosine normalisation happens elsewhere.
+//! these leave out, so that `E[φ(x)·φ(x')] = κ(x, x')`, the trace or pseudo kernel itself. Equation 6 prints a sum of
+//! roots in the denominator where a root of a sum is meant; cosine normalisation is a separate step.
 //!
 //! # Which one
 //!
-//! Take [`Method::SparseJl`], `sjlt:4096`: it costs next to nothing beside the gradients, and its error has at most the second moment of a Gaussian
-//! sketch's. [`Method::Hadamard`] is as accurate, and exact inside of a parameter with no more than K elements. [`Method::KhatriRao`]
-//! forms no gradient of a dense layer, so it is the one for wide layers whose gradients do not fit; it needs two to three times
-//! the features for the same error (four at worst). [`Method::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian
-//! and Rademacher are the paper's, and far slower (500 images at K = 4096: 166 and 59 s against 4.4, under varying load); all errors but Kronecker's fall as `1/√K`.
+//! Take [`Method::SparseJl`], `sjlt:4096`: it costs next to nothing compared with the gradients, and the second moment
+//! of its error is at most that of a Gaussian sketch. [`Method::Hadamard`] is as accurate, and exact within a parameter
+//! with no more than K elements. [`Method::KhatriRao`] forms no gradient of a dense layer, so it is the one for wide
+//! layers whose gradients do not fit; it needs two to three times the features for the same error (four at worst).
+//! [`Method::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian and Rademacher are the
+//! paper's, and far slower (500 images at K = 4096: 166 and 59 s against 4.4, under varying load); all errors but
+//! Kronecker's fall as `1/√K`.
 //!
 //! Trace-NTK of a ResNet-20 on test images of CIFAR-10, relative Frobenius error against that of a Gaussian sketch, and 200 gradients of a CNN
 //! with 80,202 parameters on one thread at K = 2048 (`cargo xtask reproduce sketches`, `cargo xtask bench --only sketch_`):
@@ -56,22 +58,22 @@ use mercer_net::run::{Factor, Factors};
 use serde::{Deserialize, Serialize};
 use sparse::Sparse;
 
-/// All that a sketch is, beside its network.
+/// The complete description of a sketch, except for its network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     /// How gradients are projected.
     pub method: Method,
     /// The number of features, for every output or in total.
     pub k: usize,
-    /// Whether K counts the features of all outputs together instead of each one's.
+    /// Whether K is the total number of features instead of the number per output.
     #[serde(default)]
     pub total: bool,
-    /// Where the random numbers come from.
+    /// The seed.
     #[serde(default)]
     pub seed: u64,
-    /// The kernel that is approximated.
+    /// The kernel to approximate.
     pub kind: Kind,
-    /// The part of the network it is of.
+    /// The part of the network.
     #[serde(default)]
     pub selection: Selection,
 }
@@ -92,11 +94,11 @@ pub struct Sketch<T> {
     engine: Engine<T>,
 }
 
-/// The gradients of a sample as rows to project: one for every output, or all of them in a single one.
+/// The gradients of a sample as rows to project: one per output, or all in a single row.
 #[derive(Clone, Copy, Debug)]
 struct Rows {
     per_sample: usize,
-    /// Gradients that make up a row.
+    /// Gradients per row.
     copies: usize,
 }
 
@@ -108,7 +110,7 @@ enum Engine<T> {
 }
 
 impl<T: Real> Sketch<T> {
-    /// The sketch that a description asks for, for samples of these shapes (one per input).
+    /// The sketch of a description, for samples of these shapes (one per input).
     pub fn from_spec(network: &Network, samples: &[Vec<usize>], spec: &Spec) -> Result<Self> {
         let Spec { method, k, total, seed, kind, ref selection } = *spec;
         method.check(k)?;
@@ -131,17 +133,17 @@ impl<T: Real> Sketch<T> {
         Ok(Self { gradients, spec: spec.clone(), rows, engine })
     }
 
-    /// The description that gives this map again.
+    /// The description of this map.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Samples that are run at once.
+    /// Samples per shard.
     pub fn grain(&self) -> usize {
         self.gradients.grain()
     }
 
-    /// For each parameter whether the reverse pass makes factors of its gradient.
+    /// For each parameter, whether the reverse pass factors its gradient.
     fn outer(&self) -> Vec<bool> {
         match &self.engine {
             Engine::Layers(layers) => layers.outer(),
@@ -149,7 +151,7 @@ impl<T: Real> Sketch<T> {
         }
     }
 
-    /// What all features are multiplied by in the end.
+    /// The final factor on all features.
     fn scale(&self) -> T {
         let variance = match self.spec.method {
             Method::SparseJl { nonzeros } => nonzeros,

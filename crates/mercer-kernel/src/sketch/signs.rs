@@ -1,10 +1,10 @@
-//! Random signs, eight to a byte, and loops that multiply by them.
+//! Random signs, eight per byte, and loops that multiply by them.
 
 use mercer_data::random::ChaCha8Rng;
 use mercer_linalg::Scalar;
 use rand::Rng;
 
-/// The eight signs of every byte, so that a loop multiplies by a row of this table instead of taking bits apart.
+/// The eight signs of every byte, so that a loop multiplies by a row of this table instead of extracting bits.
 #[derive(Debug)]
 pub(super) struct SignTable<T>(Vec<[T; 8]>);
 

@@ -2,13 +2,13 @@
 //!
 //! The K buckets are cut into `s` equal blocks, and every coordinate goes to one bucket of each, with a random sign and weight
 //! `1/√s` (the block construction of Kane and Nelson 2014, arXiv 1012.1577; `s = 1` is the count-sketch of Charikar, Chen and
-//! Farach-Colton 2002). Where it goes is not hashed coordinate by coordinate: a run of consecutive coordinates, as long as the block, is
-//! rotated by one random shift, so that it is added as two contiguous slices, at the speed of memory.
+//! Farach-Colton 2002). Buckets are not hashed coordinate by coordinate. A run of consecutive coordinates, as long as
+//! the block, is rotated by one random shift, so that it is added as two contiguous slices, at memory speed.
 //!
 //! All signs are independent, so `E[PᵀP] = I`. Two coordinates of one run never meet, two of different runs meet with
 //! probability `s/K` in each block, as under independent hashing; mixed terms vanish because of the signs. Hence, with `M = Σ_c x_c y_cᵀ`,
-//! `Var Σ_c ⟨P x_c, P y_c⟩ ≤ (‖M‖² + tr M² − 2 Σᵢ Mᵢᵢ²) / K`, no more than a Gaussian sketch's `(‖M‖² + tr M²) / K`, for any `s`; more
-//! non-zeros thin the tails only.
+//! `Var Σ_c ⟨P x_c, P y_c⟩ ≤ (‖M‖² + tr M² − 2 Σᵢ Mᵢᵢ²) / K`, no more than a Gaussian sketch's `(‖M‖² + tr M²) / K`,
+//! for any `s`; more non-zeros only thin the tails.
 
 use super::Rows;
 use super::signs::{SignTable, bytes_for, coins};
@@ -26,13 +26,13 @@ pub(super) struct Sparse<T> {
     signs: Vec<u8>,
 }
 
-/// Consecutive coordinates of a parameter's gradient, and where they go.
+/// Consecutive coordinates of a parameter's gradient, and their buckets.
 #[derive(Debug)]
 struct Run {
     coordinates: Range<usize>,
     buckets: Range<usize>,
     shift: usize,
-    /// Where its signs begin.
+    /// The offset of its signs.
     signs: usize,
 }
 

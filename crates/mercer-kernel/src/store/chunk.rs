@@ -2,10 +2,10 @@
 
 use mercer_data::{DType, DataScalar};
 
-/// The bytes of a checksum.
+/// The length of a checksum in bytes.
 pub(super) const CHECKSUM: usize = 4;
 
-/// The side of the squares that are transposed at a time, so that both sides stay in the first-level cache.
+/// The side of the squares in a blocked transpose, so that both sides stay in the first-level cache.
 const SQUARE: usize = 32;
 
 /// The numbers of a tile of `shape`, padded with NaN to the shape of a whole chunk, and their checksum.
@@ -21,7 +21,7 @@ pub(super) fn encode<T: DataScalar>(tile: &[T], shape: (usize, usize), chunk: (u
     (bytes, checksum)
 }
 
-/// The numbers of a chunk and their checksum, or what is wrong with it.
+/// The numbers of a chunk and their checksum, or the reason why it is invalid.
 pub(super) fn check(mut bytes: Vec<u8>) -> Result<(Vec<u8>, u32), String> {
     let Some((numbers, checksum)) = bytes.split_last_chunk::<CHECKSUM>() else {
         return Err("it is too short".to_owned());

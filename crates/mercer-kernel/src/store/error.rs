@@ -1,30 +1,30 @@
-//! What can go wrong with a store.
+//! Errors of stores.
 
 use std::io;
 use std::path::Path;
 
-/// The result of everything that reads or writes a store.
+/// The result type of stores.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// An error about a store. It names the store, and the array, tile and file it speaks of.
+/// An error of a store. It names the store, array, tile and file concerned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system refused to read or write.
+    /// The operating system reported an error.
     #[error("{place}: {source}")]
     Io {
         /// The file or folder.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is something at the place of the new store.
+    /// The path of the new store already exists.
     #[error("{place} exists already")]
     Exists {
         /// The store.
         place: String,
     },
-    /// This is no store, or its description is damaged.
+    /// This is not a store, or its description is damaged.
     #[error("{place}: not a readable store: {reason}")]
     Malformed {
         /// The file or folder.
@@ -32,7 +32,7 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The store was made from something else.
+    /// The store was made from other inputs.
     #[error("{place} was made from other inputs:{}", listed(.differences))]
     OtherInputs {
         /// The store.
@@ -40,7 +40,7 @@ pub enum StoreError {
         /// Every fact that differs.
         differences: Vec<Difference>,
     },
-    /// The layout asked for is impossible.
+    /// The requested layout is impossible.
     #[error("a store cannot have this layout: {reason}")]
     Layout {
         /// Why.
@@ -51,9 +51,9 @@ pub enum StoreError {
     UnknownArray {
         /// The store.
         place: String,
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         available: Vec<String>,
     },
     /// The store has no such tile.
@@ -61,12 +61,12 @@ pub enum StoreError {
     UnknownTile {
         /// The store.
         place: String,
-        /// The tile asked for.
+        /// The requested tile.
         tile: usize,
-        /// How many there are.
+        /// The number of tiles.
         n_tiles: usize,
     },
-    /// What is to be written does not fit the store.
+    /// The data to write do not fit the store.
     #[error("{place}: tile {tile} cannot be written: {reason}")]
     Misfit {
         /// The store.
@@ -76,14 +76,14 @@ pub enum StoreError {
         /// What does not fit.
         reason: String,
     },
-    /// The numbers are asked for in a narrower type than they are stored in.
+    /// The requested type is narrower than the stored one.
     #[error("{place} holds {stored}, which {asked} cannot hold")]
     Narrower {
         /// The store.
         place: String,
         /// The type in the store.
         stored: String,
-        /// The type asked for.
+        /// The requested type.
         asked: String,
     },
     /// A tile that has not been computed yet.
@@ -96,7 +96,7 @@ pub enum StoreError {
         /// The tile.
         tile: usize,
     },
-    /// A tile that is not what was written.
+    /// A damaged tile.
     #[error("tile {tile} of array {array:?} is damaged: {file}: {why}")]
     Damaged {
         /// The array.
@@ -108,13 +108,13 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
-    /// Something lies in the folder of a store that is to be removed.
+    /// The folder of a store to remove contains a foreign file.
     #[error("{file} is no part of the store and would be removed with it")]
     Foreign {
         /// What it is.
         file: String,
     },
-    /// Tiles that were written are not there any more.
+    /// Tiles that were written have disappeared.
     #[error(
         "{place}: {count} of the tiles that were written are not there any more, tile {first} first: somebody removed them"
     )]
@@ -126,22 +126,22 @@ pub enum StoreError {
         /// The first of them.
         first: usize,
     },
-    /// The matrix is asked for as a whole before it is.
+    /// The whole matrix was requested before it is complete.
     #[error("{place} is not complete: {done} of {n_tiles} tiles are there")]
     Incomplete {
         /// The store.
         place: String,
-        /// The tiles there are.
+        /// The number of completed tiles.
         done: usize,
         /// All tiles.
         n_tiles: usize,
     },
-    /// There is not enough memory for what is asked for.
+    /// There is not enough memory for the request.
     #[error("{place}: no memory for {bytes} bytes")]
     Memory {
         /// The store.
         place: String,
-        /// The bytes asked for.
+        /// The requested bytes.
         bytes: usize,
     },
     /// The matrix could not be written as an array file.
@@ -157,9 +157,9 @@ pub enum StoreError {
 pub struct Difference {
     /// Its name; parts of structured facts are joined by dots.
     pub name: String,
-    /// What the store has, as JSON.
+    /// The value in the store, as JSON.
     pub stored: Option<String>,
-    /// What the run has.
+    /// The value in the run.
     pub given: Option<String>,
 }
 
@@ -171,7 +171,7 @@ fn listed(differences: &[Difference]) -> String {
     differences.iter().map(line).collect()
 }
 
-/// Turns an [`io::Error`] into ours by adding the file it speaks of.
+/// Converts an [`io::Error`] by adding its file.
 pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let place = path.display().to_string();
     move |source| StoreError::Io { place, source }

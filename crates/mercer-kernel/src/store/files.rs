@@ -1,9 +1,9 @@
-//! Files of a store: atomic, durable, and nowhere but in its folder.
+//! Files of a store: atomic, durable, and only within its folder.
 //!
 //! A chunk is written to a temporary file in `ARRAY/.parts`, flushed to the disk, renamed to its place, and the folder
-//! is flushed after that. Temporaries are kept in one folder, so that those of killed processes are found without
-//! looking through all chunks; a writer holds a lock on its own, which the system drops when the process ends, so that a
-//! live one is never taken for stale.
+//! is flushed after that. Temporary files are in one folder, so that those of killed processes are found without
+//! listing all chunks. A writer holds a lock on its own file, which the system releases when the process ends, so that
+//! a live file is never mistaken for a stale one.
 
 use super::error::{Result, StoreError, io_error};
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ const PLACES: &str = ".places";
 /// The record of the run that filled a store.
 const RECORD: &str = "run.json";
 
-/// Between the creation of a temporary and its lock there is a moment; this is far longer.
+/// Far longer than the time between creating a temporary file and locking it.
 const GRACE: Duration = Duration::from_secs(600);
 
 /// A builder of temporaries with the permissions of ordinary files and folders.
@@ -37,7 +37,7 @@ pub(super) fn temporary<'a>(mode: u32) -> tempfile::Builder<'a, 'static> {
     builder
 }
 
-/// Writes the file `array/folders[0]/…/name`, replacing one that is there, and making the folders that are not.
+/// Writes the file `array/folders[0]/…/name`, replacing an existing file and creating missing folders.
 pub(super) fn write(array: &Path, folders: &[String], name: &str, parts: &[&[u8]]) -> Result<()> {
     let temporaries = make_folder(array, PARTS)?;
     let mut folder = array.to_owned();
@@ -46,7 +46,7 @@ pub(super) fn write(array: &Path, folders: &[String], name: &str, parts: &[&[u8]
     }
     let path = folder.join(name);
     let mut file = temporary(0o666).tempfile_in(&temporaries).map_err(io_error(&path))?;
-    // Where the file system has no locks, temporaries are never taken for stale.
+    // If the file system has no locks, temporary files are never considered stale.
     let _ = file.as_file().try_lock();
     let written = parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| file.as_file().sync_all());
     written.map_err(io_error(&path))?;
@@ -54,7 +54,7 @@ pub(super) fn write(array: &Path, folders: &[String], name: &str, parts: &[&[u8]
     sync_folder(&folder)
 }
 
-/// Opens the file `array/folders[0]/…/name`, if it is there.
+/// Opens the file `array/folders[0]/…/name`, if it exists.
 pub(super) fn open(array: &Path, folders: &[String], name: &str) -> Result<Option<File>> {
     let mut folder = array.to_owned();
     for own in folders {
@@ -72,20 +72,20 @@ pub(super) fn open(array: &Path, folders: &[String], name: &str) -> Result<Optio
     }
 }
 
-/// Makes the folder of places in the folder of an array, so that they are kept from the beginning.
+/// Creates the folder of places in the folder of an array, so that places are recorded from the beginning.
 pub(super) fn make_places(array: &Path) -> Result<()> {
     make_folder(array, PLACES).map(|_| ())
 }
 
-/// Whether an array keeps the places of its chunks; those of earlier versions do not.
+/// Whether an array records the places of its chunks; arrays of earlier versions do not.
 pub(super) fn keeps_places(array: &Path) -> Result<bool> {
     is_folder(&array.join(PLACES))
 }
 
-/// Remembers that the chunk of these blocks has this checksum, as the name of an empty file: it is there or not, and all
-/// writers of a chunk make the same.
+/// Records that the chunk of these blocks has this checksum, as the name of an empty file. The file exists or not, and
+/// all writers of a chunk create the same one.
 ///
-/// It is not flushed: should it be lost with the power, the chunk counts as damaged, and is computed again.
+/// It is not flushed. If it is lost in a power failure, the chunk counts as damaged and is computed again.
 pub(super) fn keep_place(array: &Path, (row, column): (usize, usize), checksum: u32) -> Result<()> {
     let folder = make_folder(&make_folder(array, PLACES)?, &row.to_string())?;
     let path = folder.join(place_name(column, checksum));
@@ -102,12 +102,12 @@ fn place_name(column: usize, checksum: u32) -> String {
     format!("{column}.{checksum:08x}")
 }
 
-/// The folder of this name in another; made if it is not there, refused if it is something else.
+/// The folder of this name in another one. It is created if it is missing, and rejected if it is not a folder.
 fn make_folder(parent: &Path, name: &str) -> Result<std::path::PathBuf> {
     let path = parent.join(name);
     if !is_folder(&path)? {
         match fs::create_dir(&path) {
-            // Another writer was faster.
+            // Another writer created it first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => made.map_err(io_error(&path))?,
         }
@@ -117,7 +117,7 @@ fn make_folder(parent: &Path, name: &str) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
-/// Whether there is a folder. Anything else of that name is an error: a link might lead out of the store.
+/// Whether the folder exists. Anything else of that name is an error, because a link might lead out of the store.
 pub(super) fn is_folder(path: &Path) -> Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(true),
@@ -130,7 +130,7 @@ pub(super) fn is_folder(path: &Path) -> Result<bool> {
     }
 }
 
-/// An error that names what lies in a folder and is neither temporary nor a place nor one of these.
+/// An error that names the first entry of a folder that is not temporary, a place or one of these.
 pub(super) fn only_ours(folder: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(io_error(folder))? {
         let entry = entry.map_err(io_error(folder))?;
@@ -143,12 +143,12 @@ pub(super) fn only_ours(folder: &Path, ours: impl Fn(&str) -> bool) -> Result<()
     Ok(())
 }
 
-/// Makes what was created or renamed in a folder durable.
+/// Flushes a folder after files were created or renamed in it.
 pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) { File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error(folder)) } else { Ok(()) }
 }
 
-/// Removes temporaries in an array's folder that nobody writes to any more. They never hurt, so failure does not either.
+/// Removes stale temporary files in an array's folder. They are harmless, so failures are ignored.
 pub(super) fn remove_stale(array: &Path) {
     let Ok(entries) = fs::read_dir(array.join(PARTS)) else { return };
     for entry in entries.flatten() {
@@ -167,9 +167,9 @@ fn is_stale(path: &Path) -> io::Result<bool> {
     Ok(age > GRACE && file.try_lock().is_ok())
 }
 
-/// Calls `found` with every chunk of the grid that is there, by listing folders.
+/// Calls `found` with every existing chunk of the grid, by listing folders.
 ///
-/// Names that are no chunk's, and entries of another kind, are passed over.
+/// Names that do not belong to chunks, and entries of another kind, are skipped.
 pub(super) fn list(folder: &Path, grid: &[usize], found: &mut impl FnMut(&[usize])) -> Result<()> {
     fn descend(folder: &Path, grid: &[usize], key: &mut Vec<usize>, found: &mut impl FnMut(&[usize])) -> Result<()> {
         let Some((&length, rest)) = grid.split_first() else { return Ok(()) };
@@ -196,7 +196,7 @@ pub(super) fn list(folder: &Path, grid: &[usize], found: &mut impl FnMut(&[usize
     descend(folder, grid, &mut Vec::with_capacity(grid.len()), found)
 }
 
-/// A number as keys are written: `01` and `+1` are none.
+/// A number in the form of a key: `01` and `+1` are rejected.
 fn decimal(name: &str) -> Option<usize> {
     name.parse().ok().filter(|number: &usize| number.to_string() == name)
 }

@@ -13,7 +13,7 @@ impl Store {
         self.read_watched(array, &Context::new())
     }
 
-    /// The same, unless the context calls it off.
+    /// The same, unless the context cancels it.
     pub(crate) fn read_watched<T: DataScalar>(&self, array: &str, context: &Context) -> Result<ArrayD<T>> {
         self.check_complete()?;
         let shape = self.layout().shape();
@@ -27,7 +27,7 @@ impl Store {
         ArrayD::from_shape_vec(shape.clone(), values).map_err(|_| self.wrong_shape(&shape))
     }
 
-    /// Reads one block of rows of an array over all columns; the others need not be there.
+    /// Reads one block of rows of an array over all columns; the other rows need not be complete.
     pub fn read_row_block<T: DataScalar>(&self, array: &str, block: usize) -> Result<ArrayD<T>> {
         let shape = self.block_shape(block);
         let values = self.read_rows(array, block)?;

@@ -1,4 +1,4 @@
-//! What the arrays of a store look like, and how they are cut into tiles.
+//! The layout of the arrays of a store, and their division into tiles.
 
 use super::chunk::CHECKSUM;
 use super::error::{Result, StoreError};
@@ -7,13 +7,13 @@ use mercer_data::DType;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// More tiles than this make a store unwieldy; the numbers of a damaged description are far larger.
+/// The maximum number of tiles. More make a store unwieldy, and damaged descriptions have far larger numbers.
 const MOST_TILES: usize = 1 << 24;
 
-/// More arrays than any network has layers.
+/// The maximum number of arrays, more than any network has layers.
 const MOST_ARRAYS: usize = 4096;
 
-/// What the arrays of a store look like: all have the same shape, tiles and scalar.
+/// The layout of the arrays of a store. All have the same shape, tiles and scalar.
 ///
 /// | | shape | chunk |
 /// |---|---|---|
@@ -48,14 +48,15 @@ pub enum Columns {
     Samples {
         /// Their number M.
         count: usize,
-        /// They are the samples of the rows and the kernel is symmetric, so that half of the tiles are mirror images.
+        /// Whether they are the samples of the rows and the kernel is symmetric, so that half of the tiles are mirror
+        /// images.
         symmetric: bool,
     },
     /// Features, whose number is K.
     Features(usize),
 }
 
-/// Where a tile is.
+/// The position of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TilePlace {
     /// The block of rows.
@@ -69,7 +70,7 @@ pub struct TilePlace {
 }
 
 impl Layout {
-    /// Refuses what cannot be stored or addressed.
+    /// Rejects layouts that cannot be stored or addressed.
     pub fn check(&self) -> Result<()> {
         let refuse = |reason: &str| Err(StoreError::Layout { reason: reason.to_owned() });
         if self.arrays.is_empty() || self.arrays.len() > MOST_ARRAYS {
@@ -218,14 +219,14 @@ impl Layout {
 
     /// The number of the first tile of a block of rows.
     ///
-    /// Tiles are counted row by row; of a symmetric matrix only the diagonal and what is right of it, so that row `i` of
+    /// Tiles are counted row by row. A symmetric matrix has only the diagonal and the tiles to its right, so row `i` of
     /// `B` blocks begins at `i·B − i(i − 1)/2`.
     pub(crate) fn first_of_row(&self, block: usize) -> usize {
         let whole = block * self.column_blocks();
         if self.is_symmetric() { whole - block * block.saturating_sub(1) / 2 } else { whole }
     }
 
-    /// Where a tile is, if there are so many.
+    /// The position of a tile, if it exists.
     pub fn tile(&self, index: usize) -> Option<TilePlace> {
         if index >= self.n_tiles() {
             return None;
@@ -249,7 +250,7 @@ impl Layout {
         }
     }
 
-    /// Where a chunk is.
+    /// The position of a chunk.
     pub(super) fn place(&self, row_block: usize, column_block: usize) -> TilePlace {
         let range = |block: usize, extent: usize, length: usize| block * extent..length.min((block + 1) * extent);
         TilePlace {
@@ -260,7 +261,7 @@ impl Layout {
         }
     }
 
-    /// The samples of some blocks of rows or columns, of so many.
+    /// The samples of some blocks of rows or columns, out of this many.
     pub(crate) fn samples(&self, blocks: &Tiles, of: usize) -> usize {
         let end = |block: usize| block.saturating_mul(self.tile).min(of);
         blocks.runs().iter().map(|run| end(run.end) - end(run.start)).sum()
@@ -276,7 +277,7 @@ impl Layout {
         self.as_matrix(self.row_extent(), self.column_extent())
     }
 
-    /// So many rows and columns of samples as rows and columns of a matrix.
+    /// The matrix shape of this many rows and columns of samples.
     pub(super) fn as_matrix(&self, rows: usize, columns: usize) -> (usize, usize) {
         let per_column = if matches!(self.columns, Columns::Samples { .. }) { self.per_sample } else { 1 };
         (rows * self.per_sample, columns * per_column)
@@ -291,7 +292,7 @@ impl Layout {
         let mut folders = Vec::with_capacity(self.arrays.len());
         for array in &self.arrays {
             let mut name: String = array.chars().take(LONGEST).map(safe).collect();
-            // Hidden names, and those that Zarr keeps for itself.
+            // Hidden names, and names reserved by Zarr.
             if name.is_empty()
                 || name.starts_with('.')
                 || name.starts_with("__")
@@ -300,7 +301,7 @@ impl Layout {
                 name.insert_str(0, "array-");
             }
             let unique = std::iter::once(name.clone()).chain((2..).map(|number| format!("{name}-{number}")));
-            // Some file systems do not tell capitals from small letters.
+            // Some file systems are case-insensitive.
             let name = unique.into_iter().find(|name| taken.insert(name.to_ascii_lowercase())).unwrap_or(name);
             folders.push(name);
         }

@@ -1,4 +1,4 @@
-//! What a store was made from, and what differs from it.
+//! The inputs of a store, and differences from them.
 
 use super::error::{Difference, Result, StoreError};
 use super::layout::Layout;
@@ -10,9 +10,9 @@ use std::path::Path;
 /// The version of the manifest that this code writes, and the only one it reads.
 const VERSION: u32 = 1;
 
-/// What a store holds and what it was made from.
+/// The contents of a store and its inputs.
 ///
-/// `facts` decide what the numbers are: kernel, fingerprints of network and data, instruction set. A store is continued
+/// `facts` decide the numbers: kernel, fingerprints of network and data, instruction set. A store is continued
 /// only by a run with the same layout and the same facts. `notes` are for people: file names, times.
 ///
 /// ```
@@ -35,15 +35,15 @@ const VERSION: u32 = 1;
 pub struct Manifest {
     /// The version of Mercer that made the store.
     pub mercer: String,
-    /// What the arrays look like.
+    /// The layout of the arrays.
     pub layout: Layout,
-    /// What the numbers depend on, by name.
+    /// The facts that decide the numbers, by name.
     pub facts: Map<String, Value>,
-    /// What is good to know, by name; never compared.
+    /// Notes by name, which are never compared.
     pub notes: Map<String, Value>,
 }
 
-/// A manifest as it is stored: with the version of its format, and a fingerprint that tells whether it was damaged.
+/// A manifest as stored: with the version of its format, and a fingerprint that reveals damage.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     version: u32,
@@ -58,13 +58,13 @@ impl Manifest {
         Self { mercer, layout, facts: Map::new(), notes: Map::new() }
     }
 
-    /// With a fact that the numbers depend on.
+    /// Adds a fact that decides the numbers.
     pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With something that is good to know.
+    /// Adds a note.
     pub fn note(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.notes.insert(name.to_owned(), value.into());
         self
@@ -79,7 +79,7 @@ impl Manifest {
     /// From the attribute of a group; `place` is for errors.
     pub(super) fn unseal(attribute: &Value, place: &Path) -> Result<Self> {
         let malformed = |reason: String| StoreError::Malformed { place: place.display().to_string(), reason };
-        // A later format may look different as a whole, so its version comes first.
+        // A later format may be entirely different, so the version is checked first.
         match attribute.get("version").and_then(Value::as_u64) {
             Some(version) if version == u64::from(VERSION) => {}
             Some(version) => return Err(malformed(format!("its format has version {version}, this is {VERSION}"))),
@@ -94,7 +94,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Every part of layout and facts in which a run differs from this.
+    /// Every part of the layout and facts that differs in a run.
     pub(super) fn differences(&self, given: &Self) -> Vec<Difference> {
         let mut differences = Vec::new();
         compare("", Some(&to_value(&self.layout)), Some(&to_value(&given.layout)), &mut differences);
@@ -104,7 +104,7 @@ impl Manifest {
     }
 }
 
-/// Descends into objects, so that only what differs is named.
+/// Descends into objects, so that only differences are named.
 fn compare(name: &str, stored: Option<&Value>, given: Option<&Value>, differences: &mut Vec<Difference>) {
     if let (Some(Value::Object(stored)), Some(Value::Object(given))) = (stored, given) {
         let new = given.keys().filter(|&key| !stored.contains_key(key));
@@ -125,7 +125,7 @@ fn fingerprint(value: &Value) -> String {
     fingerprint.finish()
 }
 
-/// Our own types have text for keys and cannot fail.
+/// Our own types have string keys and cannot fail.
 fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }

@@ -13,15 +13,15 @@ use std::path::Path;
 /// The name of these files.
 pub(super) const FILE: &str = "zarr.json";
 
-/// Longer ones are not read: ours have some kilobytes.
+/// Longer files are not read: ours have a few kilobytes.
 const LONGEST: u64 = 16 << 20;
 
-/// What the group's file holds.
+/// The contents of the group's file.
 pub(super) fn group(manifest: &Manifest) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": {"mercer": manifest.seal()}})
 }
 
-/// What an array's file holds; `name` is the array's own name, which its folder may not be able to have.
+/// The contents of an array's file. `name` is the array's own name, which may not be a valid folder name.
 pub(super) fn array(layout: &Layout, name: &str) -> Value {
     json!({
         "zarr_format": 3,
@@ -37,7 +37,7 @@ pub(super) fn array(layout: &Layout, name: &str) -> Value {
     })
 }
 
-/// The manifest of the store in a folder, once all of its files say the same.
+/// The manifest of the store in a folder, if all of its files agree.
 pub(super) fn read(folder: &Path) -> Result<Manifest> {
     let path = folder.join(FILE);
     let found = read_json(&path)?;

@@ -8,17 +8,18 @@
 //! OUT.zarr/kernel/.parts/         temporaries of writers
 //! ```
 //!
-//! `zarr` and `dask.array` open it in Python; a tile that is not there reads as NaN. The chunk is the tile. Tiles at the
-//! edge are stored whole, padded with NaN, as the format wants it. Of a symmetric matrix the upper triangle is computed,
-//! and every tile is stored a second time as its mirror image, so that other readers see a full matrix; a tile is done when
-//! both are there in all arrays.
+//! `zarr` and `dask.array` open it in Python; a missing tile reads as NaN. The chunk is the tile. Tiles at the edge are
+//! stored whole, padded with NaN, as the format requires. For a symmetric matrix the upper triangle is computed,
+//! and every tile is stored a second time as its mirror image, so that other readers see a full matrix; a tile is done
+//! when both exist in all arrays.
 //!
-//! A tile appears under its name complete and flushed to the disk or not at all, and all writers of a tile write the same
-//! bytes, so that there is nothing to lock: processes may come, go and die at any time, also on other machines that share
-//! the file system. The [`Manifest`] says what the numbers were computed from; [`Store::resume`] refuses anything else and says
-//! what differs. CRC-32C finds every change of up to 32 neighbouring bits, so no flipped byte goes unseen by
-//! [`Store::verify`]. A checksum does not tell whose it is, so the name of an empty file binds it to the tile's place: tiles that
-//! were swapped or copied are found. Stores of earlier versions have no such files; their places are not checked.
+//! A tile is complete and flushed to the disk, or absent, and all writers of a tile write the same bytes, so no locks
+//! are needed: processes may start, stop and die at any time, also on other machines that share the file system. The
+//! [`Manifest`] says what the numbers were computed from; [`Store::resume`] refuses anything else and says what
+//! differs. CRC-32C finds every change of up to 32 neighbouring bits, so no flipped byte goes unseen by
+//! [`Store::verify`]. A checksum does not tell whose it is, so the name of an empty file binds it to the tile's place:
+//! tiles that were swapped or copied are found. Stores of earlier versions have no such files; their places are not
+//! checked.
 //!
 //! We write the small part of the format that we need ourselves: the `zarrs` crate (0.23) brings 124 crates with it, 108
 //! without its default features, and writes chunks in place; this folder needs `crc32c`, which has no dependencies.
@@ -84,8 +85,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes an empty store. It appears under its name when it is complete; a path that exists is refused, also when
-    /// another process was a moment faster: then [`resume`](Self::resume) it.
+    /// Creates an empty store, which appears under its name when it is complete. An existing path is rejected, also if
+    /// another process has just created it; in that case [`resume`](Self::resume) it.
     pub fn create(path: &Path, manifest: Manifest) -> Result<Self> {
         manifest.layout.check()?;
         let exists = || StoreError::Exists { place: path.display().to_string() };
@@ -101,7 +102,7 @@ impl Store {
             write_json(&folder, &metadata::array(&manifest.layout, name))?;
         }
         write_json(temporary.path(), &metadata::group(&manifest))?;
-        // Fails if another store took the name meanwhile: a folder replaces none but an empty one.
+        // Fails if another store took the name meanwhile: a folder replaces only an empty one.
         std::fs::rename(temporary.path(), path).map_err(|error| match path.symlink_metadata() {
             Ok(_) => exists(),
             Err(_) => io_error(path)(error),
@@ -111,7 +112,7 @@ impl Store {
         Ok(Self { places: true, ..Self::with(path, manifest) })
     }
 
-    /// Opens a store, to read it or to look at it.
+    /// Opens a store for reading.
     pub fn open(path: &Path) -> Result<Self> {
         let mut store = Self::with(path, metadata::read(path)?);
         store.places = true;
@@ -122,8 +123,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store to go on with it, if it was made from the same inputs; otherwise the error says what differs. What
-    /// killed processes left behind is removed.
+    /// Opens a store to resume it, if it was made from the same inputs; otherwise the error says what differs. Files
+    /// left by killed processes are removed.
     pub fn resume(path: &Path, manifest: &Manifest) -> Result<Self> {
         let store = Self::open(path)?;
         let differences = store.manifest.differences(manifest);
@@ -134,8 +135,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Removes the store with all that it is made of. If anything else lies in its folder, or in that of an array, it is named and
-    /// all stays.
+    /// Removes the store with all its files. If its folder, or that of an array, contains anything else, the error
+    /// names it and nothing is removed.
     pub fn remove(self) -> Result<()> {
         let arrays = self.manifest.layout.folders();
         files::only_ours(&self.path, |name| name == metadata::FILE || arrays.iter().any(|array| array == name))?;
@@ -155,17 +156,17 @@ impl Store {
         &self.path
     }
 
-    /// What it holds and what it was made from.
+    /// Its contents and inputs.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What its arrays look like.
+    /// The layout of its arrays.
     pub fn layout(&self) -> &Layout {
         &self.manifest.layout
     }
 
-    /// Whether a tile in the place of another is found: not in stores of earlier versions.
+    /// Whether swapped tiles are detected; not in stores of earlier versions.
     pub fn checks_places(&self) -> bool {
         self.places
     }
@@ -176,7 +177,7 @@ impl Store {
     }
 }
 
-/// Writes the `zarr.json` of a folder that nobody sees yet.
+/// Writes the `zarr.json` of a folder that is not visible yet.
 fn write_json(folder: &Path, value: &serde_json::Value) -> Result<()> {
     let path = folder.join(metadata::FILE);
     let text = format!("{value:#}\n");

@@ -1,4 +1,4 @@
-//! Sets of tiles, as runs of consecutive numbers: all tiles of a matrix are one run, however many there are.
+//! Sets of tiles, as ranges of consecutive numbers: all tiles of a matrix are one range, however many there are.
 
 use serde::Serialize;
 use std::ops::Range;

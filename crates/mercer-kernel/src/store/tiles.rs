@@ -1,4 +1,4 @@
-//! Tiles: which are there, writing one, reading one.
+//! Tiles: listing, writing and reading.
 
 use super::error::{Result, StoreError, io_error};
 use super::layout::TilePlace;
@@ -14,13 +14,13 @@ impl Store {
         self.layout().n_tiles()
     }
 
-    /// Where a tile is. They are counted row by row; of a symmetric matrix only those of the upper triangle.
+    /// The position of a tile. Tiles are counted row by row; for a symmetric matrix, only in the upper triangle.
     pub fn tile(&self, index: usize) -> Result<TilePlace> {
         let (place, n_tiles) = (self.place(), self.n_tiles());
         self.layout().tile(index).ok_or(StoreError::UnknownTile { place, tile: index, n_tiles })
     }
 
-    /// Whether a tile is there, with its mirror image, in all arrays.
+    /// Whether a tile exists, with its mirror image, in all arrays.
     pub fn is_done(&self, index: usize) -> Result<bool> {
         for (row, column) in self.chunks_of(&self.tile(index)?) {
             for array in 0..self.folders.len() {
@@ -33,14 +33,14 @@ impl Store {
         Ok(true)
     }
 
-    /// The tiles that are not done. Folders are listed, not files asked for one by one.
+    /// The missing tiles. Folders are listed instead of checking files one by one.
     ///
-    /// Other processes may finish some of them the moment after.
+    /// Other processes may finish some of them right afterwards.
     pub fn missing(&self) -> Result<Tiles> {
         let layout = self.layout();
         let mut done = vec![true; self.n_tiles()];
         for folder in &self.folders {
-            // Per tile, whether it is there, and whether its mirror image is; one on the diagonal is its own.
+            // Per tile, whether it exists, and whether its mirror image does; a diagonal tile is its own mirror image.
             let (whole, mirror) = (if layout.is_symmetric() { 3 } else { 1 }, 2);
             let mut seen = vec![0u8; self.n_tiles()];
             files::list(&folder.join("c"), &layout.grid(), &mut |key| {
@@ -54,7 +54,7 @@ impl Store {
         Ok((0..self.n_tiles()).filter(|&tile| !done[tile]).collect())
     }
 
-    /// An error if tiles that were written are not there any more: somebody took them away.
+    /// An error if tiles that were written have been removed.
     pub fn check_written(&self, tiles: &Tiles) -> Result<()> {
         let gone = self.missing()?.common(tiles);
         match gone.iter().next() {
@@ -65,7 +65,7 @@ impl Store {
 
     /// Writes a tile: per array its entries as a row-major matrix of [`Layout::tile_shape`](super::Layout::tile_shape).
     ///
-    /// Of a symmetric matrix the mirror image is written too; a tile on the diagonal is stored as it is given. Threads and
+    /// For a symmetric matrix the mirror image is written too; a diagonal tile is stored as given. Threads and
     /// processes may write at the same time, even the same tile.
     pub fn write<T: DataScalar>(&self, index: usize, matrices: &[&[T]]) -> Result<()> {
         let (layout, tile) = (self.layout(), self.tile(index)?);
@@ -95,7 +95,7 @@ impl Store {
                 } else {
                     chunk::encode(&chunk::transpose(values, (rows, columns)), (columns, rows), chunk_shape)
                 };
-                // Before the chunk, so that none is ever there without its place.
+                // Written before the chunk, so that no chunk exists without its place.
                 if self.places {
                     files::keep_place(folder, (row, column), checksum)?;
                 }
@@ -106,7 +106,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads a tile of an array, as it was written. `T` may be wider than what is stored.
+    /// Reads a tile of an array as written. `T` may be wider than the stored type.
     pub fn read<T: DataScalar>(&self, array: &str, index: usize) -> Result<Vec<T>> {
         let (array, place) = (self.array(array)?, self.tile(index)?);
         self.check_width::<T>()?;
@@ -146,7 +146,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Room for so many numbers, or an error.
+    /// A buffer of this length, or an error.
     pub(super) fn reserve<T>(&self, count: usize) -> Result<Vec<T>> {
         let mut values = Vec::new();
         let bytes = count.saturating_mul(size_of::<T>());
@@ -185,7 +185,7 @@ impl Store {
         })
     }
 
-    /// Refuses to read into a narrower type.
+    /// Rejects reading into a narrower type.
     pub(super) fn check_width<T: DataScalar>(&self) -> Result<()> {
         let stored = self.layout().precision;
         if T::DTYPE.size() < stored.size() {

@@ -1,4 +1,4 @@
-//! Whether a store is what was written.
+//! Verifies a store.
 
 use super::error::{Result, StoreError};
 use super::{Store, Tiles, chunk};
@@ -7,25 +7,25 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a store was found to be.
+/// The result of verifying a store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
     /// All tiles.
     pub n_tiles: usize,
-    /// The tiles that are there, damaged or not.
+    /// The existing tiles, damaged or not.
     pub done: usize,
-    /// The tiles that are not.
+    /// The missing tiles.
     pub missing: Tiles,
-    /// What is not as it was written, tile by tile.
+    /// The damage, tile by tile.
     pub damaged: Vec<Damage>,
-    /// The bytes of the tiles that are there, in all arrays.
+    /// The bytes of the existing tiles in all arrays.
     pub bytes: u64,
-    /// Whether a tile in the place of another would have been found.
+    /// Whether swapped tiles would have been detected.
     pub places_checked: bool,
 }
 
-/// A tile of an array that is not as it was written.
+/// A damaged tile of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// The array.
@@ -39,14 +39,14 @@ pub struct Damage {
 }
 
 impl Report {
-    /// Whether all tiles are there.
+    /// Whether all tiles exist.
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty()
     }
 }
 
 impl Store {
-    /// Reads all tiles that are done and checks sizes, checksums, places, and that mirror images are such.
+    /// Reads all completed tiles and checks sizes, checksums, places and mirror images.
     pub fn verify(&self, context: &Context) -> Result<Report> {
         let (all, missing) = (self.layout().all_tiles(), self.missing()?);
         let done = all.without(&missing);
@@ -86,7 +86,7 @@ impl Store {
                 Err(StoreError::Damaged { why, .. }) => {
                     damaged.push(Damage { array: name(), tile, file: file.clone(), why })
                 }
-                // What the system cannot read is lost too, and is no reason not to look at the rest.
+                // A file that the system cannot read counts as damaged; the rest is still checked.
                 Err(StoreError::Io { source, .. }) => {
                     damaged.push(Damage { array: name(), tile, file: file.clone(), why: source.to_string() });
                 }

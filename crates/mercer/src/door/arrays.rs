@@ -1,4 +1,4 @@
-//! What the front door takes: arrays of samples, and arrays of what is known about them.
+//! The arguments of the front door: arrays of samples and arrays of labels.
 
 use crate::Error;
 use mercer_data::{Classes, Dataset, Labels};
@@ -23,7 +23,7 @@ pub trait InputArrays {
     /// A data set per input. The numbers are copied.
     ///
     /// # Errors
-    /// For an array without axes, and for sets of different length.
+    /// If an array has no axes, or the sets have different lengths.
     fn into_datasets(self) -> Result<Vec<Dataset>, Error>;
 }
 
@@ -61,15 +61,15 @@ pub(super) fn shapes(inputs: &[Dataset]) -> Vec<Vec<usize>> {
     inputs.iter().map(|set| set.sample_shape().to_vec()).collect()
 }
 
-/// What samples are labelled with: numbers (one or several per sample) or classes (counted from 0).
+/// The labels of samples: numbers (one or several per sample) or classes (counted from 0).
 pub trait TargetArrays {
-    /// What machines learn from: `Array2<f64>` or [`Classes`].
+    /// The targets of a machine: `Array2<f64>` or [`Classes`].
     type Targets;
 
     /// In the form that machines take.
     ///
     /// # Errors
-    /// For labels that are not those of classes.
+    /// If the labels are not valid classes.
     fn targets(&self) -> Result<Self::Targets, Error>;
 
     /// In the form that networks and folders take.

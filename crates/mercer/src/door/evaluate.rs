@@ -1,4 +1,4 @@
-//! What was learnt, at new samples.
+//! Evaluation at new samples.
 
 use super::arrays::InputArrays;
 use crate::Error;
@@ -8,7 +8,7 @@ use mercer_run::Context;
 use mercer_spectral::Eigenfunctions;
 use ndarray::Array2;
 
-/// Something that has a value at every sample.
+/// An object that can be evaluated at samples.
 ///
 /// ```
 /// use mercer::prelude::*;
@@ -25,7 +25,7 @@ pub trait Evaluate {
     /// The values at these samples.
     ///
     /// # Errors
-    /// For samples of another shape than those it was made from.
+    /// If the samples have a different shape from those it was made from.
     fn evaluate<X: InputArrays>(&self, x: X) -> Result<Self::Values, Error>;
 }
 

@@ -42,16 +42,16 @@ impl<'a> KernelFn<'a> {
     /// A kernel as text or [`Recipe`], and its network; `None` for a kernel of the data alone.
     ///
     /// # Errors
-    /// For text that is not of the kernel language, and for a kernel of a network without one.
+    /// If the text is not valid in the kernel language, or the network of the kernel is missing.
     pub fn new(kernel: impl IntoRecipe, network: impl Into<Option<&'a Network>>) -> Result<Self, Error> {
         let (recipe, network) = (kernel.into_recipe()?, network.into());
         if recipe.needs_network() && network.is_none() {
-            return Err(Error::new("this is the kernel of a network, and there is none").hint("‹net› MODEL.onnx"));
+            return Err(Error::new("this kernel needs a network").hint("‹net› MODEL.onnx"));
         }
         Ok(Self { recipe, network, context: Context::new() })
     }
 
-    /// Works within the memory and on the threads of this context, and reports to it.
+    /// Uses the memory limit and the threads of this context, and reports to it.
     pub fn within(self, context: &Context) -> Self {
         Self { context: context.clone(), ..self }
     }
@@ -64,7 +64,7 @@ impl<'a> KernelFn<'a> {
     /// The Gram matrix of samples with themselves: a row per sample, or per sample and output for a matrix-valued kernel such as `full`.
     ///
     /// # Errors
-    /// For samples that do not fit the network or are not finite, and for a matrix that does not fit into memory.
+    /// If the samples do not fit the network or are not finite, or the matrix does not fit into memory.
     pub fn gram<X: InputArrays>(&self, x: X) -> Result<Array2<X::Scalar>, Error> {
         let inputs = x.into_datasets()?;
         let built = self.build(&inputs)?;
@@ -111,7 +111,7 @@ impl<'a> KernelFn<'a> {
         Ok(functions.with_kernel(self.saved()?))
     }
 
-    /// The `k` leading eigenfunctions by Nyström's method. It needs the kernel between landmarks and samples only.
+    /// The `k` leading eigenfunctions by Nyström's method. It needs only the kernel between landmarks and samples.
     ///
     /// # Errors
     /// As [`gram`](Self::gram).
@@ -129,7 +129,7 @@ impl<'a> KernelFn<'a> {
     /// Fits a machine on the Gram matrix of samples: `kernel.fit(&Ridge::new(1e-3)?, &x, &y)`. Machines compute in double precision.
     ///
     /// # Errors
-    /// As [`gram`](Self::gram); for labels of another number; for what the machine refuses.
+    /// As [`gram`](Self::gram), and if the number of labels differs or the machine rejects them.
     pub fn fit<X, Y, S>(&self, settings: &S, x: X, y: &Y) -> Result<FittedMachine<'a>, Error>
     where
         X: InputArrays,
@@ -149,11 +149,12 @@ impl<'a> KernelFn<'a> {
         Ok(FittedMachine::new(KernelMachine { machine, kernel, samples }, self.clone()))
     }
 
-    /// The Gram matrix in a store on disk, tile by tile within the memory of the context. A store of the same kernel and samples that is
-    /// there already is completed.
+    /// The Gram matrix in a store on disk, tile by tile within the memory of the context. An existing store of the same
+    /// kernel and samples is completed.
     ///
     /// # Errors
-    /// As [`gram`](Self::gram), but for the size of the matrix; for a place that cannot be written to or holds something else.
+    /// As [`gram`](Self::gram), except for the size of the matrix. Also if the path cannot be written to or holds
+    /// something else.
     pub fn store<X: InputArrays>(&self, x: X, path: impl AsRef<Path>) -> Result<Store, Error> {
         let inputs = x.into_datasets()?;
         let built = self.build::<X::Scalar>(&inputs)?;
@@ -168,7 +169,7 @@ impl<'a> KernelFn<'a> {
         Ok(store)
     }
 
-    /// The network, if it is the kernel of one.
+    /// The network, if the kernel has one.
     pub(super) fn network(&self) -> Option<&'a Network> {
         self.network
     }
@@ -177,7 +178,7 @@ impl<'a> KernelFn<'a> {
         &self.context
     }
 
-    /// The kernel as it is saved within a result, if its network can be written.
+    /// The kernel in the form saved within a result, if its network can be written.
     pub(super) fn saved(&self) -> Result<Option<SavedKernel>, Error> {
         let Some(network) = self.network.filter(|_| self.recipe.needs_network()) else {
             return Ok(Some(SavedKernel::new(self.recipe.clone(), None)));
@@ -186,7 +187,7 @@ impl<'a> KernelFn<'a> {
         let parameters = |network: &Network| -> BTreeSet<(String, Vec<usize>)> {
             network.parameters().iter().map(|own| (own.name().to_owned(), own.shape().to_vec())).collect()
         };
-        // A file says which tensors are parameters by what is done with them; a choice of others cannot be written.
+        // In a file, the use of a tensor decides whether it is a parameter, so another choice cannot be written.
         let same = parameters(&saved.open()?) == parameters(network);
         Ok(same.then(|| SavedKernel::new(self.recipe.clone(), Some(saved))))
     }
@@ -196,7 +197,7 @@ impl<'a> KernelFn<'a> {
     }
 }
 
-/// Rows and columns of a kernel with several outputs are those of its samples one after the other.
+/// The rows and columns of a kernel with several outputs are ordered by sample.
 fn matrix<T>(kernel: ArrayD<T>, per_sample: usize) -> Result<Array2<T>, Error> {
     let (rows, columns) = match kernel.shape() {
         &[rows, columns] | &[rows, _, columns, _] => (rows * per_sample, columns * per_sample),

@@ -26,10 +26,10 @@ impl<'a> FittedMachine<'a> {
         &self.machine.machine
     }
 
-    /// A row per sample: the values of a regression, or the scores of the classes that were seen.
+    /// A row per sample: the values of a regression, or the scores of the classes seen in training.
     ///
     /// # Errors
-    /// For samples of another shape than those it was fitted on.
+    /// If the samples have a different shape from those it was fitted on.
     pub fn predict<X: InputArrays>(&self, x: X) -> Result<Array2<f64>, Error> {
         let rows = self.rows(x)?;
         Ok(self.machine().predict(&self.machine.samples_of(&rows))?)
@@ -68,10 +68,10 @@ impl<'a> FittedMachine<'a> {
     /// Saves the machine with its kernel, network and samples in a folder, as `mercer fit` does; `mercer predict --from` reads it.
     ///
     /// # Errors
-    /// For a folder that holds something else, and for a network that cannot be written with its choice of parameters.
+    /// If the folder holds something else, or the network cannot be written with its choice of parameters.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         let Some(kernel) = self.kernel.saved()? else {
-            return Err(Error::new("this choice of parameters is not part of an ONNX file")
+            return Err(Error::new("an ONNX file cannot record this choice of parameters")
                 .hint("fit the machine from the file, with ‹include› and ‹exclude›"));
         };
         let machine = KernelMachine { kernel: Some(kernel), ..self.machine.clone() };

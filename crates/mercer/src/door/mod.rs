@@ -2,8 +2,8 @@
 //!
 //! A [`KernelFn`] is a kernel written as text, with the network it belongs to. It computes Gram matrices, finds eigenfunctions and fits
 //! machines. [`train`], [`predict`] and [`posterior`] do the same for networks. Everything takes `ndarray` arrays of `f32` or `f64` whose
-//! first axis counts samples, and computes kernels in the precision of the array. The functions are thin: what they build are the types of
-//! the other crates, so that a program can go on with those.
+//! first axis counts samples, and computes kernels in the precision of the array. The functions are thin: they return
+//! the types of the other crates, so a program can continue with those.
 //!
 //! ```
 //! use mercer::prelude::*;

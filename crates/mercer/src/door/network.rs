@@ -1,4 +1,4 @@
-//! Networks: their outputs, their training, and how sure they may be.
+//! Networks: outputs, training and uncertainty.
 
 use super::arrays::{InputArrays, TargetArrays};
 use crate::Error;
@@ -21,7 +21,7 @@ use ndarray::ArrayD;
 /// ```
 ///
 /// # Errors
-/// For samples that do not fit the network.
+/// If the samples do not fit the network.
 pub fn predict<X: InputArrays>(network: &Network, x: X) -> Result<ArrayD<X::Scalar>, Error> {
     let inputs = x.into_datasets()?;
     let samples = inputs.first().map_or(0, mercer_data::Dataset::n_samples);
@@ -32,7 +32,7 @@ pub fn predict<X: InputArrays>(network: &Network, x: X) -> Result<ArrayD<X::Scal
     ArrayD::from_shape_vec(shape, prediction.values).map_err(|error| Error::with_code("shape", error.to_string()))
 }
 
-/// The class of every sample: that of the largest output.
+/// The class of every sample: the one with the largest output.
 ///
 /// # Errors
 /// As [`predict`].
@@ -41,8 +41,9 @@ pub fn classify<X: InputArrays>(network: &Network, x: X) -> Result<Vec<usize>, E
     Ok(outputs.outer_iter().map(|row| largest(&row.iter().copied().collect::<Vec<_>>())).collect())
 }
 
-/// Trains a network in place, in the precision of the samples, and returns what was measured in every epoch. What `how` leaves open is
-/// chosen as by `mercer train`: Adam, batches of 128, cross-entropy for classes and squared errors for numbers.
+/// Trains a network in place, in the precision of the samples, and returns the measurements of every epoch. Settings
+/// that `how` leaves open have the defaults of `mercer train`: Adam, batches of 128, cross-entropy for classes and
+/// squared errors for numbers.
 ///
 /// ```
 /// use mercer::prelude::*;
@@ -56,7 +57,7 @@ pub fn classify<X: InputArrays>(network: &Network, x: X) -> Result<Vec<usize>, E
 /// ```
 ///
 /// # Errors
-/// For settings and labels that do not fit, and for a network with several inputs.
+/// If settings or labels do not fit, or the network has several inputs.
 pub fn train<X: InputArrays, Y: TargetArrays + ?Sized>(
     network: &mut Network,
     x: X,
@@ -75,7 +76,7 @@ pub fn train<X: InputArrays, Y: TargetArrays + ?Sized>(
     Ok(history)
 }
 
-/// The Laplace approximation of a trained network's posterior, with the prior precision of highest evidence.
+/// The Laplace approximation to the posterior of a trained network. The prior precision maximises the evidence.
 ///
 /// ```
 /// use mercer::prelude::*;
@@ -90,7 +91,7 @@ pub fn train<X: InputArrays, Y: TargetArrays + ?Sized>(
 /// ```
 ///
 /// # Errors
-/// For labels and samples that do not fit the network, and for a structure that the network does not have.
+/// If labels or samples do not fit the network, or the network does not support the structure.
 pub fn posterior<X: InputArrays, Y: TargetArrays + ?Sized>(
     network: &Network,
     x: X,

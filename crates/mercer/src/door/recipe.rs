@@ -1,14 +1,14 @@
-//! Which kernel is meant: text of the kernel language, or a recipe.
+//! The ways to name a kernel: text in the kernel language, or a recipe.
 
 use crate::Error;
 use mercer_kernel::Recipe;
 
-/// What names a kernel: text such as `normalised(trace)`, or a [`Recipe`].
+/// A kernel given as text such as `normalised(trace)`, or as a [`Recipe`].
 pub trait IntoRecipe {
     /// The kernel as data.
     ///
     /// # Errors
-    /// For text that is not of the kernel language.
+    /// If the text is not valid in the kernel language.
     fn into_recipe(self) -> Result<Recipe, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! The stable code of every error of the libraries. Codes are never renamed; a new error may get a new one.
+//! The stable code of every library error. Codes are never renamed; a new error may get a new code.
 
 use mercer_data::DataError;
 use mercer_kernel::KernelError;

@@ -1,4 +1,4 @@
-//! Errors of the libraries, with a code and what to try.
+//! Library errors, with a code and a hint.
 
 use super::{Error, codes};
 use crate::text::{bytes, rounded_up, suggested};
@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 impl Error {
-    /// An error of a network that is in this file. Errors of the library speak of nodes; the user has files.
+    /// An error of the network in this file. Library errors name nodes; the user also needs the file.
     pub fn of_network(path: &Path, error: NetError) -> Self {
         if let NetError::Cancelled = error {
             return Self::interrupted("interrupted");
@@ -28,7 +28,7 @@ impl Error {
         Self::with_code(codes::of_network(&error), message).hinted(hint)
     }
 
-    /// With what to try, if there is something.
+    /// Adds a hint, if there is one.
     fn hinted(self, hint: Option<String>) -> Self {
         match hint {
             Some(hint) => self.hint(hint),
@@ -37,7 +37,7 @@ impl Error {
     }
 }
 
-/// Many a message of the libraries ends in what to try; a hint is added only where the command line has more to say.
+/// Many library messages already end with a suggestion. A hint is added only if the command line has more to say.
 impl From<data::DataError> for Error {
     fn from(error: data::DataError) -> Self {
         use data::DataError as Error;
@@ -72,7 +72,7 @@ impl From<StoreError> for Error {
             StoreError::Cancelled => return Self::interrupted("interrupted"),
             StoreError::Data(error) => return error.into(),
             StoreError::Io { ref source, .. } => hint_for_io(source.kind()),
-            StoreError::Exists { .. } => Some("‹resume› goes on with it; ‹force› replaces it".to_owned()),
+            StoreError::Exists { .. } => Some("‹resume› continues it; ‹force› replaces it".to_owned()),
             StoreError::OtherInputs { .. } => {
                 Some("‹resume› with the inputs of the first time, or choose another name".to_owned())
             }
@@ -121,7 +121,7 @@ impl From<SpectralError> for Error {
             SpectralError::Memory { what, rows, columns, needed, allowed } => Self::with_code(
                 code,
                 format!(
-                    "{what} of {rows} × {columns} numbers need some {}, but {} may be used",
+                    "{what} of {rows} × {columns} numbers need about {}, but {} may be used",
                     bytes(needed),
                     bytes(allowed)
                 ),
@@ -186,7 +186,7 @@ impl From<NetError> for Error {
             NetError::OtherRun { .. } => Self::with_code(codes::of_network(&error), error.to_string())
                 .hint("‹resume› with the options of the first time, or ‹force› to begin again"),
             NetError::State { .. } | NetError::Tensor { .. } => {
-                Self::with_code(codes::of_network(&error), error.to_string()).hint("‹force› begins again")
+                Self::with_code(codes::of_network(&error), error.to_string()).hint("‹force› starts again")
             }
             other => {
                 let hint = hint_for_network(Path::new("MODEL"), &other);
@@ -205,7 +205,7 @@ impl From<mercer_run::Cancelled> for Error {
 fn hint_for_io(kind: ErrorKind) -> Option<String> {
     let hint = match kind {
         ErrorKind::NotFound => "is the path right? It is looked up from the current folder",
-        ErrorKind::PermissionDenied => "you need the right to read or write there",
+        ErrorKind::PermissionDenied => "check the read and write permissions",
         ErrorKind::IsADirectory => "a file is needed here, not a folder",
         _ => return None,
     };
@@ -216,7 +216,9 @@ fn hint_for_network(path: &Path, error: &NetError) -> Option<String> {
     let path = path.display();
     let hint = match error {
         NetError::Io { source, .. } => return hint_for_io(source.kind()),
-        NetError::Malformed { .. } => "the file may be incomplete or no ONNX model: export or copy it again".to_owned(),
+        NetError::Malformed { .. } => {
+            "the file may be incomplete, or not an ONNX model: export or copy it again".to_owned()
+        }
         NetError::Unsupported { .. } => {
             "export the network in evaluation mode with constants folded, or rewrite this operator with simpler ones"
                 .to_owned()
@@ -232,7 +234,7 @@ fn hint_for_network(path: &Path, error: &NetError) -> Option<String> {
     Some(hint)
 }
 
-/// A file that asks for much is refused, unless the user knows it.
+/// A file that needs much memory is rejected unless the user allows it.
 pub(crate) fn hint_for_budget() -> String {
     "if you trust the file, ‹import-limit› SIZE (as in 4GiB) allows more".to_owned()
 }
@@ -249,12 +251,12 @@ impl<T> AboutNetwork<T> for Result<T, NetError> {
     }
 }
 
-/// The failure of reading what cannot be read.
+/// The error for a file that cannot be read.
 pub(crate) fn cannot_open(what: impl Display, error: &std::io::Error) -> Error {
     cannot_write(what, error)
 }
 
-/// The failure of writing what cannot be written.
+/// The error for a file that cannot be written.
 pub(crate) fn cannot_write(what: impl Display, error: &std::io::Error) -> Error {
     Error::with_code("io", format!("{what}: {error}")).hinted(hint_for_io(error.kind()))
 }

@@ -1,4 +1,4 @@
-//! What a folder of results holds: a network, eigenfunctions, a machine, a posterior; and whether it is what was written.
+//! The contents of a results folder (a network, eigenfunctions, a machine, a posterior), and whether they are intact.
 
 use super::{Findings, Looked, plain};
 use crate::Error;
@@ -15,10 +15,10 @@ use serde_json::{Map, Value};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A file that describes a folder is small.
+/// Size limit for a file that describes a folder.
 const LONGEST: u64 = 64 << 20;
 
-/// What the kernel says it is.
+/// The identity of the kernel.
 const IDENTITY: &str = "kernel identity";
 
 /// A folder.
@@ -28,7 +28,7 @@ pub struct FolderFindings {
     pub kind: String,
     /// The folder.
     pub path: String,
-    /// The version of how it was saved.
+    /// The version of the format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// The version of Mercer that wrote it.
@@ -36,20 +36,20 @@ pub struct FolderFindings {
     pub mercer: Option<String>,
     /// What the folder says about itself.
     pub description: Value,
-    /// What the command that wrote it found.
+    /// The findings of the command that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// Of eigenfunctions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<f64>>,
-    /// The parts of what was saved, by the names that they have in the manifest.
+    /// The saved parts, by their names in the manifest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<FileFindings>,
-    /// All files, without those of the objects.
+    /// All files except objects.
     pub files: Vec<FileFindings>,
-    /// What is not as it was written.
+    /// The damaged parts.
     pub damaged: Vec<FileDamage>,
-    /// What there is to say, by names for people.
+    /// Further facts, with readable names.
     #[serde(skip)]
     pub facts: Vec<(String, String)>,
 }
@@ -69,7 +69,7 @@ pub struct FileFindings {
     pub precision: Option<String>,
 }
 
-/// A file that is not as it was written.
+/// A damaged file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileDamage {
     /// The file.
@@ -78,7 +78,7 @@ pub struct FileDamage {
     pub why: String,
 }
 
-/// Describes a folder from what is written in it, and reads all of it.
+/// Describes a folder from its contents, and reads all of them.
 pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
     let mut found = FolderFindings {
         kind: "results".to_owned(),
@@ -96,9 +96,9 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
     match Folder::open(path, None) {
         Ok(folder) => found.read_saved(path, &folder, context)?,
         Err(data::DataError::Damaged { place, reason }) => found.damaged.push(FileDamage { file: place, why: reason }),
-        // What an earlier version wrote says what it is in another file.
+        // Earlier versions describe the folder in a different file.
         Err(data::DataError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => found.read_record(path)?,
-        // Beside a result of ours it is not another program's.
+        // Beside one of our results, it does not belong to another program.
         Err(data::DataError::Malformed { place, reason, .. }) if path.join(RECORD).is_file() => {
             found.damaged.push(FileDamage { file: place, why: reason });
             found.read_record(path)?;
@@ -118,7 +118,7 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
 }
 
 impl FolderFindings {
-    /// What a manifest lists, checked.
+    /// The files listed in a manifest, verified.
     fn read_saved(&mut self, path: &Path, folder: &Folder, context: &Context) -> Result<(), Error> {
         self.kind = folder.kind().to_owned();
         self.version = Some(folder.kind_version());
@@ -134,7 +134,7 @@ impl FolderFindings {
             match read {
                 Ok(blob) if is_object => self.objects.push(object(folder, name, &blob)),
                 Ok(_) => {}
-                // Objects with one digest are one file.
+                // Objects with the same digest are one file.
                 Err(data::DataError::Damaged { place, .. }) if self.damaged.iter().any(|known| known.file == place) => {
                 }
                 Err(data::DataError::Damaged { place, reason }) => {
@@ -172,14 +172,14 @@ impl FolderFindings {
         Ok(())
     }
 
-    /// A folder without a manifest whose record tells what it is.
+    /// A folder without a manifest, described by its record.
     fn read_record(&mut self, path: &Path) -> Result<(), Error> {
         let record = path.join(RECORD);
         if !record.is_file() {
             let error = Error::new(format!("{}: this folder holds no results", path.display()));
             let is_begun = path.join(training::STATE).is_file();
             return Err(error.hint(match is_begun {
-                true => format!("{} is of a run that is not complete: ‹resume› goes on with it", training::STATE),
+                true => format!("{} belongs to an incomplete run: ‹resume› continues it", training::STATE),
                 false => format!("{MANIFEST} or {RECORD} would say what it is"),
             }));
         }
@@ -192,7 +192,7 @@ impl FolderFindings {
         Ok(())
     }
 
-    /// What description and result say in single words and numbers; longer parts are shown by the whole findings.
+    /// The single words and numbers in the description and the result; longer parts appear only in the full findings.
     fn add_scalars(&mut self) {
         for value in [Some(&self.description), self.result.as_ref()].into_iter().flatten() {
             let Value::Object(value) = value else { continue };
@@ -239,7 +239,11 @@ fn of_eigenfunctions(description: &EigenDescription) -> Vec<(String, String)> {
     facts
 }
 
+<<<<<<< HEAD
 /// A kernel in one line of the kernel language.
+=======
+/// A kernel in one line: the formula, or its kind with the settings that differ from the defaults.
+>>>>>>> refs/heads/english2
 fn kernel_facts(kernel: Option<&Value>) -> Vec<(String, String)> {
     let Some(kernel) = kernel else { return Vec::new() };
     // Folders of the first version have a map, which reads as the same kernel.
@@ -253,7 +257,7 @@ fn kernel_facts(kernel: Option<&Value>) -> Vec<(String, String)> {
     facts
 }
 
-/// A part of what was saved, which has been checked.
+/// A saved part that has been verified.
 fn object(folder: &Folder, name: &str, blob: &[u8]) -> FileFindings {
     let array = blob.starts_with(b"\x93NUMPY").then(|| folder.array(name).ok()).flatten();
     FileFindings {
@@ -269,7 +273,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
     serde_json::from_slice(bytes).map_err(wrong)
 }
 
-/// The files of a folder and of its own folders; what is hidden is nobody's result.
+/// The files of a folder and its subfolders, without hidden ones.
 fn collect(path: &Path, prefix: &str, found: &mut Vec<FileFindings>) -> Result<(), Error> {
     let failed = |error: std::io::Error| cannot_open(path.display(), &error);
     for entry in std::fs::read_dir(path).map_err(failed)? {
@@ -279,7 +283,7 @@ fn collect(path: &Path, prefix: &str, found: &mut Vec<FileFindings>) -> Result<(
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        // Folders of results are one deep in another; links are not followed.
+        // Results are nested at most one folder deep; links are not followed.
         if kind.is_dir() && prefix.matches('/').count() < 2 {
             collect(&entry.path(), &format!("{name}/"), found)?;
         } else if kind.is_file() {
@@ -292,7 +296,7 @@ fn collect(path: &Path, prefix: &str, found: &mut Vec<FileFindings>) -> Result<(
     Ok(())
 }
 
-/// What a description says in single words and numbers, one level down too.
+/// The single words and numbers in a description, including one level of nesting.
 fn scalars(description: &Map<String, Value>) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let shown = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();

@@ -11,7 +11,7 @@ pub struct LayerInfo {
     pub name: String,
     /// The operator of that node.
     pub operator: String,
-    /// The name of the result, for `predict --at`, if the file has one.
+    /// The name of the result, for `predict --node`, if the file has one.
     pub output: String,
     /// What it computes.
     pub primitive: &'static str,
@@ -27,7 +27,7 @@ pub struct LayerInfo {
     pub parameters: Vec<String>,
 }
 
-/// A name, cut where it is longer than any that somebody meant: it is shown once for each of its uses.
+/// A name, cut if it is unreasonably long, because it is printed once per use.
 fn name(text: &str) -> String {
     const LONGEST: usize = 1000;
     text.chars().take(LONGEST).collect()

@@ -1,7 +1,7 @@
 //! What a model, a data set, a Gram store or a folder of results holds.
 //!
-//! This is no [job](crate::job): there is nothing to plan, nothing is written, and there is nothing to do again. But it is data, too,
-//! and whoever asks gets typed findings.
+//! This is not a [job](crate::job): there is nothing to plan, nothing to write and nothing to replay. It is still data,
+//! and returns typed findings.
 //!
 //! ```
 //! use mercer::info::{Findings, Look};
@@ -48,12 +48,12 @@ pub struct Look {
     pub parameters: ParameterSpec,
 }
 
-/// What was found, and what is wrong with it.
+/// The findings, and any damage.
 #[derive(Clone, Debug)]
 pub struct Looked {
-    /// All that could be found out.
+    /// Everything that could be read.
     pub findings: Findings,
-    /// Why that is not all, or what is damaged.
+    /// Why the findings are incomplete, or what is damaged.
     pub failure: Option<Error>,
 }
 
@@ -67,11 +67,11 @@ pub enum Findings {
     Data(Box<DataFindings>),
     /// A store of Gram matrices.
     Store(Box<StoreFindings>),
-    /// Something that was saved.
+    /// A saved result.
     Folder(Box<FolderFindings>),
 }
 
-/// A description of data, marked as such.
+/// A description of data, with its kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataFindings {
     /// What this is: `data`.
@@ -90,7 +90,7 @@ impl Look {
     /// Looks.
     ///
     /// # Errors
-    /// For what cannot be read. What can be read in part is found, with the [`failure`](Looked::failure) beside it.
+    /// If nothing can be read. A partial reading is returned with its [`failure`](Looked::failure).
     pub fn run(&self, context: &Context) -> Result<Looked, Error> {
         let source: Source = self.file.parse()?;
         let path = source.path();
@@ -112,7 +112,7 @@ impl Look {
                 let findings = Findings::Data(Box::new(DataFindings { kind: "data", description }));
                 Ok(Looked { findings, failure: None })
             }
-            // Models go by many names; what begins like one may be one.
+            // Models have many file extensions, so the first bytes decide.
             Err(data::DataError::UnknownFormat { .. }) if looks_like_onnx(path) => {
                 model::look(path, &self.parameters, &self.shape)
             }
@@ -124,7 +124,7 @@ impl Look {
     }
 }
 
-/// Whether this is the folder of a store, or means to be one.
+/// Whether this is the folder of a store, even a damaged one.
 fn is_store(path: &Path) -> bool {
     path.is_dir() && (has_extension(path, "zarr") || path.join("zarr.json").exists())
 }
@@ -133,7 +133,7 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-/// A model begins with the version of the format, which is a small number in field 1.
+/// A model begins with the format version, a small number in field 1.
 fn looks_like_onnx(path: &Path) -> bool {
     use std::io::Read;
     let mut start = [0; 3];
@@ -141,7 +141,7 @@ fn looks_like_onnx(path: &Path) -> bool {
     read.is_ok() && start[0] == 0x08 && start[1] < 0x20 && matches!(start[2], 0x12 | 0x3a | 0x42)
 }
 
-/// Text without quotation marks, anything else as JSON.
+/// Strings without quotation marks, everything else as JSON.
 fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -24,11 +24,11 @@ pub struct ModelFindings {
     pub exporter: Option<String>,
     /// The version of its operators.
     pub opset: Option<i64>,
-    /// What goes in.
+    /// The inputs.
     pub inputs: Vec<InputFindings>,
-    /// What comes out.
+    /// The outputs.
     pub outputs: Vec<OutputFindings>,
-    /// The number of trainable numbers.
+    /// The number of trainable scalars.
     pub n_params: usize,
     /// The number of trainable tensors.
     pub n_tensors: usize,
@@ -38,15 +38,15 @@ pub struct ModelFindings {
     pub constants: Vec<TensorFindings>,
     /// Layers into which the exporter folded a batch normalisation.
     pub folded_normalisations: usize,
-    /// How the parameters differ from those of the module.
+    /// How the parameters differ from those of the original module.
     pub remarks: Vec<String>,
-    /// Of a forward pass of one sample; nothing while sizes are free.
+    /// Floating-point operations of a forward pass for one sample; absent if sizes are free.
     pub flops: Option<u64>,
-    /// Nothing while sizes are free.
+    /// The layers; absent if sizes are free.
     pub layers: Option<Vec<LayerInfo>>,
-    /// What the file says about its training.
+    /// The training metadata in the file.
     pub trained_on: TrainedOn,
-    /// Whether sizes are free that were not given.
+    /// Whether free sizes remain that were not given.
     #[serde(skip)]
     pub is_free: bool,
 }
@@ -56,15 +56,15 @@ pub struct ModelFindings {
 pub struct InputFindings {
     /// Its name.
     pub name: String,
-    /// The file's sizes, batch included; nothing where it leaves them free.
+    /// The sizes in the file, including the batch; free sizes are absent.
     pub shape: Option<Vec<Option<usize>>>,
-    /// Which of them is the batch.
+    /// The position of the batch axis.
     pub batch_axis: Option<usize>,
-    /// The batch that the file was written for.
+    /// The batch size that the file was written for.
     pub fixed_batch: Option<usize>,
-    /// Whether it holds whole numbers, such as tokens.
+    /// Whether it holds integers, such as token ids.
     pub integer: bool,
-    /// The shape of one sample that was taken for free sizes.
+    /// The shape of one sample that was used for free sizes.
     #[serde(skip)]
     pub sample: Option<Vec<usize>>,
 }
@@ -74,12 +74,12 @@ pub struct InputFindings {
 pub struct OutputFindings {
     /// Its name.
     pub name: String,
-    /// For one sample as the file has it, with the batch as an axis of size one; nothing while sizes are free.
+    /// The shape for one sample as in the file, with the batch as an axis of size one; absent if sizes are free.
     pub shape: Option<Vec<usize>>,
     /// The same, with the batch where the file has it.
     #[serde(skip)]
     pub shape_text: String,
-    /// Whether it is probabilities; nothing while sizes are free.
+    /// Whether it is probabilities; absent if sizes are free.
     pub ending: Option<EndingFindings>,
 }
 
@@ -87,18 +87,18 @@ pub struct OutputFindings {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum EndingFindings {
-    /// Nothing makes probabilities: it may be logits, or any numbers.
+    /// There is no softmax or sigmoid: the output may be logits, or any numbers.
     Open,
     /// It is made of logits.
     Probabilities {
-        /// What makes probabilities of them: `softmax`, `log-softmax`, `sigmoid` or `log-sigmoid`.
+        /// The function that turns them into probabilities: `softmax`, `log-softmax`, `sigmoid` or `log-sigmoid`.
         squash: &'static str,
-        /// The name of the logits, by which they can be chosen.
+        /// The name that selects the logits.
         logits: String,
-        /// The node that makes probabilities of them.
+        /// The node that turns them into probabilities.
         node: String,
     },
-    /// Probabilities enter it, but it is not all of them, or they have no logits.
+    /// The output depends on probabilities, but not on all of them, or they have no logits.
     Mixed {
         /// The node.
         node: String,
@@ -120,7 +120,7 @@ pub struct TensorFindings {
     pub reason: String,
 }
 
-/// All that is known of a model, even if it cannot be run.
+/// Everything known about a model, even if it cannot be run.
 pub(super) fn look(path: &Path, parameters: &ParameterSpec, given: &[GivenShape]) -> Result<Looked, Error> {
     let network = open_network(path, parameters)?;
     let shapes = sample_shapes(network.inputs(), given)?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Sizes for one input, or for all that leave some free.
+/// Sizes for one input, or for all inputs with free sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GivenShape {
@@ -57,13 +57,13 @@ impl From<GivenShape> for String {
     }
 }
 
-/// An input as far as shapes go: its name, and the sizes of a sample that the file declares.
+/// The name of an input, and the sizes of a sample that the file declares.
 struct Declared<'a> {
     name: &'a str,
     sizes: Option<Vec<Option<usize>>>,
 }
 
-/// The shape of one sample of each input, or nothing where it stays unknown.
+/// The shape of one sample of each input; absent if it remains unknown.
 pub(super) fn sample_shapes(inputs: &[Input], given: &[GivenShape]) -> Result<Option<Vec<Vec<usize>>>, Error> {
     fill(inputs.iter().map(|input| Declared { name: &input.name, sizes: input.sample() }).collect(), given)
 }
@@ -80,7 +80,7 @@ fn fill(inputs: Vec<Declared<'_>>, given: &[GivenShape]) -> Result<Option<Vec<Ve
                 .hint(format!("its inputs: {listed}")));
         }
     }
-    // All of them, so that every misfit is found.
+    // Checks all of them, so that every mismatch is reported.
     let shapes: Vec<Option<Vec<usize>>> =
         inputs.into_iter().map(|input| sample_shape(input, given)).collect::<Result<_, _>>()?;
     Ok(shapes.into_iter().collect())

@@ -1,4 +1,4 @@
-//! What a store of Gram matrices holds, and whether it is what was written.
+//! The contents of a store of Gram matrices, and whether they are intact.
 
 use super::{Findings, Looked, plain};
 use crate::Error;
@@ -19,9 +19,9 @@ pub struct StoreFindings {
     pub path: String,
     /// The version of Mercer that made it.
     pub mercer: String,
-    /// What the numbers depend on.
+    /// The facts that decide the numbers.
     pub facts: Map<String, Value>,
-    /// What is good to know.
+    /// Notes.
     pub notes: Map<String, Value>,
     /// Arrays, tiles and precision.
     pub layout: Layout,
@@ -29,17 +29,17 @@ pub struct StoreFindings {
     pub shape: Vec<usize>,
     /// All tiles.
     pub n_tiles: usize,
-    /// The tiles that are there.
+    /// The completed tiles.
     pub done: usize,
-    /// Whether all are.
+    /// Whether all tiles are complete.
     pub complete: bool,
-    /// The tiles that are not there, as first and last of each run.
+    /// The missing tiles, as first and last of each range.
     pub missing: Vec<(usize, usize)>,
-    /// Whether a tile in the place of another would have been found.
+    /// Whether swapped tiles would have been detected.
     pub places_checked: bool,
-    /// Of the tiles that are there.
+    /// The bytes of the completed tiles.
     pub bytes: u64,
-    /// What is not as it was written.
+    /// The damaged parts.
     pub damaged: Vec<Damage>,
 }
 
@@ -76,7 +76,7 @@ impl StoreFindings {
         }
     }
 
-    /// What the numbers depend on, and what is good to know, as text.
+    /// Facts and notes as text.
     pub fn origin(&self) -> [Vec<(String, String)>; 2] {
         let text = |(name, value): (&String, &Value)| (name.clone(), plain(value));
         [&self.facts, &self.notes].map(|entries| entries.iter().map(text).collect())

@@ -1,4 +1,4 @@
-//! Is one kernel like another? Gram matrices of the same samples, compared in pairs.
+//! Compares Gram matrices of the same samples in pairs.
 //!
 //! ```
 //! let job = mercer::job::CompareJob { grams: vec!["a.npy".to_owned(), "b.zarr".to_owned()] };
@@ -17,10 +17,10 @@ use mercer_run::{Context, resident_memory};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-/// So many times a matrix is held at the highest: two that are compared, and what their comparison or decomposition works on.
+/// The peak number of matrices in memory: the two being compared, and the workspace of the comparison or decomposition.
 const COPIES: usize = 9;
 
-/// Gram matrices to be compared.
+/// The Gram matrices to compare.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompareJob {
@@ -28,21 +28,21 @@ pub struct CompareJob {
     pub grams: Vec<String>,
 }
 
-/// What comparing takes.
+/// The cost of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparePlan {
     /// Rows of the matrices.
     pub n_rows: usize,
-    /// At the highest.
+    /// Peak memory.
     pub bytes: usize,
 }
 
-/// How alike the matrices are.
+/// The similarity of the matrices.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareFindings {
-    /// Each by itself.
+    /// Findings for each matrix.
     pub matrices: Vec<MatrixFindings>,
-    /// Each with each.
+    /// Findings for each pair.
     pub pairs: Vec<PairFindings>,
 }
 
@@ -51,7 +51,7 @@ pub struct CompareFindings {
 pub struct MatrixFindings {
     /// The file or store.
     pub name: String,
-    /// Where its spectrum ends.
+    /// Its extreme eigenvalues.
     #[serde(flatten)]
     pub extent: Extent,
 }
@@ -63,7 +63,7 @@ pub struct PairFindings {
     pub a: String,
     /// The second.
     pub b: String,
-    /// How alike they are.
+    /// Their similarity.
     #[serde(flatten)]
     pub likeness: Likeness,
 }

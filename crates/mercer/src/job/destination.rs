@@ -4,21 +4,21 @@ use crate::Error;
 use mercer_data::{self as data, Existing};
 use std::path::{Path, PathBuf};
 
-/// Where results go, and what happens to those that are there already.
+/// Where results go, and what happens to existing results.
 #[derive(Clone, Debug, Default)]
 pub struct Destination {
-    /// A file for an array, a folder for everything else; nothing if no result is to be written.
+    /// A file for an array, a folder for everything else; none if no result is written.
     pub path: Option<PathBuf>,
-    /// Replace the results that are there.
+    /// Replace existing results.
     pub force: bool,
-    /// Go on with what was interrupted.
+    /// Resume an interrupted run.
     pub resume: bool,
     /// Nothing is written: the job is only planned.
     pub dry_run: bool,
 }
 
 impl Destination {
-    /// A place for results, which must not be there yet.
+    /// A destination that must not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: Some(path.into()), ..Self::default() }
     }
@@ -28,9 +28,9 @@ impl Destination {
         if self.force { Existing::Replace } else { Existing::Refuse }
     }
 
-    /// The folder that results are written to; an error if there is none.
+    /// The folder for the results, or an error if none is given.
     pub fn folder(&self) -> Result<&Path, Error> {
-        let missing = || Error::new("there is no place for the results").hint("‹out› DIR");
+        let missing = || Error::new("there is no destination for the results").hint("‹out› DIR");
         let path = self.path.as_deref().ok_or_else(missing)?;
         if path.is_file() {
             return Err(Error::new(format!("‹out› {}: this is a file", path.display())).hint("name a folder"));
@@ -38,7 +38,7 @@ impl Destination {
         Ok(path)
     }
 
-    /// Refuses a `.npy` file that could not be written in the end.
+    /// Rejects a `.npy` path that could not be written.
     pub fn check_array(&self) -> Result<(), Error> {
         let Some(path) = &self.path else { return Ok(()) };
         let place = path.display();
@@ -55,7 +55,8 @@ impl Destination {
         self.check_parent()
     }
 
-    /// Refuses a place whose folder is not there, or cannot be written to, and clears what dead processes left there.
+    /// Rejects a path whose folder does not exist or cannot be written to, and removes temporary files of dead
+    /// processes.
     pub fn check_parent(&self) -> Result<(), Error> {
         let Some(path) = &self.path else { return Ok(()) };
         let folder = parent(path);
@@ -76,7 +77,7 @@ pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Refuses a folder that nothing can be written to, before the work begins: permissions tell only half of it.
+/// Rejects a folder that cannot be written to, before the work begins. Permissions alone do not settle this.
 fn check_writable(folder: &Path) -> Result<(), Error> {
     let tried = tempfile::Builder::new().prefix(".mercer-").suffix(".part").tempfile_in(folder);
     match tried {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The name of the findings in a folder.
 pub(crate) const RESULT: &str = "result.json";
 
-/// A folder that results are written to; nothing is at its place before [`finish`](Self::finish).
+/// A folder for results. It appears only on [`finish`](Self::finish).
 pub(crate) struct ResultFolder {
     writer: FolderWriter,
     path: PathBuf,
@@ -35,7 +35,7 @@ impl std::fmt::Debug for ResultFolder {
 }
 
 impl ResultFolder {
-    /// Begins a folder, and checks before the work that files of these names may be written there.
+    /// Begins a folder, and checks before the work that files with these names may be written there.
     pub(crate) fn create(destination: &Destination, kind: FolderKind, names: &[&str]) -> Result<Self, Error> {
         let folder = Self::begin(destination.folder()?, kind, destination.force)?;
         let all: Vec<&str> = names.iter().copied().chain([RESULT, RUN]).collect();
@@ -43,21 +43,21 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// Begins a folder, for a job that looks itself at what is there.
+    /// Begins a folder, for a job that checks the existing contents itself.
     pub(crate) fn begin(path: &Path, kind: FolderKind, replace: bool) -> Result<Self, Error> {
         let existing = if replace { Existing::Replace } else { Existing::Refuse };
         let writer = FolderWriter::create(path, kind, existing)?;
         Ok(Self { writer, path: path.to_owned(), artefacts: RefCell::default() })
     }
 
-    /// Lists a file that is at its place already.
+    /// Lists a file that is already in place.
     pub(crate) fn adopt(&self, name: &str) -> Result<(), Error> {
         self.writer.adopt(name)?;
         self.artefacts.borrow_mut().push(Artefact::file(name, self.path.join(name).display().to_string()));
         Ok(())
     }
 
-    /// Where the parts of what is saved are written.
+    /// The writer for the saved parts.
     pub(crate) fn writer(&self) -> &FolderWriter {
         &self.writer
     }
@@ -86,7 +86,7 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// Writes findings and record, and puts everything into its place. `content` is what the saved thing says of itself.
+    /// Writes findings and record, and moves everything into place. `content` is the description of the saved object.
     pub(crate) fn finish<F: Serialize>(
         self,
         job: impl Into<AnyJob>,

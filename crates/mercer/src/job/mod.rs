@@ -1,12 +1,12 @@
-//! Jobs: one piece of work, whoever asks for it.
+//! Jobs: pieces of work, shared by all interfaces.
 //!
-//! A job is data: a plain struct that can be written down and read again. [`Job::open`] reads headers, builds what is needed once and
-//! checks memory and destination, so that a dry run and a run share one path. [`Opened::plan`] says what would be done, and
-//! [`Opened::run`] does it. What comes out is an [`Outcome`]: findings, which are the same for the same job, artefacts, and
-//! measurements, which are not.
+//! A job is data: a plain struct that can be serialised. [`Job::open`] reads headers, builds the network and the kernel
+//! once, and checks memory and destination, so that a dry run and a run share one path. [`Opened::plan`] describes the
+//! work, and [`Opened::run`] does it. The result is an [`Outcome`]: findings, which are the same for the same job,
+//! artefacts, and measurements, which vary.
 //!
-//! Where results go ([`Destination`]), how much memory and how many threads there are ([`Context`]) is not part
-//! of a job, because results do not depend on it.
+//! The destination ([`Destination`]), the memory limit and the threads ([`Context`]) are not part of a job, because
+//! results do not depend on them.
 //!
 //! ```
 //! use mercer::data::{Existing, write_npy};
@@ -62,46 +62,46 @@ use serde::de::DeserializeOwned;
 
 /// A piece of work as data.
 pub trait Job: Serialize + DeserializeOwned {
-    /// The name of the job, as of the command that runs it.
+    /// The name of the job, which is that of its command.
     const NAME: &'static str;
 
     /// The job with everything opened.
     type Opened: Opened;
 
-    /// Opens what the job names, and refuses what could not be done in the end.
+    /// Opens the inputs of the job, and rejects a job that could not finish.
     ///
     /// # Errors
-    /// For settings that make no sense together, files that cannot be read, memory that does not suffice, and a destination that
-    /// cannot be written to.
+    /// If settings contradict each other, files cannot be read, memory does not suffice, or the destination cannot be
+    /// written to.
     fn open(&self, destination: &Destination, opening: Opening<'_>) -> Result<Self::Opened, Error>;
 }
 
 /// A job with everything opened.
 pub trait Opened {
-    /// What would be done.
+    /// The planned work.
     type Plan: Serialize;
 
     /// What is found.
     type Findings: Serialize;
 
-    /// What would be done, and what it takes.
+    /// Describes the work and its cost.
     fn plan(&self) -> &Self::Plan;
 
-    /// Does it.
+    /// Runs the job.
     ///
     /// # Errors
-    /// What goes wrong on the way. Results that were there before stay.
+    /// Any failure of the run. Existing results are kept.
     fn run(self, context: &Context) -> Result<Outcome<Self::Findings>, Error>;
 }
 
-/// Says how the parameters of a file differ from its module's, where a result depends on them.
+/// Notes how the parameters of a file differ from those of the original module, if a result depends on them.
 pub(crate) fn remark(network: Option<&Network>, context: &Context) {
     for text in network.map(Network::remarks).unwrap_or_default() {
         context.note(&text);
     }
 }
 
-/// Seeds as text: numbers above 2⁵³ lose digits in many readers of JSON.
+/// Seeds as text, because many JSON readers lose digits of numbers above 2⁵³.
 pub(crate) mod seed {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,27 +1,27 @@
-//! What a job gives: findings, artefacts and measurements.
+//! The outcome of a job: findings, artefacts and measurements.
 
 use mercer_run::{Context, Timed, peak_memory};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What a job gives.
+/// The outcome of a job.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome<F> {
-    /// What was found: the same for the same job and inputs.
+    /// The findings, which are the same for the same job and inputs.
     #[serde(flatten)]
     pub findings: F,
     /// What was written.
     pub artefacts: Vec<Artefact>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// What it took: other numbers every time.
+    /// The measurements, which differ from run to run.
     pub measurements: Measurements,
 }
 
-/// Something that was written.
+/// A file or folder that was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Artefact {
-    /// What it is called within the outcome, such as `psi.npy`.
+    /// Its name within the outcome, such as `psi.npy`.
     pub name: String,
     /// The file or folder.
     pub path: String,
@@ -45,26 +45,26 @@ impl Artefact {
     }
 }
 
-/// What a job took.
+/// Time and memory of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurements {
-    /// From the beginning to the end.
+    /// Seconds from beginning to end.
     pub seconds: f64,
-    /// Where they went, each part by its name.
+    /// The seconds of each named phase.
     pub phases: Vec<PhaseTime>,
-    /// The most memory that the process has held so far.
+    /// The peak memory of the process so far.
     pub peak_bytes: usize,
-    /// The memory that it was not to exceed, if that was said.
+    /// The memory limit, if there was one.
     pub promised_bytes: Option<usize>,
-    /// Whether it did.
+    /// Whether the peak exceeded the limit.
     pub promise_broken: bool,
-    /// What else was measured, or chosen for the machine at hand.
+    /// Other measurements, and choices that depend on the machine.
     #[serde(flatten)]
     pub others: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A part of the work.
+/// A phase of the work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseTime {
     /// What was done.
@@ -74,7 +74,7 @@ pub struct PhaseTime {
 }
 
 impl Measurements {
-    /// Keeps something else that was measured.
+    /// Adds another measurement.
     pub fn note(&mut self, name: &str, value: &impl Serialize) {
         if let Ok(value) = serde_json::to_value(value) {
             self.others.insert(name.to_owned(), value);
@@ -92,7 +92,7 @@ impl Measurements {
     }
 }
 
-/// Measures a job from when it is opened.
+/// Measures a job from the moment it is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     start: Instant,
@@ -104,7 +104,7 @@ impl Stopwatch {
         Self { start: Instant::now() }
     }
 
-    /// What the job took until now. A promise of memory that was not kept is noted.
+    /// The measurements so far. A peak above the memory limit is noted.
     pub fn measure(self, context: &Context) -> Measurements {
         let phase = |Timed { name, seconds }| PhaseTime { name: name.to_owned(), seconds };
         let (peak_bytes, promised_bytes) = (peak_memory(), context.promised_memory());
@@ -126,7 +126,7 @@ impl Stopwatch {
         }
     }
 
-    /// The outcome with these findings and artefacts, and all that was noted.
+    /// The outcome with these findings and artefacts, and all notes.
     pub fn outcome<F>(self, findings: F, artefacts: Vec<Artefact>, context: &Context) -> Outcome<F> {
         let measurements = self.measure(context);
         Outcome { findings, artefacts, notes: context.notes(), measurements }

@@ -1,8 +1,8 @@
-//! The record of a run: what it takes to do it again.
+//! The record of a run, from which the run can be repeated.
 //!
-//! It lies in the folder that a job wrote (`run.json`), in the store, or beside the array (`x.npy.run.json`). It has the job after
-//! defaults, its inputs as they were named, with fingerprints, and the digests of what was written; no absolute path that the user
-//! did not write, and no name of a machine.
+//! It is in the folder that a job wrote (`run.json`), in the store, or beside the array (`x.npy.run.json`). It holds
+//! the job after defaults, its inputs as they were named, with fingerprints, and the digests of the outputs. It
+//! contains no absolute path that the user did not write, and no machine name.
 
 use super::{Destination, EigenJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
 use crate::job::destination::parent;
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 const FORMAT: &str = "mercer run";
 const VERSION: u32 = 1;
 
-/// A record is small; anything longer is not one.
+/// Size limit for a record.
 const LONGEST: u64 = 64 << 20;
 
 /// The name of the record in a folder or store.
 pub(crate) const RUN: &str = "run.json";
 
-/// Declares the enum of all jobs, and how one of them is run again.
+/// Declares the enum of all jobs, and how to run one of them again.
 macro_rules! jobs {
     ($($(#[$meta:meta])* $variant:ident($job:ty),)*) => {
         /// Any job, by the name of its command.
@@ -42,7 +42,7 @@ macro_rules! jobs {
         })*
 
         impl AnyJob {
-            /// Does it, and gives its name.
+            /// Runs it, and returns its name.
             fn run(&self, destination: &Destination, context: &Context) -> Result<&'static str, Error> {
                 match self {
                     $(Self::$variant(job) => run(&**job, destination, context),)*
@@ -55,19 +55,19 @@ macro_rules! jobs {
 jobs! {
     /// Eigenfunctions of a kernel.
     Eigen(EigenJob),
-    /// A machine that learns.
+    /// Fitting a machine.
     Fit(FitJob),
     /// A kernel on data.
     Kernel(KernelJob),
     /// Predictions on data.
     Predict(PredictJob),
-    /// A network that is trained.
+    /// Training a network.
     Train(TrainJob),
-    /// How sure a network may be.
+    /// The uncertainty of a network.
     Uncertainty(UncertaintyJob),
 }
 
-/// What a run read.
+/// An input of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputRecord {
     /// The setting that named it, such as `data`.
@@ -79,13 +79,13 @@ pub struct InputRecord {
 }
 
 impl InputRecord {
-    /// What a setting named, and its fingerprint.
+    /// The input that a setting named, and its fingerprint.
     pub fn new(setting: &str, place: &str, fingerprint: String) -> Self {
         Self { setting: setting.to_owned(), place: place.to_owned(), fingerprint }
     }
 }
 
-/// What a run wrote.
+/// An output of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputRecord {
     /// Its name, within the folder or beside the record.
@@ -101,11 +101,11 @@ pub struct Record {
     version: u32,
     /// The version of Mercer.
     pub mercer: String,
-    /// The instruction set that decides the last bits.
+    /// The instruction set, which decides the last bits.
     pub instructions: String,
     /// What was done.
     pub job: AnyJob,
-    /// What it was done to.
+    /// The inputs.
     pub inputs: Vec<InputRecord>,
     /// What came out.
     pub outputs: Vec<OutputRecord>,
@@ -114,7 +114,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of a job, by what it read and wrote.
+    /// The record of a job, from its inputs and outputs.
     pub fn new(
         job: impl Into<AnyJob>,
         inputs: Vec<InputRecord>,
@@ -138,7 +138,7 @@ impl Record {
         self.json()
     }
 
-    /// Where the record of a result is: in the folder, or beside the file.
+    /// The path of a result's record: in the folder, or beside the file.
     pub fn path(result: &Path) -> PathBuf {
         if result.is_dir() {
             return result.join(RUN);
@@ -149,7 +149,8 @@ impl Record {
         result.with_file_name(name)
     }
 
-    /// Writes the record of a result that is not a folder with a manifest; another record there is replaced, another file is not.
+    /// Writes the record of a result that is not a folder with a manifest. An existing record is replaced; any other
+    /// file is not.
     pub fn write(&self, result: &Path) -> Result<(), Error> {
         let path = Self::path(result);
         if path.symlink_metadata().is_ok() && Self::read_file(&path).is_err() {
@@ -184,7 +185,7 @@ impl Record {
     }
 }
 
-/// What tells a result from another: of a file, or of all files below a folder that are not hidden and not metadata.
+/// The digest of a result: of a file, or of all files in a folder except hidden files and metadata.
 pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
     let failed = |error: std::io::Error| crate::error::cannot_open(path.display(), &error);
     if path.is_file() {
@@ -206,18 +207,18 @@ pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
     Ok(digest(lines.as_bytes()))
 }
 
-/// How a run that was done again compares with the first time.
+/// A repeated run compared with the original.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replayed {
     /// The name of the job.
     pub job: &'static str,
-    /// Inputs that are not what they were.
+    /// Inputs that have changed.
     pub changed_inputs: Vec<String>,
-    /// Outputs that are not what they were, or were not there.
+    /// Outputs that differ or are missing.
     pub differences: Vec<String>,
     /// Outputs that are the same.
     pub same: usize,
-    /// What differs around the run: the version or the instruction set.
+    /// Differences in the environment: the version or the instruction set.
     pub circumstances: Vec<String>,
 }
 
@@ -228,7 +229,7 @@ impl Replayed {
     }
 }
 
-/// Does the run that made a result again, beside it, and compares what comes out.
+/// Repeats the run that made a result in a temporary folder, and compares the outputs.
 ///
 /// # Errors
 /// If there is no record, or an input is missing.

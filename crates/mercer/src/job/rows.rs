@@ -1,4 +1,4 @@
-//! Rows that the user made: a Gram matrix, kernel values with the samples of a machine, or features.
+//! Rows supplied by the user: a Gram matrix, kernel values with the samples of a machine, or features.
 
 use crate::Error;
 use crate::spec::{DataRef, DataSpec, Opening, PreprocessSpec, Samples};
@@ -8,7 +8,7 @@ use mercer_kernel::gram::KeptGram;
 use mercer_run::Context;
 use ndarray::{Array2, ArrayD, Ix2};
 
-/// Rows that were found, and not read yet.
+/// Rows that have been located but not read.
 #[derive(Debug)]
 pub(crate) struct UserRows {
     setting: &'static str,
@@ -19,13 +19,13 @@ pub(crate) struct UserRows {
 #[derive(Debug)]
 enum RowSource {
     Table(Box<Samples>),
-    /// A file, a store, or one file per layer: the kernel itself, without what lies beside it.
+    /// A file, a store, or one file per layer: the kernel itself, without matrices that are not part of it.
     Matrix(Box<KeptGram>),
     Given(Box<Dataset>),
 }
 
 impl UserRows {
-    /// Finds rows. The columns of a table are matched to those of `like`.
+    /// Locates rows. The columns of a table are matched to those of `like`.
     pub(crate) fn open(
         setting: &'static str,
         data: &DataRef,
@@ -75,7 +75,7 @@ impl UserRows {
         }
     }
 
-    /// How many matrices are added up when it is read.
+    /// The number of matrices to sum when it is read.
     pub(crate) fn n_parts(&self) -> usize {
         match &self.source {
             RowSource::Matrix(kept) => kept.n_parts(),
@@ -120,7 +120,7 @@ fn no_matrix(what: &str, shape: &[usize]) -> Error {
         .hint("a row per sample; a full kernel has a matrix per pair, take trace or pseudo")
 }
 
-/// The fingerprint of a matrix, the same as of a file that holds it.
+/// The fingerprint of a matrix, equal to that of a file that holds it.
 pub(crate) fn fingerprint(matrix: &Array2<f64>) -> String {
     let mut fingerprint = Fingerprint::new();
     fingerprint.update_count(2);

@@ -1,4 +1,4 @@
-//! Which data go to which input of a network.
+//! Assigns data to the inputs of a network.
 
 use super::{DataRef, Inputs};
 use crate::Error;
@@ -6,7 +6,7 @@ use mercer_data::{Dataset, Source};
 use mercer_run::names;
 use std::path::Path;
 
-/// What one input of a network gets.
+/// The data for one input of a network.
 #[derive(Clone, Debug)]
 pub(super) enum Bound {
     File(Source),
@@ -22,10 +22,10 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// Sorts what the user named under a setting (`data`) by the inputs of the network.
+/// Assigns the sources that the user named under a setting (`data`) to the inputs of the network.
 ///
-/// `NAME=…` goes to the input of that name; so does the array of that name of an npz file. What has neither goes to the
-/// only input that is left. More than one left is a guess we do not make.
+/// `NAME=…` goes to the input of that name, and so does the array of that name in an npz file. A source without a name
+/// goes to the only input that is left. If several are left, we do not guess.
 pub(super) fn assign(flag: &str, all: &[&str], data: &[DataRef], inputs: &Inputs) -> Result<Vec<Bound>, Error> {
     let flag = &format!("‹{flag}›");
     let mut given: Vec<Option<Bound>> = vec![None; all.len()];
@@ -41,7 +41,7 @@ pub(super) fn assign(flag: &str, all: &[&str], data: &[DataRef], inputs: &Inputs
                 return Err(Error::new(format!("{flag} gives the input {name} twice")));
             }
             Some(index) => given[index] = Some(source),
-            // With a single input there is nothing to choose, and the name is only a name.
+            // With a single input there is nothing to choose, and the name is not used.
             None if all.len() == 1 => unnamed.push(source),
             None => {
                 let near = names::near(&name, all);
@@ -88,7 +88,7 @@ fn place_unnamed(flag: &str, all: &[&str], given: &mut [Option<Bound>], mut unna
     }
 }
 
-/// The name of the input, if one is told, and what it gets.
+/// The name of the input, if given, and its data.
 fn bind(flag: &str, all: &[&str], data: &DataRef, inputs: &Inputs) -> Result<(Option<String>, Bound), Error> {
     match data {
         DataRef::File(text) => {
@@ -103,7 +103,8 @@ fn bind(flag: &str, all: &[&str], data: &DataRef, inputs: &Inputs) -> Result<(Op
     }
 }
 
-/// The name before `=`, and the source after it. Names of inputs may hold characters that others may not (`input:0`).
+/// The name before `=`, and the source after it. Input names may contain characters that other names may not
+/// (`input:0`).
 fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Error> {
     let rest_of = |name: &&str| text.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
     if !Path::new(text).exists()

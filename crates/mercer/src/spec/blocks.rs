@@ -1,16 +1,16 @@
-//! How data are cut so that what is in memory stays small and progress is seen.
+//! Cuts data into blocks, which limits memory and makes progress visible.
 
 use mercer_net::graph::Graph;
 use mercer_net::network::Shards;
 use std::ops::Range;
 
-/// Inputs and results of a block take about so many bytes.
+/// The approximate bytes of a block's inputs and results.
 const BYTES: usize = 64 << 20;
 
-/// A block is about so much work: a fraction of a second.
+/// The approximate work of a block: a fraction of a second.
 const FLOPS: u64 = 20_000_000_000;
 
-/// More samples at a time bring nothing.
+/// More samples at a time have no benefit.
 const MOST_ROWS: usize = 16_384;
 
 /// Bytes of the inputs and the result of a sample.
@@ -21,13 +21,14 @@ pub(crate) fn sample_bytes(graph: &Graph, at: Option<&str>, element: usize) -> u
     inputs.saturating_add(target.map_or(0, size)).saturating_mul(element).max(1)
 }
 
-/// Samples that threads share at least: a shard each.
+/// The minimum number of samples that threads share: one shard each.
 pub(crate) fn round(graph: &Graph) -> usize {
     Shards::for_graph(graph).grain.max(1).saturating_mul(rayon::current_num_threads())
 }
 
-/// The rows of the data, block by block. A block is whole shards, as many as threads can share and as fit into so many bytes, or
-/// about `most` rows if that is said: shards begin at the same rows whatever a block is, so that results are the same bits.
+/// The rows of the data, block by block. A block consists of whole shards: as many as the threads can share and as fit
+/// into the byte limit, or about `most` rows if given. Shards begin at the same rows for any block size, so results are
+/// the same bits.
 pub(crate) fn split(
     graph: &Graph,
     n_samples: usize,

@@ -1,4 +1,4 @@
-//! Which samples a job looks at, as data.
+//! The samples of a job, as data.
 
 use super::{PreprocessSpec, fingerprint_of_labels};
 use crate::Error;
@@ -13,9 +13,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum DataRef {
-    /// A file, in the words of the user.
+    /// A file, as the user wrote it.
     File(String),
-    /// An array of [`Inputs`], by name. One that has the name of an input of the network goes there.
+    /// An array of [`Inputs`], by name. An array named like an input of the network goes to that input.
     Given {
         /// The name.
         given: String,
@@ -28,7 +28,7 @@ impl DataRef {
         Self::Given { given: name.to_owned() }
     }
 
-    /// The file that is named, without the name of an input before it; nothing for an array.
+    /// The file, without the name of an input before it; none for an array.
     pub fn source(&self) -> Result<Option<Source>, Error> {
         match self {
             Self::File(text) => Ok(Some(text.parse()?)),
@@ -66,19 +66,19 @@ impl fmt::Display for DataRef {
     }
 }
 
-/// The arrays that a program gives to a job.
+/// The arrays that a program passes to a job.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     arrays: BTreeMap<String, Dataset>,
 }
 
 impl Inputs {
-    /// None: the job names files alone.
+    /// No arrays: the job names only files.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// With an array under this name.
+    /// Adds an array under this name.
     pub fn with(mut self, name: &str, array: Dataset) -> Self {
         self.arrays.insert(name.to_owned(), array);
         self
@@ -90,31 +90,31 @@ impl Inputs {
     }
 }
 
-/// What opening needs beside names: the arrays that were given, and the context of the run.
+/// The arguments for opening a job: the given arrays and the context of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
     /// Arrays of the program that runs the job.
     pub inputs: &'a Inputs,
-    /// Who hears of notes, and how much memory there is.
+    /// Receives notes, and limits memory.
     pub context: &'a Context,
 }
 
-/// Samples, with what is known of them and how they are read.
+/// Samples with their labels, and how they are read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSpec {
     /// One array per input of the network, or one.
     pub data: Vec<DataRef>,
-    /// What the samples show.
+    /// The labels of the samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<DataRef>,
     /// The names of the classes in the order of the outputs: a file with a name per line, or a list as in `cat,dog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<String>,
-    /// What happens to the samples on the way.
+    /// The preprocessing of the samples.
     #[serde(skip_serializing_if = "PreprocessSpec::is_empty")]
     pub preprocess: PreprocessSpec,
-    /// What is read elsewhere, and whose columns are no inputs either.
+    /// Sources that are read elsewhere; their columns are not inputs either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<DataRef>,
 }
@@ -144,12 +144,12 @@ impl DataSpec {
     }
 }
 
-/// What is known of samples that a machine learns from: a class or numbers each.
+/// The targets of a machine: a class or numbers for each sample.
 #[derive(Clone, Debug)]
 pub enum Known {
-    /// A class each.
+    /// One class per sample.
     Classes(Classes),
-    /// Numbers each.
+    /// Numbers per sample.
     Numbers(Array2<f64>),
 }
 
@@ -169,7 +169,7 @@ impl Known {
         }
     }
 
-    /// A fingerprint of what is known.
+    /// A fingerprint of the targets.
     pub fn fingerprint(&self) -> String {
         match self {
             Self::Classes(classes) => fingerprint_of_labels(&Labels::Classes(classes.clone())),

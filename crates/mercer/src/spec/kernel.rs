@@ -1,4 +1,4 @@
-//! Which kernel: a text in the kernel language, and the network it speaks of.
+//! A kernel as text in the kernel language, and its network.
 
 use super::{DataRef, DataSpec, Opening, ParameterSpec, Samples, open_architecture, open_network, saved_network};
 use crate::Error;
@@ -13,7 +13,7 @@ use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A kernel, for all jobs that need one.
+/// A kernel, shared by all jobs that need one.
 ///
 /// ```
 /// use mercer::spec::KernelSpec;
@@ -38,7 +38,7 @@ pub struct KernelSpec {
     /// Which tensors of the network are parameters.
     #[serde(skip_serializing_if = "is_default")]
     pub parameters: ParameterSpec,
-    /// The seed of everything random that the text does not give one.
+    /// The seed of everything random whose seed the text does not give.
     #[serde(with = "crate::job::seed")]
     pub seed: u64,
 }
@@ -64,7 +64,7 @@ impl KernelSpec {
         Self { kernel: Some(kernel.into()), ..Self::default() }
     }
 
-    /// The same kernel, of the network in this file.
+    /// The same kernel with the network in this file.
     pub fn with_net(self, net: impl Into<PathBuf>) -> Self {
         Self { net: Some(net.into()), ..self }
     }
@@ -94,7 +94,7 @@ impl KernelSpec {
         self.file().or(self.kernel.as_deref().map(Path::new)).unwrap_or(Path::new("kernel"))
     }
 
-    /// Refuses a text that is not a kernel, and one that does not fit the network.
+    /// Rejects a text that is not a kernel, or does not fit the network.
     ///
     /// # Errors
     /// The column of the text, or what is missing.
@@ -117,10 +117,10 @@ impl KernelSpec {
         }
     }
 
-    /// Opens the network; the seed gives a description its weights.
+    /// Opens the network. For a description, the seed determines the weights.
     ///
     /// # Errors
-    /// Those of [`check`](Self::check), and for a network that cannot be opened.
+    /// As [`check`](Self::check), and if the network cannot be opened.
     pub fn open(&self) -> Result<NetworkSource, Error> {
         self.check()?;
         match (&self.net, &self.arch) {
@@ -154,10 +154,10 @@ impl KernelSpec {
         Recipe::parse(self.kernel.as_deref().unwrap_or_default(), &defaults).map_err(wrong)
     }
 
-    /// The kernel as it is saved within a result: nothing outside of it is needed to build it again.
+    /// The kernel in the form saved within a result. It can be built again from that alone.
     ///
     /// # Errors
-    /// For a network that cannot be written.
+    /// If the network cannot be written.
     pub fn saved<T: Real>(
         &self,
         recipe: &Recipe,
@@ -165,13 +165,13 @@ impl KernelSpec {
         built: &Built<T>,
     ) -> Result<SavedKernel, Error> {
         let saved = SavedKernel::new(recipe.clone(), source.saved(self.path(), &self.parameters)?);
-        // A network that is written anew computes the same from another graph; its digest tells all that there is to tell.
+        // A rewritten network computes the same function from another graph; its digest identifies it.
         let is_file = self.arch.is_none() && self.parameters.weights.is_none();
         Ok(if is_file { saved.with_identity(built.kernel.identity()) } else { saved })
     }
 
-    /// Notes that the kernel is that of the logits behind the network's output, and what is to know of the parameters that it
-    /// depends on.
+    /// Notes that the kernel uses the logits behind the network's output, and remarks on the parameters that it depends
+    /// on.
     pub fn tell(&self, recipe: &Recipe, source: &NetworkSource, shapes: &[Vec<usize>], context: &Context) {
         if let Some(logits) = recipe.logits(source.network(), shapes) {
             let mut note = logits.note("the kernel", None);
@@ -183,7 +183,7 @@ impl KernelSpec {
         crate::job::remark(source.network().filter(|_| recipe.depends_on_parameters()), context);
     }
 
-    /// What went wrong with the kernel, and with which file.
+    /// Adds the file to an error of the kernel.
     pub fn failure(&self, error: KernelError) -> Error {
         match error {
             KernelError::Network(error) => Error::of_network(self.path(), *error),
@@ -212,7 +212,7 @@ impl NetworkSource {
         }
     }
 
-    /// The network as it is saved within a result.
+    /// The network in the form saved within a result.
     fn saved(&self, path: &Path, parameters: &ParameterSpec) -> Result<Option<SavedNetwork>, Error> {
         Ok(match self {
             Self::Absent => None,
@@ -221,7 +221,7 @@ impl NetworkSource {
         })
     }
 
-    /// How weights are drawn if nothing else is said.
+    /// The default initialisation.
     fn initialisation(&self) -> Initialisation {
         match self {
             Self::Trained(_) | Self::Absent => Initialisation::default(),
@@ -229,10 +229,10 @@ impl NetworkSource {
         }
     }
 
-    /// Opens what the user wrote under a setting, for the network's inputs or as one set of samples.
+    /// Opens the sources under a setting, for the network's inputs or as one set of samples.
     ///
     /// # Errors
-    /// For data that cannot be read, or do not fit the network.
+    /// If the data cannot be read or do not fit the network.
     pub fn samples(
         &self,
         setting: &str,
@@ -247,7 +247,7 @@ impl NetworkSource {
         }
     }
 
-    /// Refuses samples that the network is not made for, before anything else is done.
+    /// Rejects samples that do not fit the network, before any other work.
     ///
     /// # Errors
     /// The node that does not fit.

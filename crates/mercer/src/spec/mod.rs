@@ -1,4 +1,4 @@
-//! What jobs name: networks, samples, kernels. Each is plain data that can be written down, and opens into the real thing.
+//! The networks, samples and kernels that jobs name. Each is plain data that can be serialised, and can be opened.
 //!
 //! ```
 //! use mercer::data::Dataset;

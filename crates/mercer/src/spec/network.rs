@@ -10,11 +10,11 @@ use mercer_net::{NetError, Network};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Which tensors count as parameters, and whose numbers they have.
+/// Which tensors count as parameters, and where their values come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParameterSpec {
-    /// The numbers of a checkpoint instead of the file's own, as safetensors.
+    /// A safetensors checkpoint whose values replace those in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<PathBuf>,
     /// Count tensors of these names as parameters, too (`*` and `?` are wild).
@@ -23,24 +23,24 @@ pub struct ParameterSpec {
     /// Count tensors of these names as constants.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Count parameters apart that the exporter stored once because their numbers are equal.
+    /// Separate parameters that the exporter merged because their values are equal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unmerge: bool,
-    /// Memory that everything made of the network's file may take, at most.
+    /// Memory limit for importing the network's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub import_limit: Option<usize>,
 }
 
-/// A description of a network is a few lines.
+/// Size limit for the description of a network.
 const LONGEST_DESCRIPTION: u64 = 1 << 20;
 
 impl ParameterSpec {
-    /// Whether anything is said of which tensors are parameters.
+    /// Whether it changes which tensors are parameters.
     pub fn selects(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty() || self.unmerge
     }
 
-    /// Puts the numbers of the checkpoint into a network.
+    /// Loads the values of the checkpoint into a network.
     fn load_weights(&self, network: &mut Network) -> Result<(), Error> {
         match &self.weights {
             Some(path) => {
@@ -55,7 +55,7 @@ impl ParameterSpec {
     }
 }
 
-/// Reads a description, and makes its network with the weights of a seed.
+/// Reads a description, and builds its network with weights from a seed.
 pub fn open_architecture(path: &Path, seed: u64, parameters: &ParameterSpec) -> Result<(Architecture, Network), Error> {
     let architecture = read_architecture(path)?;
     let mut network =
@@ -98,7 +98,7 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
         return Ok(network);
     }
     if parameters.weights.is_some() {
-        // Names are chosen among the tensors of a file, so the numbers of the checkpoint become those of one first.
+        // Names select tensors of a file, so the values of the checkpoint are written into a file first.
         network = Network::import_bytes(&network.to_onnx_bytes().about(path)?, &import).about(path)?;
     }
     for (flag, include, exclude) in
@@ -113,13 +113,13 @@ pub fn open_network(path: &Path, parameters: &ParameterSpec) -> Result<Network, 
     Ok(network)
 }
 
-/// A network that was opened from a file, as it is saved within a result: the bytes of the file, unless its numbers are those of a
+/// A network from a file, in the form saved within a result: the bytes of the file, unless its values come from a
 /// checkpoint.
 pub fn saved_network(path: &Path, parameters: &ParameterSpec, network: &Network) -> Result<SavedNetwork, Error> {
     let mut saved = match &parameters.weights {
         None => SavedNetwork::of_file(path, network, parameters.import_limit).about(path)?,
         Some(_) => {
-            // As the file has its tensors: which of them are parameters is kept beside the bytes.
+            // The tensors are stored as in the file; the choice of parameters is stored beside the bytes.
             let plain =
                 ParameterSpec { include: Vec::new(), exclude: Vec::new(), unmerge: false, ..parameters.clone() };
             SavedNetwork::new(open_network(path, &plain)?.to_onnx_bytes().about(path)?)

@@ -1,4 +1,4 @@
-//! The scalar that a job computes in.
+//! The precision of a job.
 
 use serde::{Deserialize, Serialize};
 

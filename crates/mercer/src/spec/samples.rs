@@ -11,27 +11,27 @@ use mercer_net::network::TrainedOn;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Open data, one set per input of a network, all of the same samples.
+/// Opened data: one set per input of a network, all with the same samples.
 #[derive(Debug)]
 pub struct Samples {
     /// In the order of the network's inputs.
     pub inputs: Vec<Dataset>,
-    /// The columns of the inputs that are from tables; other tables are matched to them.
+    /// The columns of inputs that come from tables; other tables are matched to them.
     pub columns: Vec<Option<Columns>>,
-    /// What they show.
+    /// Their labels.
     pub labels: Option<Labels>,
     /// How many there are.
     pub n_samples: usize,
 }
 
 impl Samples {
-    /// Opens what the options name for the inputs of this network.
+    /// Opens the data of these options for the inputs of this network.
     pub fn open(options: &DataSpec, network: &Network, opening: Opening<'_>) -> Result<Self, Error> {
         Self::given("data", &options.data, options, network, &[], opening)
     }
 
-    /// Opens what the user wrote after another flag, with the labels and the preprocessing of the options. Tables are matched to the
-    /// columns of `like` or, if that has none, to those that the network was trained on.
+    /// Opens the sources of another flag, with the labels and the preprocessing of the options. Tables are matched to
+    /// the columns of `like` or, if that has none, to those that the network was trained on.
     pub fn given(
         setting: &str,
         data: &[DataRef],
@@ -48,7 +48,7 @@ impl Samples {
         Self::of(bound, &integers, options, like, opening)
     }
 
-    /// Opens one set of samples for what has no network.
+    /// Opens one set of samples, without a network.
     pub fn plain(
         setting: &str,
         data: &[DataRef],
@@ -127,8 +127,8 @@ impl Samples {
         Ok(Self { inputs, columns, labels, n_samples })
     }
 
-    /// Labels as numbers of the outputs at a node, in the order that the network knows or the user gives; one output tells
-    /// no classes apart.
+    /// Labels as indices of the outputs at a node, in the order of the network or the user. A single output cannot
+    /// distinguish classes.
     pub fn in_order_of(
         mut self,
         setting: &str,
@@ -137,7 +137,7 @@ impl Samples {
         options: &DataSpec,
     ) -> Result<Self, Error> {
         let Some(labels) = &self.labels else { return Ok(self) };
-        // Whatever is wrong with the shapes or the node is told where they are needed.
+        // Errors in the shapes or the node are reported where these are needed.
         let Ok(graph) = network.graph(&self.shapes()) else { return Ok(self) };
         let named = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
         let outputs = named.map(|id| graph.value(id).meta.numel()).filter(|&outputs| outputs > 1);
@@ -151,20 +151,20 @@ impl Samples {
         Ok(self)
     }
 
-    /// Says that bytes of images go in unscaled, if they do.
+    /// Notes if image bytes are passed to the network unscaled.
     pub fn hint(&self, network: Option<&Network>, opening: Opening<'_>) -> Result<(), Error> {
         let hint = network.map(|network| network.scale_hint(&self.inputs)).transpose()?.flatten();
         hint.iter().for_each(|hint| opening.context.note(hint));
         Ok(())
     }
 
-    /// The steps that each input goes through, as a folder keeps them.
+    /// The preprocessing of each input, in the form that a folder stores.
     pub fn preprocess_note(&self) -> Result<Value, Error> {
         let steps: Vec<&Preprocess> = self.inputs.iter().map(Dataset::preprocess).collect();
         serde_json::to_value(steps).map_err(|error| Error::new(format!("preprocessing cannot be written: {error}")))
     }
 
-    /// The columns of the inputs, as a folder keeps them; nothing if none are from a table.
+    /// The columns of the inputs, in the form that a folder stores; none if no input comes from a table.
     pub fn columns_note(&self) -> Result<Option<Value>, Error> {
         if self.columns.iter().all(Option::is_none) {
             return Ok(None);
@@ -173,14 +173,14 @@ impl Samples {
         written.map(Some).map_err(|error| Error::new(format!("the columns cannot be written: {error}")))
     }
 
-    /// What [`columns_note`](Self::columns_note) has kept.
+    /// Reads the columns written by [`columns_note`](Self::columns_note).
     pub fn columns_of_note(note: Option<&Value>) -> Result<Vec<Option<Columns>>, Error> {
         let Some(note) = note else { return Ok(Vec::new()) };
         let broken = |error| Error::new(format!("the columns of the folder cannot be read: {error}"));
         Vec::deserialize(note).map_err(broken)
     }
 
-    /// What a network that takes these samples keeps about them.
+    /// The training metadata for a network that takes these samples.
     pub fn trained_on(&self) -> TrainedOn {
         let classes = match &self.labels {
             Some(Labels::Classes(classes)) if !classes.are_numbered() => Some(classes.names().to_vec()),
@@ -190,7 +190,8 @@ impl Samples {
         TrainedOn { classes, columns: self.columns.clone(), preprocess }
     }
 
-    /// The same samples through the steps that a folder keeps, unless the user asks for others, which is then said.
+    /// The same samples with the preprocessing of a folder. If the user asks for other steps, those are used, with a
+    /// note.
     pub fn preprocessed_as(
         mut self,
         asked: &PreprocessSpec,
@@ -201,7 +202,7 @@ impl Samples {
         let Some(stored) = stored else { return Ok(self) };
         if asked.is_given() {
             if self.preprocess_note()? != *stored {
-                opening.context.note("the preprocessing is not that of the folder, which was replaced by these flags");
+                opening.context.note("the preprocessing flags replace the preprocessing of the folder");
             }
             return Ok(self);
         }
@@ -227,7 +228,7 @@ impl Samples {
         Ok(each.join(" "))
     }
 
-    /// A fingerprint of what they show, if that is known.
+    /// A fingerprint of the labels, if there are any.
     pub fn labels_fingerprint(&self) -> Option<String> {
         self.labels.as_ref().map(fingerprint_of_labels)
     }
@@ -263,7 +264,7 @@ pub(crate) fn fingerprint_of_labels(labels: &Labels) -> String {
     fingerprint.finish()
 }
 
-/// All inputs are of the same samples.
+/// All inputs have the same samples.
 fn check_counts(sets: &[Dataset]) -> Result<(), Error> {
     for pair in sets.windows(2) {
         let [first, other] = [&pair[0], &pair[1]];

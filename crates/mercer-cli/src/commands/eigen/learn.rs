@@ -116,7 +116,7 @@ pub(super) struct Contrastive {
     seed: SeedOption,
 }
 
-/// How networks learn the functions.
+/// Settings for learning the functions.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Training", mut_arg("batch", |arg| with_default(arg, "256")))]
 pub(super) struct LearnOptions {
@@ -144,7 +144,7 @@ pub(super) struct LearnOptions {
     checkpoint: usize,
 }
 
-/// What the functions minimise.
+/// The training objective.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Training")]
 struct ObjectiveOption {
@@ -154,7 +154,7 @@ struct ObjectiveOption {
 }
 
 impl LearnOptions {
-    /// What is given, beside what is usual.
+    /// The given settings, with defaults for the others.
     fn spec(&self, usual: LearnSpec) -> LearnSpec {
         LearnSpec {
             functions: self.functions.clone(),

@@ -81,7 +81,7 @@ impl Method {
         })
     }
 
-    /// What all methods have, and whether to resume a run.
+    /// Settings shared by all methods, and whether to resume a run.
     fn results(&self) -> (&ResultOptions, bool) {
         match self {
             Self::Exact(method) => (method.of.results(), false),

@@ -1,4 +1,4 @@
-//! What the command says.
+//! Text output of the command.
 
 use crate::format::table;
 use mercer::job::Outcome;
@@ -8,7 +8,7 @@ use mercer::spectral::retrieval::Retrieval;
 use mercer::text::{bytes, count, duration, grouped};
 use std::path::Path;
 
-/// What would be done.
+/// Describes the planned work.
 pub(super) fn plan(plan: &EigenPlan) -> String {
     let mut text = format!(
         "{}, {}: {} of {}",
@@ -34,13 +34,13 @@ pub(super) fn plan(plan: &EigenPlan) -> String {
 pub(super) fn outcome(outcome: &Outcome<EigenFindings>, output: &Path) -> String {
     let found = &outcome.findings;
     let mut head = vec!["".to_owned(), "μ".to_owned()];
-    // Where some eigenvalues are negative, the others sum to more than the diagonal.
+    // If some eigenvalues are negative, the others sum to more than the diagonal.
     let diagonal = found.mean_diagonal.filter(|_| found.repairs.negative == 0);
     if diagonal.is_some() {
         head.push("sum".to_owned());
     }
     let number = |numbers: &[f64], j: usize| match numbers.get(j) {
-        // Rounding may make a difference of nothing negative.
+        // Rounding may make a zero difference negative.
         Some(number) if number.abs() < 5e-5 => "0.0000".to_owned(),
         Some(number) => format!("{number:.4}"),
         None => "–".to_owned(),
@@ -109,7 +109,7 @@ pub(super) fn outcome(outcome: &Outcome<EigenFindings>, output: &Path) -> String
     text
 }
 
-/// How much the first numbers of a code tell.
+/// The quality of codes by their length.
 fn codes(codes: &CodesFindings) -> String {
     let head = ["code length", "accuracy", &format!("precision at {}", codes.nearest), "mAP"].map(str::to_owned);
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);

@@ -45,7 +45,7 @@ pub(super) struct Randomised {
     products: ProductOptions,
 }
 
-/// How products with a matrix are computed.
+/// How matrix products are computed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Eigenfunctions")]
 struct ProductOptions {

@@ -1,4 +1,4 @@
-//! What functions are found of, and what all methods have.
+//! The source of the functions, and settings shared by all methods.
 
 use crate::options::{
     ComponentsOption, DataOptions, GRAM, KernelOptions, ParameterOptions, PrecisionOption, TestOptions, reference,
@@ -9,7 +9,7 @@ use mercer::job::EigenJob;
 use mercer::job::eigen::{EigenMethod, EigenSource};
 use std::path::PathBuf;
 
-/// What all methods have.
+/// Settings shared by all methods.
 #[derive(Debug, clap::Args)]
 pub(super) struct ResultOptions {
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub(super) struct ResultOptions {
     pub(super) dry_run: DryRunOption,
 }
 
-/// Functions of a kernel. What is rarely used is left to `mercer help`, so that the rest is seen at a glance.
+/// Functions of a kernel. Rarely used flags appear only in `mercer help`, which keeps `--help` short.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("include", |arg| arg.hide_short_help(true)),
@@ -54,7 +54,7 @@ pub(super) struct OfKernel {
     pub(super) results: ResultOptions,
 }
 
-/// Functions of a kernel, or of a matrix that was computed before.
+/// Functions of a kernel, or of a matrix computed earlier.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("data", |arg| arg.required(false)))]
 pub(super) struct OfMatrix {
@@ -66,7 +66,7 @@ pub(super) struct OfMatrix {
 }
 
 impl ResultOptions {
-    /// The job of a method; of nothing yet.
+    /// The job of a method; its source is still missing.
     pub(super) fn job(&self, method: EigenMethod, components: ComponentsOption, seed: u64) -> EigenJob {
         EigenJob {
             of: None,

@@ -1,11 +1,11 @@
-//! What is said of a folder of results.
+//! Describes a folder of results.
 
 use crate::format::shortened;
 use mercer::info::{FileDamage, FileFindings, FolderFindings};
 use mercer::text::{bytes, count, shape};
 use std::fmt::Write;
 
-/// What it is, how it came about, and its files.
+/// Its kind, how it was made, and its files.
 pub(super) fn text(found: &FolderFindings, most: usize) -> String {
     let mut text = format!("{}: {}\n\n", found.path, found.kind);
     let rows = found.facts.iter().map(|(name, value)| vec![name.clone(), value.clone()]);
@@ -31,7 +31,7 @@ pub(super) fn text(found: &FolderFindings, most: usize) -> String {
         let row = |damage: &FileDamage| vec![damage.file.clone(), damage.why.clone()];
         let _ = write!(text, "\nDamaged\n{}", shortened(found.damaged.iter().map(row).collect(), most, &[]));
     } else if found.version.is_some() {
-        text += "  every file that was saved is as it was written\n";
+        text += "  all saved files are intact\n";
     }
     text
 }

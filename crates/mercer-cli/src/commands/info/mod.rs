@@ -54,7 +54,7 @@ impl InfoArguments {
     }
 }
 
-/// What was found, for people.
+/// The findings as text.
 fn text(findings: &Findings, verbose: bool) -> String {
     let most = if verbose { usize::MAX - 1 } else { MOST_ROWS };
     match findings {
@@ -65,7 +65,7 @@ fn text(findings: &Findings, verbose: bool) -> String {
     }
 }
 
-/// What this command says of a file, for others.
+/// The same description of a file, for other commands.
 pub(crate) fn text_of(path: &str, verbose: bool, context: &Context) -> Result<String, Error> {
     Ok(text(&Look::at(path).run(context)?.findings, verbose))
 }

@@ -1,4 +1,4 @@
-//! What is said of an ONNX model.
+//! Describes an ONNX model.
 
 use crate::format::shortened;
 use crate::visible;
@@ -6,7 +6,7 @@ use mercer::info::{EndingFindings, InputFindings, LayerInfo, ModelFindings, Outp
 use mercer::text::{count, grouped, shape, short};
 use std::fmt::Write;
 
-/// Letters of a line of text.
+/// Maximum length of a line of text.
 const LINE: usize = 110;
 
 /// Inputs, outputs, layers, parameters.
@@ -17,7 +17,7 @@ pub(super) fn text(found: &ModelFindings, most: usize) -> String {
     let _ = write!(text, "\nInputs\n{}", shortened(found.inputs.iter().map(input).collect(), most, &[]));
     let _ = write!(text, "\nOutputs\n{}", shortened(found.outputs.iter().map(output).collect(), most, &[]));
     if let Some(classes) = &found.trained_on.classes {
-        let _ = writeln!(text, "\nClasses, an output each: {}", classes.join(", "));
+        let _ = writeln!(text, "\nClasses, in output order: {}", classes.join(", "));
     }
     for columns in found.trained_on.columns.iter().flatten() {
         let _ = writeln!(text, "\nColumns of the table it was trained on: {}", columns.inputs.join(", "));
@@ -47,7 +47,7 @@ pub(super) fn text(found: &ModelFindings, most: usize) -> String {
     text
 }
 
-/// A row per node of the file: several primitives that one node became are one layer to its user.
+/// One row per node of the file. A node that was lowered to several primitives is one layer.
 fn rows(layers: &[LayerInfo]) -> Vec<Vec<String>> {
     let nodes = layers.chunk_by(|left, right| left.name == right.name && left.operator == right.operator);
     nodes
@@ -62,7 +62,7 @@ fn rows(layers: &[LayerInfo]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A paragraph in lines that fit a terminal.
+/// A paragraph wrapped to the terminal.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! What is said of a store of Gram matrices.
+//! Describes a store of Gram matrices.
 
 use crate::format::shortened;
 use mercer::info::StoreFindings;
@@ -6,7 +6,7 @@ use mercer::kernel::store::{Columns, Damage};
 use mercer::text::{count, grouped, shape, short};
 use std::fmt::Write;
 
-/// What it was made from, its arrays, and its tiles.
+/// Its sources, its arrays and its tiles.
 pub(super) fn text(found: &StoreFindings, most: usize) -> String {
     let what = match found.layout.columns {
         Columns::Samples { symmetric: true, .. } => "symmetric Gram matrix",
@@ -35,10 +35,10 @@ pub(super) fn text(found: &StoreFindings, most: usize) -> String {
         let _ = writeln!(text, "  missing: {}", listed(&found.missing, most));
     }
     if !found.places_checked {
-        let _ = writeln!(text, "  an earlier version wrote it: a tile in the place of another would not be found");
+        let _ = writeln!(text, "  written by an earlier version: swapped tiles cannot be detected");
     }
     if found.damaged.is_empty() {
-        let _ = writeln!(text, "  every tile that is there is as it was written");
+        let _ = writeln!(text, "  all existing tiles are intact");
     } else {
         let row = |damage: &Damage| {
             vec![format!("tile {}", damage.tile), damage.array.clone(), damage.file.clone(), damage.why.clone()]
@@ -54,7 +54,7 @@ fn spaced(bytes: u64) -> String {
     if text.contains(' ') { text } else { text + " " }
 }
 
-/// `0-3, 7`, cut where it gets long.
+/// `0-3, 7`, cut if it is long.
 fn listed(runs: &[(usize, usize)], most: usize) -> String {
     let run =
         |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };

@@ -1,4 +1,4 @@
-//! `mercer kernel`: the Gram matrix of a network's kernel, or its features, or of a classic kernel.
+//! `mercer kernel`: the Gram matrix or the features of a network's kernel or a classic kernel.
 
 mod report;
 
@@ -93,7 +93,7 @@ impl KernelArguments {
         let opened = self.job().open(&destination, console.opening())?;
         if dry_run {
             console.result(opened.plan(), || report::plan(opened.plan()))?;
-            // A plan is shown even if there is no room for its result, and then refused.
+            // A plan without room for its result is still printed before the error.
             return opened.check_disk();
         }
         let outcome = opened.run(console.context())?;

@@ -1,4 +1,4 @@
-//! What the command says.
+//! Text output of the command.
 
 use crate::format::table;
 use mercer::job::Outcome;
@@ -7,7 +7,7 @@ use mercer::kernel::empirical::Form;
 use mercer::kernel::gram::Listing;
 use mercer::text::{bytes, count, duration, grouped, rounded_up, shape};
 
-/// What was done.
+/// Describes the result.
 pub(super) fn outcome(outcome: &Outcome<KernelFindings>) -> String {
     let (found, measured) = (&outcome.findings, &outcome.measurements);
     let mut text = format!(
@@ -31,7 +31,7 @@ pub(super) fn outcome(outcome: &Outcome<KernelFindings>) -> String {
     };
     if !found.complete {
         let (done, all) = (grouped(found.tiles_done), grouped(found.tiles));
-        text += &format!("{done} of {all} tiles are there; --resume computes the others\n");
+        text += &format!("{done} of {all} tiles are complete; --resume computes the others\n");
     }
     if found.matrices.len() > 1 {
         let rows = found.matrices.iter().zip(&found.files);
@@ -41,7 +41,7 @@ pub(super) fn outcome(outcome: &Outcome<KernelFindings>) -> String {
     text
 }
 
-/// What would be done.
+/// Describes the planned work.
 pub(super) fn plan(planned: &KernelPlan) -> String {
     let (plan, estimate) = (&planned.plan, &planned.estimate);
     let room = match &planned.disk {
@@ -73,7 +73,7 @@ pub(super) fn plan(planned: &KernelPlan) -> String {
     table(&rows.map(|row| row.to_vec()), &[])
 }
 
-/// How many parameters are kept in which form.
+/// The number of parameters in each form.
 fn forms(found: &KernelFindings) -> String {
     let number = |form: Form| found.layers.iter().filter(|choice| choice.form == form).count();
     let (factored, explicit) = (number(Form::Factored) + number(Form::Absorbed), number(Form::Explicit));

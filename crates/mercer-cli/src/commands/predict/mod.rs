@@ -1,4 +1,4 @@
-//! `mercer predict`: the outputs of a network, or of whatever was saved.
+//! `mercer predict`: the outputs of a network or of any saved result.
 
 mod report;
 
@@ -75,7 +75,7 @@ impl PredictArguments {
     fn job(&self) -> PredictJob {
         let subject = match (&self.from, &self.net) {
             (Some(folder), _) => Subject::From(folder.clone()),
-            // The parser has seen to it that there is one.
+            // The parser guarantees that there is one.
             (None, file) => Subject::Net(file.clone().unwrap_or_default()),
         };
         PredictJob {

@@ -1,4 +1,4 @@
-//! What the command says.
+//! Text output of the command.
 
 use mercer::job::Outcome;
 use mercer::job::predict::{
@@ -6,7 +6,7 @@ use mercer::job::predict::{
 };
 use mercer::text::{count, duration, grouped, shape};
 
-/// What would be done.
+/// Describes the planned work.
 pub(super) fn plan(plan: &PredictPlan) -> String {
     let mut text = format!("{}: {}", plan.kind, count(plan.n_samples, "sample"));
     if let Some(numbers) = plan.numbers {
@@ -18,7 +18,7 @@ pub(super) fn plan(plan: &PredictPlan) -> String {
     text + "; nothing was done\n"
 }
 
-/// What was done.
+/// Describes the result.
 pub(super) fn outcome(outcome: &Outcome<PredictFindings>) -> String {
     match &outcome.findings {
         PredictFindings::Network(found) => {

@@ -1,4 +1,4 @@
-//! `mercer train`: a network from a description, trained on data.
+//! `mercer train`: trains a described network on data.
 
 pub(crate) mod report;
 mod settings;
@@ -70,7 +70,7 @@ impl TrainArguments {
     fn job(&self) -> TrainJob {
         TrainJob {
             import_limit: self.import.import_limit,
-            // The parser takes at most one.
+            // The parser accepts at most one.
             eval_data: references(&self.test.test).pop(),
             eval_labels: reference(&self.test.test_labels),
             training: self.training.spec(),

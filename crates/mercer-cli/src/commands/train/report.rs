@@ -1,14 +1,14 @@
-//! What the command says.
+//! Text output of the command.
 
 use crate::format::table;
 use mercer::job::Outcome;
 use mercer::job::train::{EpochFindings, TrainFindings, TrainPlan};
 use mercer::text::{bytes, count, duration};
 
-/// The most epochs that are shown line by line.
+/// Maximum number of epochs to print one by one.
 const MOST_ROWS: usize = 20;
 
-/// What would be done.
+/// Describes the planned work.
 pub(super) fn plan(plan: &TrainPlan) -> String {
     format!(
         "{} in {}: {} of {}, {} per epoch, {} of memory; nothing was done\n",
@@ -21,7 +21,7 @@ pub(super) fn plan(plan: &TrainPlan) -> String {
     )
 }
 
-/// What is shown while training goes on.
+/// The progress line during training.
 pub(crate) fn line(epoch: &EpochFindings) -> String {
     let accuracy = |value: Option<f64>| value.map_or_else(String::new, |v| format!(", {:.2} % right", 100.0 * v));
     let mut line = format!("epoch {}: loss {:.4}{}", epoch.epoch, epoch.loss, accuracy(epoch.accuracy));
@@ -44,7 +44,7 @@ fn row(epoch: &EpochFindings) -> Vec<String> {
     ]
 }
 
-/// A row per epoch; of a long run, some of them.
+/// One row per epoch, or a selection for a long run.
 pub(crate) fn course(found: &TrainFindings, verbose: bool) -> String {
     let every = if verbose { 1 } else { found.history.len().div_ceil(MOST_ROWS).max(1) };
     let last = found.history.len();
@@ -52,7 +52,7 @@ pub(crate) fn course(found: &TrainFindings, verbose: bool) -> String {
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     let shown = found.history.iter().filter(|epoch| epoch.epoch.is_multiple_of(every) || epoch.epoch == last);
     rows.extend(shown.map(row));
-    // Leave out what was not measured.
+    // Columns that were not measured are left out.
     let measured = |column: usize| rows.iter().skip(1).any(|row| !row[column].is_empty());
     let columns: Vec<usize> = (0..titles.len()).filter(|&column| measured(column)).collect();
     let rows: Vec<Vec<String>> =
@@ -60,14 +60,14 @@ pub(crate) fn course(found: &TrainFindings, verbose: bool) -> String {
     table(&rows, &[0, 1, 2, 3, 4, 5])
 }
 
-/// How much was done in which time.
+/// The amount of work and its time.
 pub(crate) fn summary(found: &TrainFindings, seconds: f64) -> String {
     let (numbers, samples) = (count(found.n_params, "parameter"), count(found.n_samples, "sample"));
     let epochs = count(found.history.len(), "epoch");
     format!("{numbers} trained on {samples} for {epochs} in {}", duration(seconds))
 }
 
-/// What was done.
+/// Describes the result.
 pub(super) fn outcome(outcome: &Outcome<TrainFindings>, verbose: bool) -> String {
     let found = &outcome.findings;
     let model = outcome.artefacts.iter().find(|artefact| artefact.name == found.model);

@@ -72,7 +72,7 @@ pub(crate) struct TrainingOptions {
 }
 
 impl TrainingOptions {
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub(super) fn precision(&self) -> Precision {
         self.precision.precision
     }

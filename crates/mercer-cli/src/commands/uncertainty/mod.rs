@@ -1,4 +1,4 @@
-//! `mercer uncertainty`: how sure a network may be, by a linearised Laplace approximation.
+//! `mercer uncertainty`: the uncertainty of a network, by a linearised Laplace approximation.
 
 mod report;
 
@@ -97,7 +97,7 @@ pub(crate) struct UncertaintyArguments {
     dry_run: DryRunOption,
 }
 
-/// Which posterior, and what is done with it.
+/// The posterior and its use.
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Posterior",
@@ -140,7 +140,7 @@ struct PosteriorOptions {
     landmarks: LandmarksOption,
 }
 
-/// Samples of another kind, and samples to choose by.
+/// Out-of-distribution samples and validation samples.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Data")]
 struct OtherData {

@@ -1,4 +1,4 @@
-//! What the command says.
+//! Text output of the command.
 
 use crate::format::table;
 use mercer::job::Outcome;
@@ -14,7 +14,7 @@ fn head(method: &str, n_parameters: usize, n_train: usize) -> String {
     format!("{method}: {}, {}", count(n_parameters, what), count(n_train, "sample"))
 }
 
-/// What would be done.
+/// Describes the planned work.
 pub(super) fn plan(plan: &UncertaintyPlan) -> String {
     let needs = &plan.needs;
     let side = grouped(needs.side);
@@ -23,7 +23,7 @@ pub(super) fn plan(plan: &UncertaintyPlan) -> String {
     format!("{head}{largest}, {} at most; nothing was done\n", bytes(needs.bytes))
 }
 
-/// What was done.
+/// Describes the result.
 pub(super) fn outcome(outcome: &Outcome<UncertaintyFindings>, folder: &Path) -> String {
     let (found, measured) = (&outcome.findings, &outcome.measurements);
     let head = head(found.method, found.needs.n_parameters, found.n_train);
@@ -39,13 +39,13 @@ pub(super) fn outcome(outcome: &Outcome<UncertaintyFindings>, folder: &Path) -> 
     }
     if found.clipped > 0 {
         let samples = count(found.clipped, "sample");
-        let _ = writeln!(text, "note: the residual of {samples} had a negative part, cut off");
+        let _ = writeln!(text, "note: the residual of {samples} had a negative part, which was cut off");
     }
     let _ = writeln!(text, "\nPredictions, figures and the posterior are in {}", folder.display());
     text
 }
 
-/// The network alone beside the posterior.
+/// Compares the network alone with the posterior.
 fn scores(found: &UncertaintyFindings) -> String {
     let mut head = vec![String::new()];
     let mut rows = vec![vec!["network".to_owned()], vec![format!("Laplace ({})", found.predictive)]];

@@ -52,7 +52,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A shortcut around an activation has no layer of its own.
+    /// A shortcut around an activation, without its own layer.
     fn check_shortcut(&self, label: &str, combine: Combine, x: &Random, y: &Random) -> Result<()> {
         let passes = |x: &Random| x.function.affine().is_some();
         let bends = |x: &Random| !x.function.is_polynomial();
@@ -74,7 +74,7 @@ impl Walk<'_> {
         if xs != ys || x.layout != y.layout {
             return refuse(&label, &format!("it joins branches of different shapes, {xs:?} and {ys:?}"));
         }
-        // The sign of a branch does not matter to a covariance without cross terms.
+        // The sign of a branch does not affect a covariance without cross terms.
         let branches = [self.materialise(&label, x)?, self.materialise(&label, y)?];
         let sum = self.net.sum(&label, &branches)?;
         Ok(Random::of(sum, x.layout.clone()))
@@ -109,12 +109,12 @@ impl Walk<'_> {
                 let node = self.layer_behind(label, x)?;
                 match self.fan_in.get(&node.node).copied() {
                     Some(fan_in) => (node, self.rule.bias(fan_in, factor)),
-                    // Shifts of normalisations begin at zero.
+                    // Shifts of normalisations are initially zero.
                     None => (node, Scales { bias: 0.0, bias_rate: factor * factor, ..self.rule.bias(1, factor) }),
                 }
             }
             Combine::Mul => {
-                // Scales of normalisations begin at one.
+                // Scales of normalisations are initially one.
                 let rate = factor * factor;
                 let node = self.layer_behind(label, x)?;
                 (node, Scales { weight: rate, bias: 0.0, weight_rate: rate, bias_rate: 0.0, mixes: false })
@@ -136,7 +136,7 @@ impl Walk<'_> {
         Ok(Random::of(made, x.layout.clone()))
     }
 
-    /// The value as a layer of its own.
+    /// The value as its own layer.
     fn layer_behind(&mut self, label: &str, x: &Random) -> Result<Random> {
         let node = self.materialise(label, x)?;
         Ok(Random { sole: x.sole, ..Random::of(node, x.layout.clone()) })
@@ -180,7 +180,7 @@ fn simplified(combine: Combine, a: Arc<Expression>, b: Arc<Expression>) -> Expre
     }
 }
 
-/// Whether a parameter of a shape, broadcast, has one number for each unit: fewer would make units depend on each other.
+/// Whether a broadcast parameter of this shape has one number per unit; fewer would make units dependent.
 fn per_unit(layout: &Layout, shape: &[usize], used: &[usize]) -> bool {
     let Some(missing) = shape.len().checked_sub(used.len()) else { return false };
     let size = |axis: usize| axis.checked_sub(missing).map_or(1, |axis| used[axis]);

@@ -7,10 +7,10 @@ use mercer_net::run::{Keep, Weights, Workspace};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Samples that run at once.
+/// The number of samples to run at once.
 const SAMPLES: usize = 64;
 
-/// What the layers of infinite width get: the inputs themselves, or fixed functions of them (preprocessing, patches).
+/// The inputs of the infinitely wide layers: the network's inputs, or fixed functions of them (preprocessing, patches).
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     graph: Option<Arc<Graph>>,
@@ -57,7 +57,7 @@ impl Features {
         Ok(Self { graph: Some(Arc::new(builder.finish())) })
     }
 
-    /// Whether the layers get the inputs themselves.
+    /// Whether the layers read the inputs directly.
     pub fn is_empty(&self) -> bool {
         self.graph.is_none()
     }
@@ -87,7 +87,7 @@ impl Features {
         Ok(arrays)
     }
 
-    /// What the features are, for manifests.
+    /// The identity of the features, for manifests.
     pub(in crate::infinite) fn identity(&self) -> serde_json::Value {
         let Some(graph) = &self.graph else { return serde_json::Value::Null };
         let node = |node: &mercer_net::graph::Node| {

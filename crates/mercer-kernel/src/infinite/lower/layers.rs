@@ -1,4 +1,4 @@
-//! Random layers, pools and what joins units.
+//! Random layers, pools and concatenations of units.
 
 use super::layout::Layout;
 use super::walk::{Known, Random, Walk};

@@ -1,4 +1,4 @@
-//! Which axes of a value are units, and which are positions.
+//! The axes of a value: units and positions.
 
 use crate::infinite::patch::Space;
 
@@ -9,12 +9,12 @@ pub(super) struct Layout {
     pub(super) channel: usize,
     /// The axes of positions, rows before columns; at most two.
     pub(super) space: Vec<usize>,
-    /// Whether the axis of units holds those of all positions side by side.
+    /// Whether the unit axis holds the units of all positions side by side.
     pub(super) flat: bool,
 }
 
 impl Layout {
-    /// Units along one axis, positions along all others that have any.
+    /// Units along one axis, positions along all other axes larger than one.
     pub(super) fn with_channel(shape: &[usize], channel: usize) -> Option<Self> {
         let space: Vec<usize> = (0..shape.len()).filter(|&axis| axis != channel && shape[axis] > 1).collect();
         (space.len() <= 2).then_some(Self { channel, space, flat: false })
@@ -35,7 +35,7 @@ impl Layout {
         }
     }
 
-    /// Whether units are along axis one and positions along all behind it.
+    /// Whether units are along axis one and positions along all later axes.
     pub(super) fn is_image(&self, shape: &[usize]) -> bool {
         let wide = |axis: &usize| shape[*axis] > 1;
         let expected: Vec<usize> = (2..shape.len()).filter(wide).collect();
@@ -51,14 +51,14 @@ impl Layout {
         Some(Self { channel: place(self.channel)?, space, flat: self.flat })
     }
 
-    /// The layout after a reshape that moves axes of size one only, or merges all into one.
+    /// The layout after a reshape that only moves axes of size one, or merges all axes.
     pub(super) fn reshaped(&self, from: &[usize], to: &[usize]) -> Option<Self> {
         let wide = |shape: &[usize]| (0..shape.len()).filter(|&axis| shape[axis] > 1).collect::<Vec<_>>();
         let (before, after) = (wide(from), wide(to));
         if before.iter().map(|&axis| from[axis]).eq(after.iter().map(|&axis| to[axis])) {
             let place = |axis: usize| before.iter().position(|&at| at == axis).map(|at| after[at]);
             let space: Vec<usize> = self.space.iter().filter_map(|&axis| place(axis)).collect();
-            // A single unit has no axis of its own: any free one does.
+            // A single unit has no axis; any free axis will do.
             let free = || (0..to.len()).rev().find(|&axis| to[axis] == 1);
             return Some(Self { channel: place(self.channel).or_else(free)?, space, flat: self.flat });
         }

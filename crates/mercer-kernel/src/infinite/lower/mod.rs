@@ -1,16 +1,17 @@
-//! From a graph of primitives to a network of infinite width.
+//! Lowers a graph of primitives to a network of infinite width.
 //!
-//! What depends on the inputs but on no parameter is a fixed [feature map](Features) and stays a graph. Behind the first
-//! parameters every value is an elementwise function of a layer's units, kept as an [`Expression`] until something other than
-//! elementwise reads it: an exported GELU, a product of correlated branches, is one activation that way. A product with a
-//! parameter is a random layer and a sum with one its bias; scales around them say the parametrisation.
+//! Values that depend on the inputs but on no parameter form a fixed [feature map](Features), which stays a graph.
+//! After the first parameters, every value is an elementwise function of a layer's units. It is kept as an
+//! [`Expression`] until an operation that is not elementwise reads it, so that an exported GELU, a product of
+//! correlated branches, becomes one activation. A product with a parameter is a random layer and a sum with one its
+//! bias; scales around them define the parametrisation.
 //!
-//! Scales and shifts per unit behind normalisations are trained too: they begin at one and zero, and add `K` and 1 to `Θ`, in
-//! either parametrisation. Where an activation follows before the next random layer, scales have no such rule, and there is an
-//! NNGP only.
+//! Scales and shifts per unit after normalisations are trained too. They are initially one and zero, and add `K` and 1
+//! to `Θ`, in either parametrisation. If an activation follows before the next random layer, there is no such rule for
+//! scales, and only the NNGP exists.
 //!
-//! A sum of a value and an activation of it (`x + relu(x)`) is a shortcut without a layer of its own, not an activation: it is
-//! refused as a sum of branches that are not independent.
+//! A sum of a value and an activation of it (`x + relu(x)`) is a shortcut without its own layer, not an activation. It
+//! is rejected as a sum of branches that are not independent.
 
 mod binary;
 mod features;
@@ -34,12 +35,12 @@ use walk::Walk;
 pub struct Lowered {
     /// The layers.
     pub net: LimitNet,
-    /// What the layers get instead of the network's inputs.
+    /// The inputs of the layers, in place of the network's inputs.
     pub features: Features,
 }
 
-/// The limit of the first output of a graph, or of its logits where it ends in a softmax or sigmoid. An error names the node that
-/// has none.
+/// The limit of the first output of a graph, or of its logits if it ends in a softmax or sigmoid. An error names the
+/// node without a limit.
 pub fn lower(graph: &Graph, rule: &Rule) -> Result<Lowered> {
     let logits = default_logits(graph).and_then(|(_, logits)| logits).map(|logits| graph.until(logits.value));
     let graph = logits.as_ref().unwrap_or(graph);

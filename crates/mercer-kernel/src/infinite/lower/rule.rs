@@ -1,16 +1,16 @@
-//! How the weights of a network are distributed, and what gradients say of them.
+//! The distribution of a network's weights, and the parametrisation of its gradients.
 
 use crate::error::{KernelError, Result};
 use crate::infinite::net::Scales;
 use mercer_net::arch::Initialisation;
 use serde::{Deserialize, Serialize};
 
-/// How a graph, whose weights do not matter, becomes a network of infinite width.
+/// How a graph becomes a network of infinite width. The values of its weights do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// The variances of weights and biases.
     pub variances: Variances,
-    /// The parametrisation, which only the NTK depends on.
+    /// The parametrisation, which affects only the NTK.
     pub parametrisation: Parametrisation,
 }
 
@@ -18,9 +18,10 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variances {
-    /// Those that weights are drawn with; scales of the graph multiply them.
+    /// The variances of an initialisation, multiplied by the scales of the graph.
     Initialisation(Initialisation),
-    /// `σ_w` and `σ_b` of every layer that has them, whatever scales the graph has: a weight has variance `σ_w²/fan_in`.
+    /// `σ_w` and `σ_b` of every layer that has them, regardless of the graph's scales: a weight has variance
+    /// `σ_w²/fan_in`.
     Deviations {
         /// `σ_w`.
         weight: f64,
@@ -29,12 +30,12 @@ pub enum Variances {
     },
 }
 
-/// Which parameters gradients are taken in.
+/// The parametrisation in which gradients are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parametrisation {
-    /// Those of the graph: `y = c (W x) + c_b b` with the scales it has, `Θ' = c² fan_in K + c_b² + σ_w² Θ`. A graph without
-    /// scales is in standard parametrisation, with the widths it has.
+    /// The parametrisation of the graph: `y = c (W x) + c_b b` with its own scales, `Θ' = c² fan_in K + c_b² + σ_w² Θ`.
+    /// A graph without scales is in standard parametrisation, with its own widths.
     #[default]
     AsWritten,
     /// `y = (σ_w/√fan_in) W x + σ_b b` with standard normal `W`, `b`.
@@ -90,13 +91,13 @@ impl Rule {
         }
     }
 
-    /// A weight that was not scaled yet.
+    /// A weight that has not been scaled yet.
     pub(super) fn weight(&self, fan_in: usize) -> Scales {
         let n = fan_in.max(1) as f64;
         Scales { weight: self.drawn(fan_in)[0] * n, bias: 0.0, weight_rate: n, bias_rate: 0.0, mixes: true }
     }
 
-    /// A bias, times a factor, that is added to what a layer of this fan-in gives.
+    /// A bias, times a factor, added to the result of a layer with this fan-in.
     pub(super) fn bias(&self, fan_in: usize, factor: f64) -> Scales {
         let bias = match self.variances {
             Variances::Initialisation(_) => factor * factor * self.drawn(fan_in)[1],
@@ -110,7 +111,7 @@ impl Rule {
         Scales { weight: 1.0, bias, weight_rate: 0.0, bias_rate, mixes: false }
     }
 
-    /// What a layer of the graph becomes when all scales around it are known.
+    /// The limit of a layer of the graph, once all scales around it are known.
     pub(super) fn settle(&self, scales: &mut Scales, fan_in: usize) {
         let has_bias = scales.bias_rate > 0.0;
         if let Variances::Deviations { weight, bias } = self.variances {

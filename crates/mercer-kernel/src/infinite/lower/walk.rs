@@ -15,14 +15,14 @@ use mercer_net::op::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a value of the graph is in the limit.
+/// The meaning of a value of the graph in the limit.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
     /// The same numbers for all samples.
     Constant(Arc<Vec<f64>>),
     /// A parameter times a factor, under any shape.
     Parameter { id: ValueId, factor: f64 },
-    /// What parameters were made into; nothing is known of it.
+    /// A value computed from parameters, with unknown distribution.
     Shared,
     /// A function of the inputs alone.
     Fixed,
@@ -36,9 +36,9 @@ pub(super) struct Random {
     pub(super) node: NodeId,
     pub(super) function: Arc<Expression>,
     pub(super) layout: Layout,
-    /// The node that made the function.
+    /// The node that computed the function.
     pub(super) name: Option<Arc<str>>,
-    /// Padding that the next convolution will see.
+    /// Padding for the next convolution.
     pub(super) margin: Option<Pad>,
     /// Whether nothing else reads the values from the layer to this one.
     pub(super) sole: bool,
@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
         &self.graph.value(id).meta.shape
     }
 
-    /// What is known of an operand; a random one also knows whether it is read here only.
+    /// The meaning of an operand; for a random one, also whether it is read only here.
     pub(super) fn known(&self, id: ValueId) -> Known {
         match &self.values[id.index()] {
             Known::Random(random) => {
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
             return moved(x.layout.transposed(&transpose.perm));
         }
         if let Some(slice) = op.downcast_ref::<Slice>() {
-            // Some of the units are as good as all of them.
+            // A subset of the units has the same distribution as all of them.
             let whole = |axis: usize| slice.sizes[axis] == shape[axis] && (slice.steps[axis] == 1 || shape[axis] == 1);
             let fits = !x.layout.flat && (0..shape.len()).all(|axis| axis == x.layout.channel || whole(axis));
             return moved(fits.then(|| x.layout.clone()));
@@ -197,8 +197,8 @@ impl<'a> Walk<'a> {
         refuse(&label, &format!("{} has none", node.op.name()))
     }
 
-    /// A scale directly behind a layer that nothing else reads is the layer's own; it matters where deviations are given,
-    /// which hold whatever scales the graph has.
+    /// A scale directly after a layer belongs to the layer if nothing else reads it. This matters if deviations are
+    /// given, which hold regardless of the graph's scales.
     pub(super) fn own_scale(&mut self, label: &str, x: &Random, function: Expression) -> Result<Option<Random>> {
         let Some((factor, 0.0)) = function.affine() else { return Ok(None) };
         let given = matches!(self.rule.variances, Variances::Deviations { .. });
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
         Ok(made)
     }
 
-    /// A scale or a shift behind a layer: part of the layer, if nothing else reads it.
+    /// A scale or a shift after a layer: part of the layer, if nothing else reads it.
     pub(super) fn scaled(&mut self, label: &str, x: &Random, scales: Scales) -> Result<NodeId> {
         if x.sole
             && let Some(merged) = self.net.append_scales(x.node, label, scales)?
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The value whose memory a fixed value is.
+    /// The value that a fixed value is a view of.
     fn viewed(&self, id: ValueId) -> ValueId {
         match self.graph.value(id).origin {
             Origin::Node(at) if self.graph.nodes()[at].op.is_view() => self.viewed(self.graph.nodes()[at].inputs[0]),
@@ -330,7 +330,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What remains of a parameter behind primitives.
+/// What remains of a parameter after primitives.
 fn shared(node: &Node, operands: &[Known]) -> Known {
     let op = node.op.as_any();
     match operands {
@@ -355,7 +355,7 @@ fn shared(node: &Node, operands: &[Known]) -> Known {
     }
 }
 
-/// The number that a constant consists of.
+/// The single number that fills a constant.
 pub(crate) fn uniform(data: &[f64]) -> Option<f64> {
     let &first = data.first()?;
     data.iter().all(|&x| x == first).then_some(first)

@@ -18,7 +18,7 @@ fn what_does_not_fit_together_is_refused() {
     let text = |error: KernelError| error.to_string();
     assert!(text(Sum::<f64>::new(vec![]).unwrap_err()).contains("no kernels"));
     assert!(text(Sum::new(vec![trace(), full]).unwrap_err()).contains("kernel 1 of a sum has 3 rows per sample"));
-    assert!(text(Product::new(vec![layers, trace()]).unwrap_err()).contains("kernel 0 of a product comes in 3 parts"));
+    assert!(text(Product::new(vec![layers, trace()]).unwrap_err()).contains("kernel 0 of a product has 3 parts"));
     for factor in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(Scaled::new(trace(), factor).is_err());
     }

@@ -4,7 +4,7 @@ use super::{EigenJob, EigenMethod, EigenSource};
 use crate::Error;
 
 impl EigenJob {
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.k == 0 {
             return Err(Error::new("‹k› 0: must be at least one"));

@@ -1,4 +1,4 @@
-//! Functions as codes of samples: what their first numbers are worth, if classes are known.
+//! Functions as codes of samples: the quality of codes by length, if classes are known.
 
 use super::{CodeScore, CodesFindings};
 use crate::Error;
@@ -11,10 +11,10 @@ use mercer_run::Context;
 use mercer_spectral::retrieval::{self, retrieval};
 use ndarray::{Array2, s};
 
-/// The nearest items that precision looks at.
+/// The number of nearest items for precision.
 const NEAREST: usize = 20;
 
-/// The ridge of the linear classifier, small beside a sum over samples whose features have variance one.
+/// The ridge of the linear classifier, small compared with a sum over samples whose features have variance one.
 const PENALTY: f64 = 1.0;
 
 /// Powers of two, and the whole code.
@@ -24,8 +24,8 @@ fn lengths(whole: usize) -> Vec<usize> {
     lengths
 }
 
-/// Samples that are evaluated look up those of the data, and are classified by them, for several lengths of codes; nothing unless both
-/// have labels.
+/// Retrieves and classifies the evaluated samples by the samples of the data, for several code lengths; none unless
+/// both have labels.
 pub(super) fn scores<T: Real>(
     items: (&Array2<T>, Option<&Labels>),
     queries: (&Array2<T>, Option<&Labels>),

@@ -1,17 +1,17 @@
-//! `functions.svg`: the first functions over one-dimensional data, or the data seen through them.
+//! `functions.svg`: the first functions over one-dimensional data, or the data in their coordinates.
 
 use mercer_data::Labels;
 use mercer_report::{Axis, Figure, Panel, Series};
 use mercer_spectral::orient;
 use ndarray::{Array2, ArrayView1, Axis as Along};
 
-/// Functions that are drawn over a line.
+/// The number of functions to draw over a line.
 const LINES: usize = 5;
 
-/// Points that are drawn: more make a figure large and no clearer.
+/// The number of points to draw. More would make the figure larger, but not clearer.
 const POINTS: usize = 2000;
 
-/// The figure of `ψ(x)`, a row per sample, beside the eigenvalues; `line` are the samples if they are numbers.
+/// The figure of `ψ(x)`, a row per sample, beside the eigenvalues. `line` holds the samples if they are numbers.
 pub(super) fn draw(
     line: Option<ArrayView1<'_, f64>>,
     psi: &Array2<f64>,
@@ -40,7 +40,7 @@ fn over_line(line: ArrayView1<'_, f64>, psi: &Array2<f64>, rows: &[usize]) -> Pa
     Panel::lines("Eigenfunctions", Axis::linear("x"), Axis::linear("ψ(x)"), series.collect::<Vec<_>>())
 }
 
-/// `√μ ψ` in three dimensions, or as many as there are.
+/// `√μ ψ` in three dimensions, or in fewer if there are fewer.
 fn projection(psi: &Array2<f64>, values: &[f64], labels: Option<&Labels>, rows: &[usize]) -> Panel {
     let at = |row: usize, j: usize| psi[(row, j)] * values[j].max(0.0).sqrt();
     let classes: Vec<(String, Vec<usize>)> = match labels {

@@ -5,41 +5,41 @@ use mercer_spectral::retrieval::Retrieval;
 use mercer_spectral::{Measured, Repairs, TangentChoice};
 use serde::Serialize;
 
-/// What is known of eigenfunctions that were found, or evaluated.
+/// The findings for eigenfunctions that were computed or evaluated.
 #[derive(Clone, Debug, Serialize)]
 pub struct EigenFindings {
-    /// What the folder holds: `eigenfunctions`.
+    /// The kind of folder: `eigenfunctions`.
     pub kind: &'static str,
     /// The kernel, as it was named.
     pub kernel: Option<String>,
-    /// How the functions were found; `load` if they were evaluated.
+    /// The method that found the functions; `load` if they were evaluated.
     pub method: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// Samples that they were found from, or rows of a matrix.
+    /// The number of samples, or of matrix rows, they were found from.
     pub samples: usize,
-    /// Samples that they were evaluated on.
+    /// The number of samples they were evaluated on.
     pub evaluated: Option<usize>,
-    /// How many were asked for.
+    /// The number requested.
     pub wanted: usize,
     /// μ, descending.
     pub values: Vec<f64>,
     /// What was dropped or clipped.
     pub repairs: Repairs,
-    /// `Σ_n κ(x_n, x_n) / N`, which all eigenvalues sum to.
+    /// `Σ_n κ(x_n, x_n) / N`, the sum of all eigenvalues.
     pub mean_diagonal: Option<f64>,
     /// Of Nyström's approximation with all its components.
     pub trace_residual: Option<f64>,
     /// Of Nyström's approximation.
     pub landmarks: Option<usize>,
-    /// The exact decomposition, if it was asked for.
+    /// The exact decomposition, if requested.
     pub truth: Option<Compared>,
-    /// Before the Rayleigh–Ritz finish of functions that were learnt.
+    /// Learnt functions before the Rayleigh–Ritz step.
     pub before: Option<Before>,
-    /// Whether the matrix of a tangent kernel was made, and why.
+    /// Whether the matrix of a tangent kernel was formed, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<TangentChoice>,
-    /// How much the first numbers of a code tell, with labels of the data and of the samples that are evaluated.
+    /// The quality of codes by length, if both the data and the evaluated samples have labels.
     pub codes: Option<CodesFindings>,
 }
 
@@ -72,15 +72,15 @@ impl EigenFindings {
 pub struct Compared {
     /// The true μ.
     pub values: Vec<f64>,
-    /// How far the functions are from the true ones.
+    /// The error of the functions.
     #[serde(flatten)]
     pub measured: Measured,
 }
 
-/// How much the first numbers of a code tell.
+/// The quality of codes by length.
 #[derive(Clone, Debug, Serialize)]
 pub struct CodesFindings {
-    /// The items that precision looks at.
+    /// The number of items for precision.
     pub nearest: usize,
     /// Powers of two, and the whole code.
     pub lengths: Vec<CodeScore>,
@@ -89,18 +89,18 @@ pub struct CodesFindings {
 /// Codes of one length.
 #[derive(Clone, Debug, Serialize)]
 pub struct CodeScore {
-    /// What is found by them.
+    /// The retrieval quality.
     #[serde(flatten)]
     pub found: Retrieval,
-    /// Of a linear classifier.
+    /// The accuracy of a linear classifier.
     pub accuracy: f64,
 }
 
-/// What networks learnt, as it was.
+/// The learnt functions before the final step.
 #[derive(Clone, Debug, Serialize)]
 pub struct Before {
     /// μ.
     pub values: Vec<f64>,
-    /// How far the functions were from the true ones.
+    /// The error of the functions.
     pub comparison: Option<Measured>,
 }

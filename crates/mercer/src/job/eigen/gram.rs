@@ -1,4 +1,4 @@
-//! The eigenvectors of a matrix, or functions that are learnt from it and the samples of its rows.
+//! The eigenvectors of a matrix, or functions learnt from it and the samples of its rows.
 
 use super::learn::Learning;
 use super::results::{Given, compared, figure_of};
@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayD};
 use serde_json::{Map, json};
 use std::path::{Path, PathBuf};
 
-/// A Gram matrix of a file or a store, not read yet.
+/// A Gram matrix in a file or a store, not read yet.
 pub(super) struct GramProblem {
     path: PathBuf,
     kept: KeptGram,
@@ -27,7 +27,7 @@ pub(super) struct GramProblem {
     learning: Option<FromSamples>,
 }
 
-/// The samples of the rows, and what learns from them.
+/// The samples of the rows, and the networks that learn from them.
 struct FromSamples {
     samples: Samples,
     eval: Option<Samples>,
@@ -59,12 +59,12 @@ impl GramProblem {
         Ok(Self { path: path.to_owned(), kept, rows, per_sample, learning })
     }
 
-    /// Whether the matrix does not fit.
+    /// Whether the matrix is too large for memory.
     pub(super) fn is_piecewise<T>(&self, context: &Context) -> bool {
         self.kept.bytes::<T>() > context.memory()
     }
 
-    /// A matrix that does not fit is refused, unless a few products with it are enough.
+    /// Rejects a matrix that does not fit into memory, unless the method needs only a few products.
     pub(super) fn check_memory<T>(&self, job: &EigenJob, context: &Context) -> Result<(), Error> {
         if !self.is_piecewise::<T>(context) || job.method.multiplies() {
             return Ok(());
@@ -81,7 +81,7 @@ impl GramProblem {
         )))
     }
 
-    /// What the decomposition takes; products take little beside the matrix.
+    /// The memory of the decomposition; products need little besides the matrix.
     pub(super) fn needs(&self, job: &EigenJob) -> Option<MemoryNeeds> {
         let whole = self.learning.is_none() && !job.method.multiplies();
         (whole || job.truth).then(|| MemoryNeeds::whole("all eigenvectors", self.rows, self.rows))
@@ -131,7 +131,7 @@ impl GramProblem {
         entries.map_err(|error| Error::new(format!("{}: {error}", self.path.display())))
     }
 
-    /// A few eigenpairs of a matrix that does not fit.
+    /// A few eigenpairs of a matrix that does not fit into memory.
     fn piecewise<T: Real>(self, task: Task<'_>, mut findings: EigenFindings) -> Result<Outcome<EigenFindings>, Error> {
         let (place, context) = (self.path.display().to_string(), task.context);
         context.note(&format!(
@@ -148,13 +148,13 @@ impl GramProblem {
             let solved = Spectrum::of_operator(&operator, task.job.k, solver, context);
             solved.map_err(|error| operator.failure().map_or_else(|| error.into(), unreadable))?
         };
-        // All of it is more than is worth reading once more.
+        // The whole matrix is too large to be worth reading once more.
         let print = fingerprint(diagonal.into_iter());
         keep((spectrum, self.per_sample), (&place, print), task, findings)
     }
 }
 
-/// What is known on the samples of the matrix alone.
+/// Eigenvectors known only on the samples of the matrix.
 fn keep<T: Real>(
     (spectrum, per_sample): (Spectrum<T>, usize),
     (place, print): (&str, String),
@@ -180,7 +180,7 @@ fn keep<T: Real>(
 }
 
 impl FromSamples {
-    /// Networks learn the functions of the samples that the rows of a matrix belong to.
+    /// Networks learn functions of the samples behind the rows of a matrix.
     fn run<T: Real>(
         self,
         (place, print): (&str, String),
@@ -215,7 +215,7 @@ impl FromSamples {
     }
 }
 
-/// A row, or as many as there are outputs, for every sample.
+/// One row per sample, or one per sample and output.
 fn check_samples(
     (path, kept): (&Path, &KeptGram),
     rows: usize,
@@ -228,9 +228,7 @@ fn check_samples(
         return Err(Error::new(text).hint("row i of the matrix belongs to row i of the data"));
     }
     if kept.data().is_some_and(|data| samples.fingerprint().is_ok_and(|own| own != *data)) {
-        context.note(&format!(
-            "{place} was computed from other numbers than those of ‹data›; its rows must belong to the same samples"
-        ));
+        context.note(&format!("{place} was not computed from ‹data›; its rows must belong to the same samples"));
     }
     Ok(())
 }

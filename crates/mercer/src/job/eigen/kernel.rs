@@ -29,10 +29,10 @@ pub(super) struct KernelProblem<T: Real> {
     way: PreparedMethod<T>,
 }
 
-/// A method, with what it needs beside the kernel and the data.
+/// A method, with its needs besides the kernel and the data.
 enum PreparedMethod<T: Real> {
     Matrix,
-    /// Products with the tangent kernel of a network, with its matrix or without.
+    /// Products with the tangent kernel of a network, with or without its matrix.
     Tangent,
     Landmarks(Nystrom),
     Features(Arc<dyn Basis<T>>),
@@ -67,7 +67,7 @@ impl<T: Real> KernelProblem<T> {
         self.samples.n_samples * self.built.kernel.per_sample()
     }
 
-    /// What takes most of the memory, as far as it is known.
+    /// The largest consumer of memory, if known.
     pub(super) fn needs(&self, job: &EigenJob) -> Option<MemoryNeeds> {
         let (rows, kernel) = (self.rows(), &self.built.kernel);
         let whole = || MemoryNeeds::whole("all eigenvectors", rows, rows);
@@ -172,7 +172,7 @@ fn not_tangent() -> Error {
     Error::new("‹matrix-free› is for tangent kernels").hint("‹kernel› trace, pseudo, full or logit(I)")
 }
 
-/// A method that does not suit the kernel, and networks that cannot be, are refused before anything is written.
+/// Rejects a method that does not suit the kernel, and networks that cannot be built, before anything is written.
 fn way<T: Real>(
     job: &EigenJob,
     (recipe, built): (&Recipe, &Built<T>),
@@ -207,7 +207,7 @@ fn way<T: Real>(
     }
 }
 
-/// Random Fourier features of a classic kernel, or the features that a kernel has.
+/// Random Fourier features of a classic kernel, or the kernel's own features.
 fn features<T: Real>(
     (recipe, built): (&Recipe, &Built<T>),
     samples: &Samples,

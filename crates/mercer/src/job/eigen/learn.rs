@@ -1,4 +1,4 @@
-//! Functions that networks learn.
+//! Functions learnt by networks.
 
 use super::results::Found;
 use super::{EigenJob, EigenMethod, LearnSpec, Task};
@@ -16,10 +16,10 @@ use mercer_spectral::learnt::{
 use mercer_spectral::{Eigenfunctions, gram_matrix};
 use std::sync::Arc;
 
-/// Rows of a Gram matrix that is kept: 256 MiB in single precision.
+/// The rows of the largest Gram matrix to keep: 256 MiB in single precision.
 const LARGEST_MATRIX: usize = 8192;
 
-/// Networks that are to learn functions of some samples.
+/// Networks that will learn functions of some samples.
 pub(super) struct Learning {
     network: Network,
     spec: LearnSpec,
@@ -29,7 +29,7 @@ pub(super) struct Learning {
 }
 
 impl Learning {
-    /// The networks of a job; what cannot be learnt is refused, what cannot be learnt well is noted.
+    /// The networks of a job. Rejects functions that cannot be learnt, and notes those that cannot be learnt well.
     pub(super) fn new(job: &EigenJob, data: &[Dataset], per_sample: usize, context: &Context) -> Result<Self, Error> {
         let Some(spec) = job.method.learning() else {
             return Err(Error::new(format!("the method {} does not learn", job.method.name())));
@@ -46,7 +46,7 @@ impl Learning {
         }
         let sizes = Sizes { functions, per_sample, shape: samples.sample_shape() };
         let network = network(&job.method, spec, sizes, job.seed)?;
-        // NeuralEF makes its functions orthogonal on every batch, and at most as many as it has rows can be.
+        // NeuralEF makes its functions orthogonal on every batch, so there can be at most as many functions as rows.
         let rows = spec.batch_of(samples.n_samples()) * per_sample;
         if job.method.objective() == LearningMethod::NeuralEf && functions > rows {
             context.note(&format!(
@@ -56,7 +56,7 @@ impl Learning {
         Ok(Self { network, spec: spec.clone(), samples: samples.n_samples(), per_sample })
     }
 
-    /// Whether the kernel's matrix is made once; else the kernel of every batch is.
+    /// Whether to compute the kernel's matrix once, or the kernel of every batch.
     pub(super) fn makes_matrix(&self) -> bool {
         self.samples * self.per_sample <= LARGEST_MATRIX
     }
@@ -80,7 +80,7 @@ impl Learning {
         self.of_coupling(&mut *coupling, data, task)
     }
 
-    /// Functions of a kernel that is given by what it is between samples.
+    /// Functions of a kernel given by its values between samples.
     pub(super) fn of_coupling<T: Real>(
         self,
         coupling: &mut dyn Coupling<T>,
@@ -112,7 +112,7 @@ impl Learning {
     }
 }
 
-/// How large networks have to be.
+/// The required size of the networks.
 struct Sizes<'a> {
     functions: usize,
     per_sample: usize,
@@ -149,8 +149,10 @@ fn network(method: &EigenMethod, spec: &LearnSpec, sizes: Sizes<'_>, seed: u64) 
     let model = spec.functions.as_ref().filter(|path| path.extension().is_some_and(|name| name == "onnx"));
     let networks = match model {
         Some(_) if !shared => {
-            return Err(Error::new(format!("{place}: {k} networks that begin alike would learn the same function"))
-                .hint("describe the network in TOML, or use the method shared for a model with k outputs"));
+            return Err(Error::new(format!(
+                "{place}: {k} networks with equal initial weights would learn the same function"
+            ))
+            .hint("describe the network in TOML, or use the method shared for a model with k outputs"));
         }
         Some(path) => vec![open_network(path, &ParameterSpec::default())?],
         None => {
@@ -163,7 +165,7 @@ fn network(method: &EigenMethod, spec: &LearnSpec, sizes: Sizes<'_>, seed: u64) 
     let graph = network.graph(&[shape.to_vec()]).map_err(about)?;
     let found = graph.outputs().first().map_or(0, |(_, id)| graph.value(*id).meta.numel());
     if found != k * per_sample {
-        return Err(Error::new(format!("{place}: {found} outputs in all, but {} are needed", k * per_sample))
+        return Err(Error::new(format!("{place}: the network has {found} outputs, but {} are needed", k * per_sample))
             .hint(format!("outputs = {each}")));
     }
     Ok(network)

@@ -1,4 +1,4 @@
-//! How eigenfunctions are found.
+//! The methods for eigenfunctions.
 
 use crate::spec::{DataRef, Precision};
 use mercer_spectral::learnt::{Augmentation, LearningMethod, Nesting};
@@ -10,74 +10,75 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EigenMethod {
-    /// All of the matrix.
+    /// Decompose the whole matrix.
     Exact {},
-    /// The largest part of the matrix, to convergence.
+    /// Lanczos iteration for the largest eigenvalues, to convergence.
     Lanczos {
-        /// Whether products with a tangent kernel do without its matrix; what is cheaper, or fits, if nothing is said.
+        /// Whether to avoid forming the matrix of a tangent kernel; by default the cheaper way, or the one that fits
+        /// into memory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         matrix_free: Option<MatrixFree>,
     },
-    /// Five products with a block.
+    /// Randomised decomposition: five products with a block of vectors.
     Randomised {
         /// As for Lanczos.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         matrix_free: Option<MatrixFree>,
     },
-    /// From landmarks.
+    /// Nyström's method, from landmarks.
     Nystrom {
-        /// Which samples they are.
+        /// How landmarks are chosen.
         landmarks: LandmarkChoice,
-        /// How many, unless they are all.
+        /// The number of landmarks, unless all samples are landmarks.
         n: usize,
     },
-    /// Random Fourier features of a classic kernel, or the features that a kernel has.
+    /// Random Fourier features of a classic kernel, or the kernel's own features.
     Rff {
-        /// How many Fourier features.
+        /// The number of Fourier features.
         n: usize,
-        /// With orthogonal directions.
+        /// Draw orthogonal frequencies.
         #[serde(default)]
         orthogonal: bool,
     },
-    /// One network per function, by spectral inference.
+    /// One network per function, by SpIN (spectral inference networks).
     Spin {
-        /// How they learn.
+        /// The training settings.
         learning: LearnSpec,
     },
     /// One network per function.
     Neuralef {
-        /// How they learn.
+        /// The training settings.
         learning: LearnSpec,
-        /// What they learn.
+        /// The objective.
         objective: Objective,
     },
-    /// One network with all functions.
+    /// One network for all functions.
     Shared {
-        /// How it learns.
+        /// The training settings.
         learning: LearnSpec,
-        /// What it learns.
+        /// The objective.
         objective: Objective,
     },
-    /// One network with all functions of pairs of views, which stand for a kernel.
+    /// One network for all functions, learnt from pairs of views instead of a kernel.
     Contrastive {
-        /// How it learns.
+        /// The training settings.
         learning: LearnSpec,
-        /// What it learns.
+        /// The objective.
         objective: Objective,
         /// Where the pairs come from.
         views: Views,
     },
 }
 
-/// When a matrix is not made.
+/// When to avoid forming a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatrixFree {
-    /// What needs fewer operations, or fits; it is told.
+    /// Whichever needs fewer operations, or fits into memory; the choice is reported.
     Auto,
-    /// It is not made.
+    /// Never form the matrix.
     Always,
-    /// It is made.
+    /// Always form the matrix.
     Never,
 }
 
@@ -89,7 +90,7 @@ mercer_run::named! {
 }
 
 impl MatrixFree {
-    /// The way that is taken whatever it costs.
+    /// The choice, if it does not depend on cost.
     pub(super) fn way(self) -> Option<TangentMethod> {
         match self {
             Self::Auto => None,
@@ -133,17 +134,17 @@ impl LandmarkChoice {
     }
 }
 
-/// What functions are trained for.
+/// The training objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// NeuralEF's.
+    /// The objective of NeuralEF.
     Game,
     /// A nested low-rank approximation, function by function.
     Sequential,
     /// A nested low-rank approximation, all at once.
     Joint,
-    /// A low-rank approximation that is not nested.
+    /// A low-rank approximation without an order.
     Unordered,
 }
 
@@ -156,8 +157,8 @@ mercer_run::named! {
 }
 
 impl Objective {
-    /// What suits pairs of views: the order of the codes is learnt with them. On MNIST, after the finish, codes of four numbers are
-    /// right for 59 % of the images, those of the game for 43 %.
+    /// The default for pairs of views, which learns the order of the codes as well. On MNIST, after the Rayleigh–Ritz
+    /// step, codes of four numbers classify 59 % of the images correctly, against 43 % for the game.
     pub const CONTRASTIVE: Self = Self::Joint;
 
     fn method(self) -> LearningMethod {
@@ -170,18 +171,18 @@ impl Objective {
     }
 }
 
-/// How networks learn functions.
+/// Settings for networks that learn functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LearnSpec {
-    /// The networks, described in TOML, or an ONNX file to go on with; two layers of 32, or convolutions for views of images, if
-    /// nothing is said.
+    /// The networks, described in TOML, or an ONNX file to start from. The default has two layers of 32, or
+    /// convolutions for views of images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<PathBuf>,
-    /// So many more functions than are wanted, which are left out after the finish.
+    /// The number of extra functions to learn, which are dropped after the Rayleigh–Ritz step.
     #[serde(default)]
     pub extra: usize,
-    /// Steps of training.
+    /// The number of training steps.
     pub iterations: usize,
     /// Samples per step, or pairs.
     pub batch: usize,
@@ -189,12 +190,12 @@ pub struct LearnSpec {
     pub learning_rate: f64,
     /// The share of moving averages that is kept at every step.
     pub keep: f64,
-    /// Steps after which the state is written down.
+    /// The number of steps between two saves of the state.
     pub checkpoint: usize,
 }
 
 impl LearnSpec {
-    /// What suits a method: the papers' learning rate and averages, 2000 steps of 256 samples.
+    /// The defaults of a method: learning rate and averages from the papers, 2000 steps of 256 samples.
     pub fn new(keep: f64, learning_rate: f64) -> Self {
         Self { functions: None, extra: 0, iterations: 2000, batch: 256, learning_rate, keep, checkpoint: 500 }
     }
@@ -231,10 +232,10 @@ pub enum Views {
 }
 
 impl EigenMethod {
-    /// Landmarks, if nothing is said.
+    /// The default number of landmarks.
     pub const LANDMARKS: usize = 500;
 
-    /// Random Fourier features, if nothing is said.
+    /// The default number of random Fourier features.
     pub const FEATURES: usize = 2000;
 
     /// As the user writes it.
@@ -252,7 +253,7 @@ impl EigenMethod {
         }
     }
 
-    /// How networks learn, if they do.
+    /// The training settings, if the method learns networks.
     pub fn learning(&self) -> Option<&LearnSpec> {
         match self {
             Self::Spin { learning }
@@ -263,8 +264,8 @@ impl EigenMethod {
         }
     }
 
-    /// What suits it: double precision, but for networks that learn. SpIN decorrelates its functions by a Cholesky factor, which
-    /// amplifies rounding.
+    /// The default precision: double, except for networks that learn. SpIN decorrelates its functions by a Cholesky
+    /// factor, which amplifies rounding.
     pub fn precision(&self) -> Precision {
         match self {
             Self::Neuralef { .. } | Self::Shared { .. } | Self::Contrastive { .. } => Precision::F32,
@@ -272,12 +273,12 @@ impl EigenMethod {
         }
     }
 
-    /// Whether one network gives all functions.
+    /// Whether one network computes all functions.
     pub(super) fn shares(&self) -> bool {
         matches!(self, Self::Shared { .. } | Self::Contrastive { .. })
     }
 
-    /// The views that stand for a kernel.
+    /// The views that replace a kernel.
     pub(super) fn views(&self) -> Option<&Views> {
         match self {
             Self::Contrastive { views, .. } => Some(views),
@@ -285,7 +286,7 @@ impl EigenMethod {
         }
     }
 
-    /// What networks learn.
+    /// The training objective.
     pub(super) fn objective(&self) -> LearningMethod {
         match self {
             Self::Neuralef { objective, .. } | Self::Shared { objective, .. } | Self::Contrastive { objective, .. } => {
@@ -295,7 +296,7 @@ impl EigenMethod {
         }
     }
 
-    /// How a matrix is taken apart.
+    /// The solver for a matrix.
     pub(super) fn solver(&self, seed: u64) -> Solver {
         match self {
             Self::Lanczos { .. } => Solver::Lanczos,
@@ -304,12 +305,12 @@ impl EigenMethod {
         }
     }
 
-    /// Whether the matrix may be known by its products alone.
+    /// Whether the method needs only products with the matrix.
     pub(super) fn multiplies(&self) -> bool {
         matches!(self, Self::Lanczos { .. } | Self::Randomised { .. })
     }
 
-    /// Whether a tangent kernel's matrix is made, if that was said.
+    /// Whether to form the matrix of a tangent kernel, if specified.
     pub(super) fn matrix_free(&self) -> Option<MatrixFree> {
         match self {
             Self::Lanczos { matrix_free } | Self::Randomised { matrix_free } => *matrix_free,

@@ -36,33 +36,33 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EigenJob {
-    /// Whose functions; nothing for pairs of views, which stand for a kernel.
+    /// The kernel or matrix; none for pairs of views, which replace a kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<EigenSource>,
-    /// The samples; nothing for a matrix that is taken apart without them.
+    /// The samples; none for a matrix that is decomposed without them.
     #[serde(default)]
     pub data: DataSpec,
-    /// Evaluate the functions on these samples, too.
+    /// Also evaluate the functions on these samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub eval: Vec<DataRef>,
-    /// What these samples show: with labels of the data, codes of several lengths are scored.
+    /// The labels of these samples. If the data have labels too, codes of several lengths are scored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval_labels: Option<DataRef>,
-    /// How they are found.
+    /// The method.
     pub method: EigenMethod,
     /// How many.
     pub k: usize,
-    /// Also decompose the whole matrix, and say how far the functions are from the truth.
+    /// Also decompose the whole matrix, and report the error of the functions.
     #[serde(default)]
     pub truth: bool,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// Seed of what the method draws.
+    /// The seed of the method.
     #[serde(with = "crate::job::seed")]
     pub seed: u64,
 }
 
-/// Whose eigenfunctions.
+/// The source of eigenfunctions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EigenSource {
@@ -72,24 +72,24 @@ pub enum EigenSource {
     Gram(PathBuf),
 }
 
-/// What finding eigenfunctions would do and take.
+/// The planned work and its cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct EigenPlan {
     /// The method.
     pub method: &'static str,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// Samples that functions are found from.
+    /// The samples that functions are found from.
     pub samples: usize,
     /// Rows of the kernel's matrix.
     pub rows: usize,
-    /// How many functions are asked for.
+    /// The number of functions requested.
     pub wanted: usize,
-    /// What takes most of the memory, if that is known before.
+    /// The largest consumer of memory, if known in advance.
     pub memory: Option<MemoryNeeds>,
-    /// Steps of networks that learn.
+    /// Training steps, if networks learn.
     pub steps: Option<usize>,
-    /// Whether a matrix does not fit and is read piece by piece for every product.
+    /// Whether the matrix does not fit into memory and is read piece by piece for every product.
     pub piecewise: bool,
 }
 
@@ -111,7 +111,7 @@ impl EigenJob {
     }
 }
 
-/// Samples to evaluate must be such as the functions are found from.
+/// Samples to evaluate must have the shape of the training samples.
 fn check_eval(eval: Option<&Samples>, samples: &Samples) -> Result<(), Error> {
     match eval.map(Samples::shapes) {
         Some(found) if found != samples.shapes() => {
@@ -121,12 +121,12 @@ fn check_eval(eval: Option<&Samples>, samples: &Samples) -> Result<(), Error> {
     }
 }
 
-/// Something that a run reads, for its record.
+/// An input of a run, for its record.
 fn input(setting: &str, place: impl Into<String>, fingerprint: impl Into<String>) -> InputRecord {
     InputRecord { setting: setting.to_owned(), place: place.into(), fingerprint: fingerprint.into() }
 }
 
-/// Samples that a run reads.
+/// The samples that a run reads.
 fn inputs_of(samples: &Samples, eval: Option<&Samples>) -> Result<Vec<InputRecord>, Error> {
     let mut inputs = vec![input("data", samples.places(), samples.fingerprint()?)];
     if let Some(eval) = eval {
@@ -201,7 +201,7 @@ enum Problem<T: Real> {
 }
 
 impl<T: Real> Typed<T> {
-    /// What does not fit is refused before the work.
+    /// Work that does not fit into memory is rejected in advance.
     fn plan(&self, context: &Context) -> Result<EigenPlan, Error> {
         let (samples, rows, memory, piecewise) = match &self.problem {
             Problem::Kernel(problem) => {
@@ -217,7 +217,7 @@ impl<T: Real> Typed<T> {
         if let Some(needs) = &memory {
             needs.check(context)?;
         }
-        // A decomposition needs more than its matrix, so that this is refused after it.
+        // A decomposition needs more than its matrix, so this check comes after the one above.
         if let Problem::Gram(problem) = &self.problem {
             problem.check_memory::<T>(&self.job, context)?;
         }
@@ -228,7 +228,7 @@ impl<T: Real> Typed<T> {
 
     fn run(self, context: &Context) -> Result<Outcome<EigenFindings>, Error> {
         let Self { job, place, problem, watch } = self;
-        let place = place.ok_or_else(|| Error::new("there is no place for the results").hint("‹out› DIR"))?;
+        let place = place.ok_or_else(|| Error::new("there is no destination for the results").hint("‹out› DIR"))?;
         place.clear()?;
         let findings = EigenFindings::new(job.method.name(), job.precision, job.k);
         let learns = job.method.learning().is_some();
@@ -240,14 +240,14 @@ impl<T: Real> Typed<T> {
         };
         done.map_err(|error| {
             error.when_interrupted(|| match learns {
-                true => "the same command with ‹resume› goes on where this stopped".to_owned(),
-                false => "nothing was written; the same command begins again".to_owned(),
+                true => "the same command with ‹resume› continues from here".to_owned(),
+                false => "nothing was written; the same command starts again".to_owned(),
             })
         })
     }
 }
 
-/// What a run has, whatever it finds.
+/// The state shared by all methods.
 struct Task<'a> {
     job: &'a EigenJob,
     place: Place,

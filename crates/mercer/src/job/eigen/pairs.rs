@@ -1,4 +1,4 @@
-//! Functions of pairs of views, without a kernel that could be written down.
+//! Functions of pairs of views, without an explicit kernel.
 
 use super::learn::Learning;
 use super::results::Given;

@@ -1,4 +1,4 @@
-//! The folder of the results, and the state of a run that learns in it.
+//! The folder of the results, which also holds the state of a learning run.
 
 use crate::Error;
 use crate::job::Destination;
@@ -16,14 +16,14 @@ pub(super) const ON_EVAL: &str = "psi.npy";
 pub(super) const NETWORK: &str = "psi.onnx";
 pub(super) const FIGURE: &str = "functions.svg";
 
-/// A folder that may be written to.
+/// A folder that can be written to.
 pub(super) struct Place {
     pub(super) folder: ResultFolder,
     resume: bool,
 }
 
 impl Place {
-    /// Refuses a folder that holds results, or cannot be written to, before the work begins; nothing for a plan.
+    /// Rejects a folder that holds results or cannot be written to, before the work begins; none for a plan.
     pub(super) fn begin(destination: &Destination) -> Result<Option<Self>, Error> {
         if destination.dry_run {
             return Ok(None);
@@ -39,10 +39,10 @@ impl Place {
                 (false, _) => {
                     return Err(Error::from(data::DataError::Exists { place })
                         .with_message(format!(
-                            "‹out› {}: there is the state of a run that was interrupted",
+                            "‹out› {}: this folder holds the state of an interrupted run",
                             path.display()
                         ))
-                        .hint("‹resume› goes on with it; ‹force› begins again"));
+                        .hint("‹resume› continues it; ‹force› starts again"));
                 }
             }
         }
@@ -54,23 +54,23 @@ impl Place {
         self.folder.path()
     }
 
-    /// Whether to go on with a state.
+    /// Whether to resume from a state.
     pub(super) fn resumes(&self) -> bool {
         self.resume
     }
 
-    /// Removes the state of an earlier run, unless that is to go on.
+    /// Removes the state of an earlier run, unless it is resumed.
     pub(super) fn clear(&self) -> Result<(), Error> {
         if self.resume { Ok(()) } else { Ok(clear_state(self.path())?) }
     }
 }
 
-/// A folder for results of this kind, which does not hold any, or may be replaced.
+/// A folder for results of this kind, which is empty or may be replaced.
 pub(super) fn create(destination: &Destination) -> Result<ResultFolder, Error> {
     let names = [VALUES, VALUES_BEFORE, ON_DATA, ON_EVAL, NETWORK, FIGURE];
     ResultFolder::create(destination, KIND, &names).map_err(|error| match (error.code(), &destination.path) {
         ("exists", Some(path)) => {
-            let text = format!("‹out› {}: there are results in it already", path.display());
+            let text = format!("‹out› {}: this folder already holds results", path.display());
             error.with_message(text).hint("‹force› replaces them")
         }
         _ => error,

@@ -1,4 +1,4 @@
-//! What is done with functions, whatever method found them: evaluated, compared, scored, written.
+//! The steps after any method: functions are evaluated, compared, scored and written.
 
 use super::{Before, Compared, EigenFindings, Task, codes, figure, place};
 use crate::Error;
@@ -16,14 +16,14 @@ use ndarray::{Array1, Array2};
 use serde::Serialize;
 use serde_json::json;
 
-/// What a method found.
+/// The result of a method.
 pub(super) struct Found<T: Real> {
     pub(super) functions: Eigenfunctions<T>,
-    /// Before the Rayleigh–Ritz finish.
+    /// The functions before the Rayleigh–Ritz step.
     pub(super) before: Option<Eigenfunctions<T>>,
     pub(super) trace_residual: Option<f64>,
     pub(super) landmarks: Option<usize>,
-    /// The functions on the data, if the method knows them: evaluating them would make the kernel's matrix again.
+    /// The functions on the data, if the method knows them. Evaluating them would compute the kernel's matrix again.
     pub(super) psi: Option<Array2<T>>,
 }
 
@@ -38,7 +38,7 @@ impl<T: Real> Found<T> {
     }
 }
 
-/// What it was found from, and what it is held against.
+/// Its source, and its reference.
 pub(super) struct Given<'a, T: Real> {
     pub(super) samples: &'a Samples,
     pub(super) eval: Option<&'a Samples>,
@@ -47,7 +47,7 @@ pub(super) struct Given<'a, T: Real> {
     pub(super) inputs: Vec<InputRecord>,
 }
 
-/// Functions and all that was found with them.
+/// Functions, with their other findings.
 struct Evaluated<T: Real> {
     functions: Eigenfunctions<T>,
     before: Option<Eigenfunctions<T>>,
@@ -56,7 +56,7 @@ struct Evaluated<T: Real> {
 }
 
 impl Task<'_> {
-    /// Notes that the folder keeps: the method, the data, and what was done to the data before they were looked at.
+    /// Notes that the folder stores: the method, the data and their preprocessing.
     fn noted<T: Real>(&self, functions: Eigenfunctions<T>, samples: &Samples) -> Result<Eigenfunctions<T>, Error> {
         let data = json!({
             "place": samples.places(),
@@ -114,7 +114,7 @@ impl Task<'_> {
         self.finish(inputs, findings, &content)
     }
 
-    /// What functions were before their finish.
+    /// The functions before the Rayleigh–Ritz step.
     fn before<T: Real>(
         &self,
         before: &Eigenfunctions<T>,
@@ -164,7 +164,7 @@ impl Task<'_> {
         Ok(content)
     }
 
-    /// Puts everything into its place; a state is of no more use.
+    /// Moves everything into place; the state is no longer needed.
     pub(super) fn finish(
         self,
         inputs: Vec<InputRecord>,

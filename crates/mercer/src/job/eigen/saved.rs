@@ -1,4 +1,4 @@
-//! Functions that were saved, on new samples.
+//! Saved functions on new samples.
 
 use crate::Error;
 use crate::spec::{DataSpec, Opening, Precision, Samples};
@@ -12,7 +12,7 @@ use ndarray::Array2;
 use serde_json::Value;
 use std::path::Path;
 
-/// Functions of a folder, with what is needed to read samples as those that they were found from.
+/// Functions of a folder, and how to read new samples in the same way as the original ones.
 #[derive(Debug)]
 pub struct SavedFunctions<T: Real> {
     /// The functions.
@@ -22,7 +22,7 @@ pub struct SavedFunctions<T: Real> {
     fingerprint: String,
 }
 
-/// The folder that functions are in, and whether those before their finish are meant.
+/// The folder of the functions, and whether to use those before the Rayleigh–Ritz step.
 pub(crate) fn located(folder: &Path) -> (&Path, bool) {
     match folder.parent() {
         Some(outer) if folder.file_name().is_some_and(|name| name == BEFORE) && !folder.exists() => (outer, true),
@@ -30,13 +30,13 @@ pub(crate) fn located(folder: &Path) -> (&Path, bool) {
     }
 }
 
-/// The precision that a description tells.
+/// The precision in a description.
 pub(crate) fn precision_of(description: &EigenDescription) -> Precision {
     if description.precision == "f32" { Precision::F32 } else { Precision::F64 }
 }
 
 impl<T: Real> SavedFunctions<T> {
-    /// A digest of what was saved.
+    /// A digest of the saved contents.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -44,19 +44,21 @@ impl<T: Real> SavedFunctions<T> {
     /// Opens the functions of a folder, or of its part `before`.
     ///
     /// # Errors
-    /// For a folder that holds no eigenfunctions, or damaged ones.
+    /// If the folder holds no eigenfunctions, or damaged ones.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (path, before) = located(folder);
         Self::read(&Folder::open(path, Some(KIND))?, before)
     }
 
-    /// The functions of an opened folder, or what they were before their finish.
+    /// The functions of an opened folder, or those before the Rayleigh–Ritz step.
     pub(crate) fn read(folder: &Folder, before: bool) -> Result<Self, Error> {
         let (objects, content): (_, Value) = (folder.objects(), folder.content()?);
         let functions = match (before, content.get(BEFORE)) {
             (false, _) => Eigenfunctions::read(&objects, &content, None)?,
             (true, Some(content)) => Eigenfunctions::read(&objects.part(BEFORE), content, None)?,
-            (true, None) => return Err(Error::new(format!("{}: these functions had no finish", folder.place()))),
+            (true, None) => {
+                return Err(Error::new(format!("{}: these functions had no Rayleigh–Ritz step", folder.place())));
+            }
         };
         let fingerprint = folder.fingerprint();
         let network = functions.saved_kernel().map(SavedKernel::open).transpose()?.flatten();
@@ -64,10 +66,10 @@ impl<T: Real> SavedFunctions<T> {
         Ok(Self { functions, network, columns, fingerprint })
     }
 
-    /// Opens samples, which go through the preprocessing of the folder unless another one is asked for.
+    /// Opens samples, with the preprocessing of the folder unless another one is requested.
     ///
     /// # Errors
-    /// For samples that cannot be read, or do not suit.
+    /// If the samples cannot be read or do not fit.
     pub fn samples(&self, setting: &str, spec: &DataSpec, opening: Opening<'_>) -> Result<Samples, Error> {
         let samples = match &self.network {
             Some(network) => Samples::given(setting, &spec.data, spec, network, &self.columns, opening)?,
@@ -82,7 +84,7 @@ impl<T: Real> SavedFunctions<T> {
     /// The functions of samples: a row per sample, or per sample and output.
     ///
     /// # Errors
-    /// For samples of another shape.
+    /// If the samples have a different shape.
     pub fn evaluate(&self, samples: &Samples, context: &Context) -> Result<Array2<T>, Error> {
         Ok(self.functions.eval_data(&samples.inputs, context)?)
     }

@@ -30,28 +30,28 @@ pub struct KernelJob {
     pub kernel: KernelSpec,
     /// The samples of the rows.
     pub data: DataSpec,
-    /// Those of the columns, if they are others.
+    /// The samples of the columns, if different.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<DataRef>,
     /// One matrix per layer; their sum is the kernel.
     #[serde(default)]
     pub by_layer: bool,
-    /// The features instead of the matrix of their products.
+    /// Compute the features instead of the Gram matrix.
     #[serde(default)]
     pub features: bool,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// Only these tiles of a store.
+    /// Compute only these tiles of a store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tiles: Option<Range<usize>>,
 }
 
-/// What computing a kernel would do and take.
+/// The planned work and its cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelPlan {
     /// The kernel, as it was written.
     pub kernel: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// Of a matrix.
     pub shape: Vec<usize>,
@@ -59,24 +59,24 @@ pub struct KernelPlan {
     pub tiles: usize,
     /// Tiles, blocks, operations and memory.
     pub plan: Plan,
-    /// How long it may take.
+    /// The estimated time.
     pub estimate: Estimate,
     /// Of the numbers of all matrices.
     pub result_bytes: u64,
-    /// What the result takes of the disk, and what there is.
+    /// The disk space of the result, and the free space.
     pub disk: Option<Room>,
-    /// What was chosen per parameter.
+    /// The form chosen for each parameter.
     pub layers: Vec<Choice>,
 }
 
-/// What is known of a kernel that was computed.
+/// The findings for a computed kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelFindings {
     /// The file of the network.
     pub network: Option<String>,
     /// The kernel, as it was written.
     pub kernel: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// The files of the rows.
     pub data: String,
@@ -84,33 +84,33 @@ pub struct KernelFindings {
     pub against: Option<String>,
     /// Of a matrix.
     pub shape: Vec<usize>,
-    /// Whether there is a matrix per layer.
+    /// Whether there is one matrix per layer.
     #[serde(skip)]
     pub by_layer: bool,
-    /// The names of the matrices; one, one per layer, or one and its standard errors.
+    /// The names of the matrices: one, one per layer, or one and its standard errors.
     pub matrices: Vec<String>,
     /// All tiles of the result.
     pub tiles: usize,
-    /// Those that are there.
+    /// The completed tiles.
     pub tiles_done: usize,
-    /// Those that this run computed.
+    /// The tiles computed by this run.
     pub tiles_computed: usize,
-    /// Whether all are there.
+    /// Whether all tiles are complete.
     pub complete: bool,
     /// The file or store.
     pub output: String,
-    /// The files, or folders of a store, of the matrices.
+    /// The files of the matrices, or their folders in a store.
     pub files: Vec<String>,
     /// Operations of this run, in 10⁹.
     pub gflop: f64,
     /// Of the numbers of all matrices.
     pub result_bytes: u64,
-    /// What was chosen per parameter.
+    /// The form chosen for each parameter.
     pub layers: Vec<Choice>,
 }
 
 impl KernelJob {
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.kernel.check()?;
         if self.features && !self.against.is_empty() {
@@ -155,7 +155,7 @@ impl KernelJob {
         let recipe = self.kernel.recipe(&source)?.with_errors(true);
         let recipe = match self.by_layer {
             true => recipe.by_layer().ok_or_else(|| {
-                let text = format!("‹by-layer›: {} has no share per layer", self.kernel.name());
+                let text = format!("‹by-layer›: {} has no parts by layer", self.kernel.name());
                 Error::new(text).hint("‹kernel› trace, pseudo, full or logit(I), alone, scaled or normalised")
             })?,
             false => recipe,
@@ -204,7 +204,7 @@ enum EitherKernel {
 }
 
 impl OpenedKernel {
-    /// Refuses a result that the disk has no room for.
+    /// Rejects a result that does not fit on the disk.
     pub fn check_disk(&self) -> Result<(), Error> {
         match &self.plan.disk {
             Some(room) => Ok(room.check()?),
@@ -238,13 +238,13 @@ struct Typed<T: Real> {
     rows: Samples,
     columns: Option<Samples>,
     built: Built<T>,
-    /// By the process when the job was opened.
+    /// The memory held by the process when the job was opened.
     held: Held,
     watch: Stopwatch,
 }
 
 impl<T: Real> Typed<T> {
-    /// Refused before anything is made: a plan that does not fit leaves no empty store behind.
+    /// Checked before anything is created, so that a plan that does not fit leaves no empty store behind.
     fn plan(&self, context: &Context) -> Result<KernelPlan, Error> {
         let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
@@ -264,7 +264,7 @@ impl<T: Real> Typed<T> {
     }
 
     fn run(self, context: &Context) -> Result<Outcome<KernelFindings>, Error> {
-        let Some(target) = &self.target else { return Err(Error::new("there is no place for the result")) };
+        let Some(target) = &self.target else { return Err(Error::new("there is no destination for the result")) };
         let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
         let wanted = self.job.chosen_tiles(&layout)?;
@@ -320,13 +320,13 @@ impl<T: Real> Typed<T> {
         Ok(outcome)
     }
 
-    /// What the numbers depend on, beside the settings.
+    /// The inputs that decide the numbers, besides the settings.
     fn inputs(&self) -> Result<Vec<InputRecord>, Error> {
         let mut inputs = Vec::new();
         let mut add = |setting: &str, place: String, fingerprint: String| {
             inputs.push(InputRecord { setting: setting.to_owned(), place, fingerprint });
         };
-        // What a kernel is depends on its network alone, and on settings that are in the job.
+        // The identity of a kernel depends only on its network and on settings in the job.
         if let Some(file) = self.job.kernel.file() {
             add(
                 self.job.kernel.setting(),
@@ -361,7 +361,7 @@ impl<T: Real> Typed<T> {
     }
 }
 
-/// What the numbers of a store depend on beside the samples: the kernel, and how the processor adds.
+/// The facts that decide the numbers of a store besides the samples: the kernel and the instruction set.
 pub(crate) fn facts(layout: &Layout, beside: Vec<String>, identity: serde_json::Value) -> Manifest {
     Manifest::new(layout.clone())
         .with_beside(beside)
@@ -370,7 +370,7 @@ pub(crate) fn facts(layout: &Layout, beside: Vec<String>, identity: serde_json::
 }
 
 impl KernelFindings {
-    /// The list of the matrices, with all that is known of them.
+    /// The list of matrices, with their findings.
     fn listing(&self) -> Listing {
         let files = self.files.iter().map(Into::into).collect();
         let mut listing = Listing::new(self.matrices.clone(), files);

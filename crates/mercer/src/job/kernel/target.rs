@@ -11,7 +11,7 @@ use mercer_run::Context;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A place for the result that can be written to.
+/// A checked destination for the result.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     path: PathBuf,
@@ -40,7 +40,7 @@ pub struct Room {
     folder: PathBuf,
     /// The bytes that will be written.
     pub needed: u64,
-    /// The bytes there are, if the system tells.
+    /// The free bytes, if the system reports them.
     pub free: Option<u64>,
 }
 
@@ -51,11 +51,11 @@ impl Room {
 }
 
 impl Target {
-    /// Refuses what could not be written in the end, before the work begins.
+    /// Rejects a result that could not be written, before the work begins.
     pub(super) fn check(destination: &Destination, some_tiles: bool, by_layer: bool) -> Result<Option<Self>, Error> {
         let Destination { force, resume, dry_run, .. } = *destination;
         let Some(path) = &destination.path else {
-            let missing = Error::new("there is no place for the result").hint("‹out› OUT.npy or ‹out› OUT.zarr");
+            let missing = Error::new("there is no destination for the result").hint("‹out› OUT.npy or ‹out› OUT.zarr");
             return if dry_run { Ok(None) } else { Err(missing) };
         };
         let place = path.display();
@@ -64,7 +64,7 @@ impl Target {
             let exists = path.symlink_metadata().is_ok();
             if exists && !resume && !force && !dry_run {
                 return Err(Error::with_code("exists", format!("{place} exists already"))
-                    .hint("‹resume› goes on with it; ‹force› replaces it"));
+                    .hint("‹resume› continues it; ‹force› replaces it"));
             }
             if exists && !path.join("zarr.json").is_file() {
                 return Err(Error::new(format!("‹out› {place}: this is not a store")).hint("name another folder"));
@@ -110,7 +110,7 @@ impl Target {
         self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zarr"))
     }
 
-    /// What these tiles of the result will take of the disk, without those that are there or that they replace.
+    /// The disk space that these tiles will take, without existing tiles and tiles that they replace.
     pub(super) fn room(&self, layout: &Layout, wanted: &Tiles) -> Result<Room, Error> {
         let needed = match self.is_store() {
             // The old file stays until the new one is complete.
@@ -133,16 +133,16 @@ impl Target {
         Ok(Room { folder: folder.to_owned(), needed, free: free_disk(folder) })
     }
 
-    /// What Ctrl-C leaves behind.
+    /// What remains after Ctrl-C.
     pub(super) fn how_to_go_on(&self) -> String {
         if self.is_store() {
-            "the same command with --resume goes on where this stopped".to_owned()
+            "the same command with --resume continues from here".to_owned()
         } else {
             format!("nothing was written; a store can be resumed: -o {}", self.path.with_extension("zarr").display())
         }
     }
 
-    /// Makes or opens what is written to.
+    /// Creates or opens the destination.
     pub(super) fn open<T: Real>(
         &self,
         layout: &Layout,
@@ -156,27 +156,27 @@ impl Target {
         }
         let manifest = manifest();
         if self.existing == Existing::Replace && self.path.exists() {
-            // Only what was a store before is removed.
+            // Only an existing store is removed.
             Store::open(&self.path)?.remove()?;
         }
         if self.resume && self.path.exists() {
             return self.resumed(&manifest, context);
         }
         match Store::create(&self.path, manifest.clone()) {
-            // Another process was faster: both fill the same store.
+            // Another process created it first; both fill the same store.
             Err(StoreError::Exists { .. }) if self.resume => self.resumed(&manifest, context),
             created => Ok(Opened::Store(created?, layout.all_tiles())),
         }
     }
 
-    /// A store, and the tiles that are missing in it: a new one, or one of the same facts to go on with.
+    /// A store and its missing tiles: a new store, or one with the same facts to resume.
     pub(crate) fn store<T: Real>(
         destination: &Destination,
         layout: &Layout,
         manifest: Manifest,
         context: &Context,
     ) -> Result<(Store, Tiles), Error> {
-        let missing = || Error::new("there is no place for the store").hint("‹out› OUT.zarr");
+        let missing = || Error::new("there is no destination for the store").hint("‹out› OUT.zarr");
         let target = Self::check(destination, true, false)?.ok_or_else(missing)?;
         target.room(layout, &layout.all_tiles())?.check()?;
         match target.open::<T>(layout, || manifest, context)? {
@@ -185,13 +185,13 @@ impl Target {
         }
     }
 
-    /// A store to go on with; tiles that are damaged count as missing.
+    /// A store to resume; damaged tiles count as missing.
     fn resumed<T>(&self, manifest: &Manifest, context: &Context) -> Result<Opened<T>, Error> {
         let store = Store::resume(&self.path, manifest)?;
         let checked = store.verify(context)?;
         if !checked.places_checked && checked.done > 0 {
             context.note(&format!(
-                "{} was begun by an earlier version: a tile in the place of another is not found there",
+                "{} was begun by an earlier version: swapped tiles cannot be detected there",
                 self.path.display()
             ));
         }
@@ -213,11 +213,11 @@ impl Target {
         if self.listed {
             return folders.iter().map(named).collect();
         }
-        // The kernel itself, and what there is beside it.
+        // The kernel itself, and the matrices beside it.
         std::iter::once(self.path.clone()).chain(folders[1..].iter().map(named)).collect()
     }
 
-    /// Completes the files, and says what is where.
+    /// Completes the files, and returns their paths.
     pub(super) fn close<T: Real>(&self, opened: Opened<T>, layout: &Layout, written: &Tiles) -> Result<Written, Error> {
         Ok(match opened {
             Opened::Files(files, _, paths) => {
@@ -236,7 +236,7 @@ impl Target {
 }
 
 impl<T: Real> Opened<T> {
-    /// The tiles that are not there yet.
+    /// The missing tiles.
     pub(super) fn missing(&self) -> &Tiles {
         match self {
             Self::Files(_, missing, _) | Self::Store(_, missing) => missing,
@@ -251,7 +251,7 @@ impl<T: Real> Opened<T> {
     }
 }
 
-/// A file in the place of the list of matrices is replaced by nothing but such a list.
+/// A file at the path of the list of matrices is replaced only if it is such a list.
 fn not_ours(error: KernelError) -> Error {
     match error {
         KernelError::Data(error) => (*error).into(),

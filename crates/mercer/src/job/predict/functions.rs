@@ -12,7 +12,7 @@ use mercer_run::Context;
 use serde::Serialize;
 use std::path::Path;
 
-/// What is known of functions on new samples.
+/// The findings for functions on new samples.
 #[derive(Clone, Debug, Serialize)]
 pub struct FunctionFindings {
     /// The folder.
@@ -21,7 +21,7 @@ pub struct FunctionFindings {
     pub n_samples: usize,
     /// How many functions there are.
     pub components: usize,
-    /// The scalar that they were found in.
+    /// The precision that they were found in.
     pub precision: Precision,
     /// Of the array.
     pub shape: Vec<usize>,
@@ -68,7 +68,7 @@ impl SavedFunctions {
         Ok(Self { place: place.display().to_string(), functions, samples })
     }
 
-    /// With what it would do.
+    /// Returns it with its plan.
     pub(super) fn planned(self) -> (Work, PredictPlan) {
         let plan = PredictPlan {
             kind: mercer_spectral::KIND.name.to_owned(),

@@ -1,4 +1,4 @@
-//! Predictions of a machine that was saved.
+//! Predictions of a saved machine.
 
 use super::saved::Known;
 use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs, variance};
@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2};
 use serde::Serialize;
 use std::path::Path;
 
-/// What is known of the predictions of a machine.
+/// The findings for the predictions of a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct MachineFindings {
     /// The folder.
@@ -33,12 +33,12 @@ pub struct MachineFindings {
     /// The variances of the means of a process, without noise, beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variances: Option<String>,
-    /// How good they are, if there are labels.
+    /// Their quality, if there are labels.
     #[serde(flatten)]
     pub quality: Quality,
 }
 
-/// A machine with what it is to predict.
+/// A machine with the samples to predict.
 #[derive(Debug)]
 pub(super) struct SavedMachine {
     place: String,
@@ -48,10 +48,10 @@ pub(super) struct SavedMachine {
     known: Option<spec::Known>,
 }
 
-/// New samples, as the machine takes them.
+/// New samples, in the form that the machine takes.
 #[derive(Debug)]
 enum Given {
-    /// The machine knows its kernel, and this is the kernel's network.
+    /// The machine holds its kernel; this is the kernel's network.
     Samples(Box<spec::Samples>, Option<Box<Network>>),
     Rows(UserRows),
 }
@@ -77,7 +77,7 @@ impl SavedMachine {
             return Err(Error::new("‹probabilities›: the machine is a regression"));
         }
         let columns = &machine.samples.columns;
-        // The labels are read in the machine's own way.
+        // The machine reads the labels in its own way.
         let used = job.data.labels.iter().cloned().collect();
         let options = DataSpec { labels: None, used, ..job.data.clone() };
         let (given, n_samples) = match (machine.kernel.is_some(), &job.data.data[..]) {
@@ -113,7 +113,7 @@ impl SavedMachine {
         }
     }
 
-    /// With what it would do.
+    /// Returns it with its plan.
     pub(super) fn planned(self) -> (Work, PredictPlan) {
         let (kind, n_samples) = (KernelMachine::KIND.name.to_owned(), self.n_samples());
         (Work::Machine(Box::new(self)), PredictPlan { kind, n_samples, numbers: None, gflop: None })

@@ -1,4 +1,4 @@
-//! Outputs of a network, or of whatever was saved, on data.
+//! Predictions of a network, or of any saved result, on data.
 //!
 //! ```
 //! use mercer::job::PredictJob;
@@ -38,13 +38,13 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// What makes the predictions.
+/// The source of the predictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
     /// The network in a file.
     Net(PathBuf),
-    /// What a folder holds: a machine, eigenfunctions, a posterior, a network.
+    /// The contents of a folder: a machine, eigenfunctions, a posterior, a network.
     From(PathBuf),
 }
 
@@ -52,23 +52,23 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PredictJob {
-    /// What makes them.
+    /// Their source.
     pub subject: Subject,
     /// How the file of a network is read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub parameters: ParameterSpec,
-    /// The node or output of a network; its first output if nothing is said.
+    /// The node or output of a network; by default its first output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// Probabilities of the classes, instead of the scores of a machine.
+    /// Class probabilities instead of the scores of a machine.
     #[serde(default, skip_serializing_if = "is_default")]
     pub probabilities: bool,
-    /// The scalar that a network is run in; what was saved has its own.
+    /// The precision of a network; saved results have their own.
     pub precision: Precision,
-    /// About so many samples at once. Results do not depend on it.
+    /// The approximate number of samples to read at a time. Results do not depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<NonZeroUsize>,
-    /// The samples, and what is known of them.
+    /// The samples and their labels.
     pub data: DataSpec,
 }
 
@@ -76,20 +76,20 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What predicting would do.
+/// The planned work.
 #[derive(Clone, Debug, Serialize)]
 pub struct PredictPlan {
-    /// What makes the predictions: `network`, or what the folder holds.
+    /// The source of the predictions: `network`, or the kind of folder.
     pub kind: String,
     /// The samples.
     pub n_samples: usize,
-    /// Numbers per sample, if that is known before.
+    /// Numbers per sample, if known in advance.
     pub numbers: Option<usize>,
-    /// Operations, in 10⁹, if they are known before.
+    /// Operations, in 10⁹, if known in advance.
     pub gflop: Option<f64>,
 }
 
-/// What is known of predictions, by what made them.
+/// The findings for predictions, by their source.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -122,11 +122,11 @@ impl PredictJob {
 
     fn check(&self, destination: &Destination) -> Result<(), Error> {
         if destination.path.is_none() && self.data.labels.is_none() {
-            return Err(Error::new("there is nothing to do with the predictions")
+            return Err(Error::new("nothing to do: the predictions are neither written nor scored")
                 .hint("‹out› OUT.npy writes them; ‹labels› FILE[:KEY] gives their accuracy"));
         }
         if self.probabilities && matches!(self.subject, Subject::Net(_)) {
-            return Err(Error::new("‹probabilities› is for what was saved; a network gives its outputs")
+            return Err(Error::new("‹probabilities› is for saved results; a network gives its outputs")
                 .hint("‹from› DIR, or leave it out"));
         }
         self.data.preprocess.check_for_saved()?;
@@ -161,7 +161,7 @@ pub struct OpenedPredict {
     watch: Stopwatch,
 }
 
-/// What is ready to predict.
+/// An opened source of predictions.
 #[derive(Debug)]
 enum Work {
     Network(Box<NetworkRun>),
@@ -170,7 +170,7 @@ enum Work {
     Posterior(Box<PosteriorRun>),
 }
 
-/// What a run gives, before it is an outcome.
+/// The result of a run, before it becomes an outcome.
 struct Predicted {
     findings: PredictFindings,
     /// Of the whole array.
@@ -218,7 +218,7 @@ impl Opened for OpenedPredict {
     }
 }
 
-/// What the predictions depend on: what made them, and the samples.
+/// The inputs that decide the predictions: their source and the samples.
 fn inputs(setting: &str, place: &str, fingerprint: String, samples: &Samples) -> Result<Vec<InputRecord>, Error> {
     let data = InputRecord::new("data", &samples.places(), samples.fingerprint()?);
     Ok(vec![InputRecord::new(setting, place, fingerprint), data])

@@ -19,14 +19,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is known of the outputs of a network.
+/// The findings for the outputs of a network.
 #[derive(Clone, Debug, Serialize)]
 pub struct NetworkFindings {
-    /// The file, or the folder that it was saved in.
+    /// The file, or the folder it was saved in.
     pub network: String,
     /// The node.
     pub at: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
     /// The samples.
     pub n_samples: usize,
@@ -34,15 +34,15 @@ pub struct NetworkFindings {
     pub shape: Vec<usize>,
     /// The array that was written.
     pub output: Option<String>,
-    /// How many are right, if there are labels.
+    /// The accuracy, if there are labels.
     #[serde(flatten)]
     pub score: Option<Score>,
 }
 
-/// A block is held so often: as it was stored, as it is read, its results, and their copy that is written.
+/// The number of copies of a block in memory: as stored, as read, its results, and the copy being written.
 const COPIES: usize = 4;
 
-/// Pages of the program that are used for the first time, and stacks.
+/// Program pages that are touched for the first time, and stacks.
 const CODE: usize = 4 << 20;
 
 /// A network with its samples.
@@ -91,7 +91,8 @@ impl NetworkRun {
         Ok(run)
     }
 
-    /// What is held whatever a block is: what the process holds already, and the passes of every thread.
+    /// The memory that does not depend on the block size: held by the process already, and by the passes of every
+    /// thread.
     fn fixed_bytes<T: Real>(&self) -> usize {
         let passes = Workspace::<T>::new(Arc::clone(&self.graph), &Keep::Only(Vec::new()));
         let shard = passes.bytes(Shards::for_graph(&self.graph).grain);
@@ -100,7 +101,7 @@ impl NetworkRun {
         resident_memory().saturating_add(passes).saturating_add(CODE)
     }
 
-    /// With what it would do.
+    /// Returns it with its plan.
     pub(super) fn planned(self) -> (Work, PredictPlan) {
         let named = self.at.as_deref().and_then(|name| self.graph.find(name));
         let target = named.or_else(|| self.graph.outputs().first().map(|&(_, id)| id));
@@ -187,7 +188,7 @@ impl NetworkRun {
         })
     }
 
-    /// Of what the network computes, and with which numbers.
+    /// The fingerprint of the network and its parameters.
     fn fingerprint<T: Real>(&self) -> String {
         let wide = self.network.wide_fingerprint::<T>(&self.graph);
         wide.unwrap_or_else(|| self.network.weights::<T>(&self.graph).fingerprint(&self.graph))
@@ -199,7 +200,7 @@ impl NetworkRun {
         self.network.predict(&slices, n_rows, self.at.as_deref(), None)
     }
 
-    /// The library counts the samples of a block, the user those of the file.
+    /// The library counts samples within a block; the user counts those of the file.
     fn at_row(&self, error: NetError, start: usize) -> Error {
         match error {
             NetError::NotFinite { place, sample } => {

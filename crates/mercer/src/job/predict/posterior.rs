@@ -1,4 +1,4 @@
-//! What a posterior of a folder says of new samples.
+//! Predictions of a saved posterior on new samples.
 
 use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs, variance};
 use crate::Error;
@@ -13,7 +13,7 @@ use ndarray::Array2;
 use serde::Serialize;
 use std::path::Path;
 
-/// What is known of the predictions of a posterior.
+/// The findings for the predictions of a posterior.
 #[derive(Clone, Debug, Serialize)]
 pub struct PosteriorFindings {
     /// The folder.
@@ -22,23 +22,23 @@ pub struct PosteriorFindings {
     pub n_samples: usize,
     /// Of the array.
     pub shape: Vec<usize>,
-    /// The names of the columns of probabilities; nothing where they are numbers.
+    /// The names of the probability columns; none if classes are numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
-    /// The standard deviation of the observations of a regression.
+    /// The standard deviation of the observation noise of a regression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
     /// The array that was written: probabilities, or means.
     pub output: Option<String>,
-    /// The variances of means, beside it.
+    /// The variances of the means, in a file beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variances: Option<String>,
-    /// How good they are, if there are labels.
+    /// Their quality, if there are labels.
     #[serde(flatten)]
     pub quality: Quality,
 }
 
-/// A posterior with the samples that it is asked about.
+/// A posterior with the samples to predict.
 #[derive(Debug)]
 pub(super) struct PosteriorRun {
     place: String,
@@ -61,7 +61,7 @@ impl PosteriorRun {
         Ok(Self { place: place.display().to_string(), fingerprint: folder.fingerprint(), posterior, samples })
     }
 
-    /// With what it would do.
+    /// Returns it with its plan.
     pub(super) fn planned(self) -> (Work, PredictPlan) {
         let (kind, n_samples) = (mercer_learn::laplace::KIND.name.to_owned(), self.samples.n_samples);
         (Work::Posterior(Box::new(self)), PredictPlan { kind, n_samples, numbers: None, gflop: None })
@@ -81,7 +81,7 @@ impl PosteriorRun {
         let (values, variance, classes, noise) = match predictions {
             Predictions::Classes { names, probabilities, .. } => (probabilities, None, names, None),
             Predictions::Values { .. } if job.probabilities => {
-                return Err(Error::new("‹probabilities›: the posterior is of a regression"));
+                return Err(Error::new("‹probabilities›: this is the posterior of a regression"));
             }
             Predictions::Values { mean, variance, noise } => (mean, Some(variance), None, Some(noise)),
         };

@@ -1,4 +1,4 @@
-//! How good predictions are, where the truth is known.
+//! The quality of predictions with known labels.
 
 use crate::Error;
 use mercer_learn::metrics::{
@@ -8,16 +8,16 @@ use mercer_learn::metrics::{
 use ndarray::{Array1, Array2, ArrayView2};
 use serde::Serialize;
 
-/// How good predictions are; what is not known, or does not apply, is absent.
+/// The quality of predictions. Measures that are unknown or do not apply are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
-    /// The share of right decisions.
+    /// The share of correct decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
     /// Of the true classes, per sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub negative_log_likelihood: Option<f64>,
-    /// How far probabilities are from frequencies.
+    /// The calibration error: how far probabilities are from frequencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_calibration_error: Option<f64>,
     /// The bins behind it.
@@ -29,7 +29,7 @@ pub struct Quality {
     /// Of a regression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root_mean_square_error: Option<f64>,
-    /// The share of the variance that is explained.
+    /// The share of the variance explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r_squared: Option<f64>,
     /// Of a regression that knows its variance, per sample.
@@ -38,7 +38,7 @@ pub struct Quality {
 }
 
 impl Quality {
-    /// Of decisions and, where there are any, probabilities of all classes.
+    /// The quality of decisions and, if given, of class probabilities.
     pub(super) fn of_classes(
         decided: &[usize],
         probabilities: Option<ArrayView2<'_, f64>>,
@@ -55,7 +55,7 @@ impl Quality {
         Ok(quality)
     }
 
-    /// Of numbers and, where they are known, the variances of observations.
+    /// The quality of numbers and, if known, of the variances of observations.
     pub(super) fn of_numbers(
         found: &Array2<f64>,
         variances: Option<&Array2<f64>>,

@@ -1,4 +1,4 @@
-//! Whatever a folder holds, by what its manifest says it is.
+//! Opens any saved folder, by the kind in its manifest.
 
 use super::functions::SavedFunctions;
 use super::machine::SavedMachine;
@@ -17,7 +17,7 @@ use mercer_net::train::files::{MODEL, SAVED};
 use mercer_spectral::BEFORE;
 use std::path::Path;
 
-/// Opens what a folder holds, with the samples it is to predict.
+/// Opens the contents of a folder, with the samples to predict.
 pub(super) fn open(
     job: &PredictJob,
     place: &Path,
@@ -43,7 +43,7 @@ pub(super) fn open(
     if job.probabilities && !may_ask {
         return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
     }
-    // Of a kind that is known, the version is checked, too.
+    // If the kind is known, the version is checked as well.
     let known = |kind: FolderKind| Folder::open(place, Some(kind));
     match &kind[..] {
         name if name == KernelMachine::KIND.name => {
@@ -73,14 +73,14 @@ pub(super) fn open(
     }
 }
 
-/// What a folder knows of the samples that it wants.
+/// The samples that a folder expects.
 pub(super) struct Known<'a> {
     pub(super) columns: &'a [Option<Columns>],
     pub(super) preprocess: Option<Vec<Preprocess>>,
 }
 
 impl Known<'_> {
-    /// Samples, through the steps that the folder keeps unless the user asks for others.
+    /// Samples, with the preprocessing of the folder unless the user asks for another.
     pub(super) fn samples(
         &self,
         data: &DataSpec,

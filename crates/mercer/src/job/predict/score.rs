@@ -1,4 +1,4 @@
-//! How many predictions are right.
+//! Accuracy of predictions.
 
 use crate::Error;
 use crate::text::grouped;
@@ -8,12 +8,12 @@ use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
 use std::fmt;
 
-/// The predicted class is that of the largest output; the first one if several are equal.
+/// The predicted class is the one with the largest output; the first one if several are equal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Score {
-    /// The share that is right.
+    /// The share of correct predictions.
     pub accuracy: f64,
-    /// How many are right.
+    /// The number of correct predictions.
     pub n_correct: usize,
     #[serde(skip)]
     n_seen: usize,

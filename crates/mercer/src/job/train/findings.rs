@@ -1,18 +1,18 @@
-//! What a run of training has to say, also in `result.json`.
+//! The findings of a training run, also written to `result.json`.
 
 use crate::spec::Precision;
 use mercer_data::Preprocess;
 use mercer_net::train::{Epoch, Loss, Metrics, Optimiser, TrainingSettings};
 use serde::Serialize;
 
-/// What would be trained, and what it takes.
+/// The planned training and its cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainPlan {
     /// The description of the network.
     pub network: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// The number of trainable numbers.
+    /// The number of trainable scalars.
     pub n_params: usize,
     /// Samples to train on.
     pub n_samples: usize,
@@ -20,15 +20,15 @@ pub struct TrainPlan {
     pub n_evaluation_samples: Option<usize>,
     /// Length, order and learning rates.
     pub settings: TrainingSettings,
-    /// What is made small.
+    /// The loss.
     pub loss: Loss,
-    /// How a gradient becomes a step.
+    /// The optimiser.
     pub optimiser: Optimiser,
     /// Steps of one epoch.
     pub steps_per_epoch: usize,
     /// Operations of the forward passes of all epochs, in 10⁹. The reverse passes take about twice as many.
     pub forward_gflop: f64,
-    /// Memory that a step takes, about.
+    /// The approximate memory of a step.
     pub bytes: usize,
 }
 
@@ -43,9 +43,9 @@ pub struct TrainFindings {
     pub model: String,
     /// Its weights alone, within the folder.
     pub weights: String,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// The number of trainable numbers.
+    /// The number of trainable scalars.
     pub n_params: usize,
     /// Samples that it was trained on.
     pub n_samples: usize,
@@ -53,15 +53,15 @@ pub struct TrainFindings {
     pub n_evaluation_samples: Option<usize>,
     /// Length, order and learning rates.
     pub settings: TrainingSettings,
-    /// What was made small.
+    /// The loss.
     pub loss: Loss,
-    /// How a gradient became a step.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// What happened to the data before they went into the network, and has to happen again.
+    /// The preprocessing of the data, which new data need as well.
     pub preprocess: Preprocess,
     /// The classes in the order of the outputs.
     pub class_names: Option<Vec<String>>,
-    /// Epoch by epoch, those before a resumption included.
+    /// All epochs, including those before the run was resumed.
     pub history: Vec<EpochFindings>,
 }
 
@@ -72,9 +72,9 @@ pub struct EpochFindings {
     pub epoch: usize,
     /// The learning rate of its last step.
     pub learning_rate: f64,
-    /// The mean over its steps, each before its update.
+    /// The mean loss over its steps, each before its update.
     pub loss: f64,
-    /// The share of samples whose class was right.
+    /// The share of samples classified correctly.
     pub accuracy: Option<f64>,
     /// On the evaluation set, after the epoch.
     pub evaluation_loss: Option<f64>,

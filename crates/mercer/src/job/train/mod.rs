@@ -1,4 +1,4 @@
-//! A network from a description, trained on data.
+//! Trains a described network on data.
 //!
 //! ```
 //! use mercer::job::train::{TrainJob, TrainingSpec};
@@ -36,29 +36,29 @@ pub use settings::{LossName, OptimiserName, ScheduleName, TrainingSpec};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A network that is described, trained on data. The result is a folder.
+/// Trains a described network on data. The result is a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainJob {
     /// The description of the network.
     pub arch: PathBuf,
-    /// Memory that the network may take, at most.
+    /// Memory limit for the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import_limit: Option<usize>,
-    /// What it learns from, with labels.
+    /// The training samples, with labels.
     pub data: DataSpec,
     /// Samples to measure on after every epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval_data: Option<DataRef>,
-    /// What they show.
+    /// Their labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval_labels: Option<DataRef>,
-    /// How it learns.
+    /// The training settings.
     #[serde(default)]
     pub training: TrainingSpec,
-    /// The scalar of the work.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// Whether the network's file keeps its classes, the columns of its tables, and what happens to its inputs before.
+    /// Whether the network's file stores its classes, the columns of its tables and its preprocessing.
     #[serde(default = "yes")]
     pub annotate: bool,
 }
@@ -68,14 +68,14 @@ fn yes() -> bool {
 }
 
 impl TrainJob {
-    /// A network of a description, trained on labelled samples with the usual settings in single precision.
+    /// Trains a described network on labelled samples with the default settings in single precision.
     pub fn new(arch: impl Into<PathBuf>, data: DataSpec) -> Self {
         let (training, precision) = (TrainingSpec::default(), Precision::F32);
         let arch = arch.into();
         Self { arch, import_limit: None, data, eval_data: None, eval_labels: None, training, precision, annotate: true }
     }
 
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.training.check()?;
         if self.data.labels.is_none() {
@@ -97,7 +97,7 @@ impl TrainJob {
         if let (Some(Labels::Classes(known)), Labels::Classes(own)) = (&samples.labels, &set.labels)
             && known.names() != own.names()
         {
-            // The number of a class is that of the training set.
+            // Classes are numbered as in the training set.
             let text = |error| Error::new(format!("‹test-labels›: {error}"));
             set.labels = Labels::Classes(own.clone().with_names(known.names()).map_err(text)?);
         }
@@ -143,7 +143,7 @@ impl Job for TrainJob {
     }
 }
 
-/// Samples with labels, in the words of the trainer.
+/// Samples with labels, in the form that the trainer takes.
 #[derive(Debug)]
 struct Set {
     inputs: Dataset,
@@ -177,7 +177,7 @@ struct Run {
     optimiser: Optimiser,
 }
 
-/// Who hears of an epoch.
+/// The listener for epochs.
 type OnEpoch = Box<dyn Fn(&EpochFindings)>;
 
 /// A training with everything opened.
@@ -212,16 +212,16 @@ impl Opened for OpenedTrain {
 
     fn run(self, context: &Context) -> Result<Outcome<TrainFindings>, Error> {
         let Self { run, place, watch, on_epoch, .. } = self;
-        let place = place.ok_or_else(|| Error::new("there is no place for the results").hint("‹out› DIR"))?;
+        let place = place.ok_or_else(|| Error::new("there is no destination for the results").hint("‹out› DIR"))?;
         let outcome = match run.job.precision {
             Precision::F32 => run.run::<f32>(place, on_epoch, watch, context),
             Precision::F64 => run.run::<f64>(place, on_epoch, watch, context),
         };
-        outcome.map_err(|error| error.when_interrupted(|| "‹resume› goes on from the last whole epoch".to_owned()))
+        outcome.map_err(|error| error.when_interrupted(|| "‹resume› continues from the last complete epoch".to_owned()))
     }
 }
 
-/// What the manifest says of a network that was trained.
+/// The description of a trained network in the manifest.
 #[derive(Serialize)]
 struct Content<'a> {
     model: &'a str,
@@ -246,7 +246,7 @@ impl Run {
         }
     }
 
-    /// Refuses settings and memory that will not do.
+    /// Rejects unsuitable settings and insufficient memory.
     fn plan<T: Real>(&self, context: &Context) -> Result<TrainPlan, Error> {
         let trainer = self.trainer::<T>()?;
         let batch = self.fit(Path::new("")).check(&trainer, self.training.samples())?;
@@ -256,7 +256,7 @@ impl Run {
         let needed = trainer.bytes(at_once).saturating_add(resident_memory());
         if needed > context.memory() {
             let text =
-                format!("‹memory› {} is too little: training takes some {}", bytes(context.memory()), bytes(needed));
+                format!("‹memory› {} is too little: training takes about {}", bytes(context.memory()), bytes(needed));
             let hint = format!("‹memory› {}, or a smaller ‹batch›", suggested(needed));
             return Err(Error::with_code("memory", text).hint(hint));
         }
@@ -335,7 +335,7 @@ impl Run {
         place.folder.finish(job, inputs, findings, &content, (watch, context))
     }
 
-    /// What the numbers depend on, beside the settings.
+    /// The inputs that decide the numbers, besides the settings.
     fn inputs(&self) -> Result<Vec<InputRecord>, Error> {
         let record = |setting: &str, place: String, fingerprint: String| InputRecord {
             setting: setting.to_owned(),
@@ -357,7 +357,7 @@ impl Run {
     }
 }
 
-/// Whether the network is made for such samples and labels.
+/// Checks that the network fits the samples and labels.
 fn fits(path: &Path, network: &Network, set: &Set) -> Result<(), Error> {
     let (place, path) = (set.inputs.place(), path.display());
     let about =
@@ -366,7 +366,7 @@ fn fits(path: &Path, network: &Network, set: &Set) -> Result<(), Error> {
     let n_outputs = graph.outputs().first().map_or(0, |&(_, id)| graph.value(id).meta.numel());
     let needed = set.labels.n_outputs();
     let fits = match &set.labels {
-        // Which output is which class must be known; numbers say it themselves.
+        // The class of each output must be known; numbers determine it themselves.
         Labels::Classes(classes) if !classes.are_numbered() => n_outputs == needed,
         Labels::Classes(_) => n_outputs >= needed,
         Labels::Targets(_) => n_outputs == needed,

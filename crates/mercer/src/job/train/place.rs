@@ -1,8 +1,8 @@
-//! The folder of a run: what may be in it, and what happens to that.
+//! The folder of a run: what it may contain, and how existing files are treated.
 //!
-//! State and checkpoints are written to their place while the run goes on, so that it can be gone on with after a kill. Everything else
-//! comes at the end, in one transaction with the manifest that lists all of it. A run that goes on after it was complete takes the
-//! manifest away first: a folder is whole, or says that it is not.
+//! State and checkpoints are written in place during the run, so that it can be resumed after a kill. Everything else
+//! is written at the end, in one transaction with the manifest that lists it. Resuming a complete run removes the
+//! manifest first, so a folder is either complete or visibly incomplete.
 
 use crate::Error;
 use crate::error::cannot_write;
@@ -13,7 +13,7 @@ use mercer_net::NetError;
 use mercer_net::train::files;
 use std::path::Path;
 
-/// A folder that a run may write to.
+/// A folder that a run can write to.
 pub(super) struct Place {
     pub(super) folder: ResultFolder,
     pub(super) resume: bool,
@@ -21,25 +21,23 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Refuses a folder that holds something, unless it may be replaced or gone on with. Nothing is removed yet.
+    /// Rejects a folder with contents, unless they may be replaced or resumed. Nothing is removed yet.
     pub(super) fn check(destination: &Destination) -> Result<Self, Error> {
         let Destination { force, resume, .. } = *destination;
         if force && resume {
-            return Err(Error::new("‹force› begins again and ‹resume› goes on: one of them"));
+            return Err(Error::new("‹force› starts again and ‹resume› continues: give one of them"));
         }
         let path = destination.folder()?;
         sweep(path)?;
         let results = files::results(path)?;
         if results.any() && !force && !resume {
-            let text = format!("‹out› {}: there are results in it already", path.display());
-            return Err(
-                Error::with_code("exists", text).hint("‹force› replaces what is there; ‹resume› goes on with it")
-            );
+            let text = format!("‹out› {}: this folder already holds results", path.display());
+            return Err(Error::with_code("exists", text).hint("‹force› replaces them; ‹resume› continues the run"));
         }
         results.check()?;
         if resume {
             for name in files::ongoing(path)? {
-                check_listed(&path.join(name)).map_err(|error| Error::from(error).hint("‹force› begins again"))?;
+                check_listed(&path.join(name)).map_err(|error| Error::from(error).hint("‹force› starts again"))?;
             }
         }
         let folder = ResultFolder::begin(path, files::SAVED, force || resume)?;
@@ -50,7 +48,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// Takes away the results that are replaced.
+    /// Removes the results that are replaced.
     pub(super) fn clear(&self) -> Result<(), Error> {
         if self.force {
             remove(self.path(), files::SAVED)?;
@@ -59,7 +57,7 @@ impl Place {
         Ok(())
     }
 
-    /// Before state or checkpoints change, what lists them goes.
+    /// The manifest is removed before state or checkpoints change.
     pub(super) fn reopen(&self) -> Result<(), NetError> {
         Ok(release(self.path(), files::SAVED, &files::ongoing(self.path())?)?)
     }
@@ -67,7 +65,7 @@ impl Place {
     /// Lists state and checkpoints, and makes room for the rest.
     pub(super) fn adopt(&self) -> Result<(), Error> {
         if self.resume && !holds(self.path(), files::SAVED) {
-            // Results of an earlier version, which wrote no manifest. They were found to be its own.
+            // Results of an earlier version, which wrote no manifest. They have been recognised as ours.
             for path in [files::MODEL, files::TENSORS, RESULT].map(|name| self.path().join(name)) {
                 if path.is_file() {
                     std::fs::remove_file(&path).map_err(|error| cannot_write(path.display(), &error))?;

@@ -1,51 +1,51 @@
-//! How to train, as it is said, and as the settings of a run.
+//! Training settings as given by the user, and as used by a run.
 
 use crate::Error;
 use mercer_net::train::{Decay, Loss, Optimiser, Schedule, TrainingSettings};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
-/// Optimiser, learning rate and length of a run. What is not said has a value that suits the rest.
+/// Optimiser, learning rate and length of a run. Settings that are not given have suitable defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainingSpec {
     /// Passes over the data.
     pub epochs: NonZeroUsize,
-    /// Samples per step; 128 if nothing is said, and all of them for `gd`.
+    /// Samples per step; by default 128, and all samples for `gd`.
     pub batch: Option<NonZeroUsize>,
-    /// How a gradient becomes a step.
+    /// The optimiser.
     pub optimiser: OptimiserName,
-    /// The learning rate; the optimiser's usual one if nothing is said.
+    /// The learning rate; by default that of the optimiser.
     pub learning_rate: Option<f64>,
-    /// How much of the last step `sgd` keeps.
+    /// The momentum of `sgd`.
     pub momentum: Option<f64>,
-    /// Nesterov's look-ahead for `sgd`.
+    /// Nesterov momentum for `sgd`.
     pub nesterov: bool,
-    /// Pull weights to zero.
+    /// Weight decay.
     pub weight_decay: Option<f64>,
-    /// What to make small; what suits the labels if nothing is said.
+    /// The loss; by default the one that suits the labels.
     pub loss: Option<LossName>,
-    /// How the learning rate falls.
+    /// The learning rate schedule.
     pub schedule: ScheduleName,
-    /// Epochs between two falls of the step schedule.
+    /// Epochs between two drops of the step schedule.
     pub step_every: NonZeroUsize,
-    /// What the step schedule multiplies the learning rate by.
+    /// The factor by which the step schedule multiplies the learning rate.
     pub step_factor: f64,
-    /// Epochs in which the learning rate rises from zero; may be a fraction.
+    /// Warm-up epochs, in which the learning rate rises from zero; may be a fraction.
     pub warm_up: f64,
-    /// Keep the weights every so many epochs.
+    /// Keep the weights every N epochs.
     pub checkpoint_every: Option<NonZeroUsize>,
-    /// Keep the weights after these epochs; 0 are the initial ones.
+    /// Keep the weights after these epochs; epoch 0 is the initial network.
     pub checkpoint_at: Vec<usize>,
-    /// Initial weights and the order of the samples depend on this and nothing else.
+    /// The seed of the initial weights and the order of the samples.
     #[serde(with = "crate::job::seed")]
     pub seed: u64,
 }
 
-/// Passes over the data, and epochs between two falls, if nothing is said.
+/// The default number of epochs, and of epochs between two drops.
 const TEN: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 
-/// Samples per step, if nothing is said.
+/// The default number of samples per step.
 const BATCH: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
 impl Default for TrainingSpec {
@@ -111,15 +111,15 @@ mercer_run::named! {
     Squared = "squared", "Half the squared distance; classes become one-hot";
 }
 
-/// How a learning rate falls, by name.
+/// A learning rate schedule by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduleName {
-    /// It does not.
+    /// It is constant.
     Constant,
-    /// By a factor every so many epochs.
+    /// It drops by a factor every N epochs.
     Step,
-    /// Along half a cosine down to zero.
+    /// It follows half a cosine down to zero.
     Cosine,
 }
 
@@ -131,7 +131,7 @@ mercer_run::named! {
 }
 
 impl OptimiserName {
-    /// The learning rate if nothing is said.
+    /// The default learning rate.
     fn usual_rate(self) -> f64 {
         match self {
             Self::Gd | Self::Sgd => 0.05,
@@ -142,20 +142,18 @@ impl OptimiserName {
 }
 
 impl TrainingSpec {
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if (self.momentum.is_some() || self.nesterov) && self.optimiser != OptimiserName::Sgd {
             return Err(Error::new("‹momentum› and ‹nesterov› are for ‹optimiser› sgd"));
         }
         if self.nesterov && self.momentum.is_none() {
-            return Err(
-                Error::new("‹nesterov› looks ahead along the momentum, and there is none").hint("‹momentum› 0.9")
-            );
+            return Err(Error::new("‹nesterov› needs a ‹momentum›").hint("‹momentum› 0.9"));
         }
         Ok(())
     }
 
-    /// The same with everything said, for labels that are classes or numbers.
+    /// The same with all defaults filled in, for labels that are classes or numbers.
     pub(crate) fn completed(&self, classes: bool) -> Self {
         let is_gd = self.optimiser == OptimiserName::Gd;
         let loss = if classes { LossName::CrossEntropy } else { LossName::Squared };
@@ -187,7 +185,7 @@ impl TrainingSpec {
         optimiser
     }
 
-    /// The loss of a specification that is complete.
+    /// The loss of a complete specification.
     pub(crate) fn loss(&self) -> Loss {
         match self.loss {
             Some(LossName::Squared) => Loss::squared(),
@@ -195,7 +193,7 @@ impl TrainingSpec {
         }
     }
 
-    /// Length, order and learning rates of a specification that is complete.
+    /// Length, order and learning rates of a complete specification.
     pub(crate) fn settings(&self) -> TrainingSettings {
         let epochs = self.epochs.get();
         let mut checkpoints = self.checkpoint_at.clone();

@@ -1,4 +1,4 @@
-//! What a user asks for: which posterior, with which prior, and what is made of it.
+//! The settings of a posterior: its form, its prior and its predictions.
 
 use crate::Error;
 use mercer_kernel::sketch;
@@ -9,7 +9,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// In which form the curvature of the parameters is kept.
+/// The form of the curvature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PosteriorMethod {
@@ -25,23 +25,23 @@ pub enum PosteriorMethod {
     LastLayerKron,
     /// Through eigenfunctions of the tangent kernel.
     Eigen {
-        /// How many functions.
+        /// The number of functions.
         #[serde(default = "default_components")]
         components: usize,
-        /// Training samples that they are made of.
+        /// The number of landmarks among the training samples.
         #[serde(default = "default_landmarks")]
         landmarks: usize,
-        /// Give back the variance that they miss.
+        /// Add back the variance that they miss.
         #[serde(default = "default_residual")]
         residual: bool,
     },
     /// Through gradients projected at random.
     Sketch {
-        /// How they are projected, as `sjlt:1024`.
+        /// The projection, such as `sjlt:1024`.
         #[serde(default = "default_sketch")]
         sketch: String,
-        /// Give back the variance that the projection misses, which is noise of both signs: to give back its positive part makes
-        /// things worse.
+        /// Add back the variance that the projection misses. This residual is noise of both signs, and adding back its
+        /// positive part makes predictions worse.
         #[serde(default)]
         residual: bool,
     },
@@ -153,7 +153,7 @@ impl PosteriorMethod {
         })
     }
 
-    /// What takes less memory.
+    /// Alternatives that take less memory.
     pub(super) fn smaller(&self) -> &'static str {
         match self {
             Self::Full => "‹method› kron, diag, sketch or last-layer-full",
@@ -169,17 +169,17 @@ impl PosteriorMethod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriorChoice {
-    /// It is this.
+    /// This precision.
     Given(f64),
-    /// That of highest evidence.
+    /// The value that maximises the evidence.
     #[default]
     Evidence,
-    /// That which predicts other samples best.
+    /// The value that predicts validation samples best.
     Validation,
 }
 
 impl PriorChoice {
-    /// As it is told in findings.
+    /// As reported in findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Given(_) => "given",
@@ -188,7 +188,7 @@ impl PriorChoice {
         }
     }
 
-    /// What a fit starts from.
+    /// The starting value of a fit.
     pub(super) fn start(self) -> f64 {
         match self {
             Self::Given(precision) => precision,
@@ -213,19 +213,19 @@ impl FromStr for PriorChoice {
     }
 }
 
-/// How the noise of a regression's observations is chosen.
+/// How the observation noise of a regression is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseChoice {
-    /// It has this standard deviation.
+    /// This standard deviation.
     Given(f64),
-    /// That of highest evidence.
+    /// The value that maximises the evidence.
     #[default]
     Evidence,
 }
 
 impl NoiseChoice {
-    /// As it is told in findings.
+    /// As reported in findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Given(_) => "given",
@@ -233,7 +233,7 @@ impl NoiseChoice {
         }
     }
 
-    /// What a fit starts from.
+    /// The starting value of a fit.
     pub(super) fn start(self) -> f64 {
         match self {
             Self::Given(noise) => noise,
@@ -259,13 +259,13 @@ pub(super) fn is_positive(number: f64) -> bool {
     number.is_finite() && number > 0.0
 }
 
-/// Outputs are drawn from the posterior so often, instead of probit's closed form.
+/// Averages outputs drawn from the posterior, instead of the closed-form probit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PosteriorDraws {
     /// PosteriorDraws per sample.
     pub count: usize,
-    /// What their noise is multiplied with.
+    /// The factor on their deviation.
     #[serde(default = "unit")]
     pub noise_scale: f64,
 }
@@ -274,7 +274,7 @@ fn unit() -> f64 {
     1.0
 }
 
-/// How class probabilities are made of a posterior; saved with it.
+/// How class probabilities are computed from a posterior; saved with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Predictive {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -305,7 +305,7 @@ impl Predictive {
         }
     }
 
-    /// What is done, in words: `probit`, or the number of draws.
+    /// A description: `probit`, or the number of draws.
     pub(super) fn text(&self) -> String {
         match self.draws {
             None => "probit".to_owned(),

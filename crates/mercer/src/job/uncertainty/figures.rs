@@ -6,7 +6,7 @@ use mercer_report::figure::{Bin, Figure, Panel};
 
 const BINS: usize = 30;
 
-/// Accuracy against confidence, of the network alone and of the posterior; nothing without labels.
+/// Accuracy against confidence, for the network alone and for the posterior; none without labels.
 pub(super) fn reliability(map: &Scores, laplace: &Scores) -> Option<Figure> {
     let (Some(map), Some(laplace)) = (&map.classes, &laplace.classes) else { return None };
     let panel = |name: &str, scores: &ClassScores| {
@@ -20,7 +20,7 @@ pub(super) fn reliability(map: &Scores, laplace: &Scores) -> Option<Figure> {
     Some(Figure::new("").panel(panel("Network", map)).panel(panel("Laplace", laplace)))
 }
 
-/// The entropy of predictions, of test samples and of others.
+/// The entropy of predictions, for test samples and out-of-distribution samples.
 pub(super) fn entropy(entropies: [(Vec<f64>, Option<Vec<f64>>); 2]) -> Figure {
     let panels = ["Network", "Laplace"].into_iter().zip(entropies);
     panels.fold(Figure::new(""), |figure, (name, (usual, other))| {

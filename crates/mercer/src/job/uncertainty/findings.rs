@@ -1,4 +1,4 @@
-//! What is known once a posterior is there.
+//! The findings for a posterior.
 
 use super::UncertaintyJob;
 use crate::spec::Precision;
@@ -6,10 +6,10 @@ use mercer_learn::laplace::{ClassScores, Detection, PosteriorNeeds, RegressionSc
 use mercer_run::Context;
 use serde::Serialize;
 
-/// What was found of a posterior and its predictions.
+/// The findings for a posterior and its predictions.
 #[derive(Clone, Debug, Serialize)]
 pub struct UncertaintyFindings {
-    /// What kind of result it is.
+    /// The kind of result.
     pub kind: &'static str,
     /// The named files that were written with it.
     pub files: Vec<String>,
@@ -17,21 +17,21 @@ pub struct UncertaintyFindings {
     pub network: String,
     /// The name of the method.
     pub method: &'static str,
-    /// The scalar that the network ran in.
+    /// The precision of the network.
     pub precision: Precision,
-    /// The samples that it was learnt from.
+    /// The number of training samples.
     pub n_train: usize,
-    /// Of the whole training set, where only a part was given.
+    /// The size of the whole training set, if only a part was given.
     pub train_size: Option<usize>,
     /// The samples that were predicted.
     pub n_test: usize,
-    /// How large the posterior is.
+    /// The size of the posterior.
     pub needs: Size,
     /// How the prior was chosen.
     pub prior: &'static str,
     /// Its precision.
     pub prior_precision: f64,
-    /// The standard deviation of the observations of a regression.
+    /// The standard deviation of the observation noise of a regression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
     /// How it was chosen.
@@ -40,28 +40,28 @@ pub struct UncertaintyFindings {
     pub log_evidence: f64,
     /// How class probabilities are computed: `probit`, or the number of draws.
     pub predictive: String,
-    /// How good the network alone is.
+    /// The quality of the network alone.
     pub map: Scores,
-    /// How good the posterior is.
+    /// The quality of the posterior.
     pub laplace: Scores,
     /// Whether the posterior predicts the test labels worse than the network alone.
     pub worse_than_network: Option<bool>,
-    /// What had to be repaired.
+    /// Numerical repairs.
     pub repairs: Vec<String>,
     /// Samples whose residual had a negative part, which was cut off.
     pub clipped: usize,
 }
 
-/// How large a posterior is.
+/// The size of a posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// The parameters that are not fixed, or the features that stand for them.
+    /// The number of parameters that are not fixed, or of features that replace them.
     pub n_parameters: usize,
-    /// The side of the largest matrix that is taken apart.
+    /// The side of the largest matrix to decompose.
     pub side: usize,
 }
 
-/// How good predictions are.
+/// The quality of predictions.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Scores {
     /// Of class probabilities.
@@ -70,7 +70,7 @@ pub struct Scores {
     /// Of a regression.
     #[serde(flatten)]
     pub values: Option<RegressionScores>,
-    /// How well other samples are told apart.
+    /// How well out-of-distribution samples are detected.
     #[serde(flatten)]
     pub detection: Option<Detection>,
 }
@@ -81,7 +81,7 @@ impl Scores {
     }
 }
 
-/// What kind of result it is.
+/// The kind of result.
 const KIND: &str = "uncertainty";
 
 impl UncertaintyFindings {
@@ -110,7 +110,7 @@ impl UncertaintyFindings {
         }
     }
 
-    /// Says so where the posterior is worse than the network.
+    /// Notes if the posterior is worse than the network.
     pub(super) fn compare(&mut self, context: &Context) {
         if let (Some(network), Some(posterior)) = (self.map.nll(), self.laplace.nll()) {
             let note = worse(network, posterior);

@@ -9,7 +9,7 @@ pub(super) fn labels_setting(samples: &str) -> String {
     if samples == "data" { "labels".to_owned() } else { format!("{samples}-labels") }
 }
 
-/// Labels whose classes have the numbers of the training set's.
+/// Labels with classes numbered as in the training set.
 pub(super) fn same_classes(setting: &str, own: &Labels, known: &Labels) -> Result<Labels, Error> {
     match (own, known) {
         (Labels::Classes(own), Labels::Classes(known)) if own.names() != known.names() => {

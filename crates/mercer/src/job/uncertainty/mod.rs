@@ -1,4 +1,4 @@
-//! How sure a network may be: a linearised Laplace approximation, what it predicts, and the posterior itself for later.
+//! The uncertainty of a network: a linearised Laplace approximation, its predictions, and the saved posterior.
 //!
 //! ```
 //! use mercer::job::UncertaintyJob;
@@ -43,47 +43,47 @@ pub struct UncertaintyJob {
     /// Which of its tensors are parameters.
     #[serde(default)]
     pub parameters: ParameterSpec,
-    /// The logits, or any other node; if none is named, the first output, or what lies before its softmax or sigmoid.
+    /// The logits, or any other node. The default is the first output, or the value before its softmax or sigmoid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Only parameters or layers of these names, the others being fixed (`*` and `?` are wild).
+    /// Only parameters or layers with these names are uncertain; the others are fixed (`*` and `?` are wild).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub params: Vec<String>,
-    /// In which form the curvature of the parameters is kept.
+    /// The form of the curvature.
     #[serde(default = "default_method")]
     pub method: PosteriorMethod,
     /// The precision of the prior.
     #[serde(default)]
     pub prior: PriorChoice,
-    /// The standard deviation of the observations of a regression.
+    /// The standard deviation of the observation noise of a regression.
     #[serde(default)]
     pub noise: NoiseChoice,
     /// PosteriorDraws from the posterior, instead of probit's closed form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draws: Option<PosteriorDraws>,
-    /// Of sketches, landmarks and draws.
+    /// The seed of sketches, landmarks and draws.
     #[serde(default, with = "crate::job::seed")]
     pub seed: u64,
-    /// The samples that the network was trained on, with what they show. All other samples are read as they are.
+    /// The training samples of the network, with labels. All other samples are read in the same way.
     pub train: DataSpec,
-    /// The number of samples that the network was trained on, if these are only a part of them, which stands for all.
+    /// The size of the training set, if these samples are only a part that represents it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_size: Option<usize>,
     /// The samples to predict.
     pub test: Vec<DataRef>,
-    /// What they show.
+    /// Their labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_labels: Option<DataRef>,
-    /// Samples of another kind, which should be less certain.
+    /// Out-of-distribution samples, which should be less certain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ood: Vec<DataRef>,
-    /// Samples that choose the prior, if validation does.
+    /// Validation samples that choose the prior.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation: Vec<DataRef>,
-    /// What they show.
+    /// Their labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_labels: Option<DataRef>,
-    /// The scalar that the network runs in.
+    /// The precision of the network.
     #[serde(default = "default_precision")]
     pub precision: Precision,
 }
@@ -96,16 +96,16 @@ fn default_precision() -> Precision {
     Precision::F32
 }
 
-/// What a posterior would take.
+/// The cost of a posterior.
 #[derive(Clone, Debug, Serialize)]
 pub struct UncertaintyPlan {
     /// The name of the method.
     pub method: &'static str,
-    /// The scalar that the network runs in.
+    /// The precision of the network.
     pub precision: Precision,
     /// The samples to learn from.
     pub n_train: usize,
-    /// Of the whole training set, where only a part was given.
+    /// The size of the whole training set, if only a part was given.
     pub train_size: Option<usize>,
     /// The samples to predict.
     pub n_test: usize,
@@ -114,7 +114,7 @@ pub struct UncertaintyPlan {
 }
 
 impl UncertaintyJob {
-    /// A posterior with the defaults: of the last layer, with the prior of highest evidence.
+    /// A posterior with the defaults: of the last layer, with the prior that maximises the evidence.
     pub fn new(net: impl Into<PathBuf>, train: DataSpec, test: Vec<DataRef>) -> Self {
         Self {
             net: net.into(),
@@ -137,7 +137,7 @@ impl UncertaintyJob {
         }
     }
 
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         let chosen_by = "‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY], or ‹prior› evidence, which needs none";
         match (self.prior, self.validation.is_empty(), &self.validation_labels) {
@@ -179,7 +179,7 @@ impl UncertaintyJob {
         Predictive { draws: self.draws, seed: self.seed }
     }
 
-    /// What the library is asked for.
+    /// The settings in the library's types.
     fn settings(&self, likelihood: Likelihood) -> Result<LaplaceSettings, Error> {
         Ok(LaplaceSettings {
             structure: self.method.structure(self.seed)?,

@@ -17,7 +17,7 @@ use mercer_net::network::SavedNetwork;
 use mercer_run::{Context, resident_memory};
 use mercer_spectral::{Landmarks, Nystrom};
 
-/// What is written beside the findings and the posterior.
+/// The files written beside the findings and the posterior.
 const FILES: [&str; 9] = [
     "probabilities.npy",
     "map_probabilities.npy",
@@ -36,7 +36,7 @@ pub struct OpenedUncertainty {
     pub(super) job: UncertaintyJob,
     pub(super) network: Network,
     pub(super) saved: SavedNetwork,
-    /// The numbers of the network and of what it computes.
+    /// The fingerprint of the network and its graph.
     pub(super) fingerprint: String,
     pub(super) parts: Parts,
     pub(super) settings: LaplaceSettings,
@@ -56,7 +56,7 @@ pub(super) struct Parts {
 }
 
 impl OpenedUncertainty {
-    /// The place of the results, checked; nothing for a plan.
+    /// The destination of the results, checked; none for a plan.
     pub(super) fn folder(destination: &Destination) -> Result<Option<ResultFolder>, Error> {
         if destination.dry_run {
             return Ok(None);
@@ -112,7 +112,7 @@ impl OpenedUncertainty {
             Some(_) => saved_network(&job.net, &job.parameters, &network)?,
             None => SavedNetwork::default(),
         };
-        // Told now and not when it should predict.
+        // Reported now, not at prediction time.
         if folder.is_some() && fingerprint(&saved.open()?)? != own {
             let text = format!("{}: the network cannot be saved so that it opens as the same one", job.net.display());
             return Err(Error::with_code("other", text).hint("export it into one ONNX file, with these parameters"));
@@ -130,7 +130,7 @@ impl Opened for OpenedUncertainty {
     }
 
     fn run(self, context: &Context) -> Result<Outcome<UncertaintyFindings>, Error> {
-        let again = || "nothing was written; the same command begins again".to_owned();
+        let again = || "nothing was written; the same command starts again".to_owned();
         let outcome = match self.job.precision {
             Precision::F32 => Work::<f32>::run(self, context),
             Precision::F64 => Work::<f64>::run(self, context),
@@ -188,7 +188,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The samples whose predictions are held at the same time, at most.
+    /// The maximum number of samples whose predictions are in memory at the same time.
     fn n_predicted(&self) -> usize {
         let count = |samples: &Option<Samples>| samples.as_ref().map_or(0, |samples| samples.n_samples);
         (self.test.n_samples + count(&self.ood)).max(count(&self.validation))
@@ -196,7 +196,8 @@ impl Parts {
 }
 
 impl UncertaintyJob {
-    /// What the work takes at the highest: matrices of the posterior, eigenfunctions and their landmarks, covariances of predictions.
+    /// The peak memory of the work: matrices of the posterior, eigenfunctions and their landmarks, covariances of
+    /// predictions.
     fn needs<T: Real>(
         &self,
         network: &Network,
@@ -239,7 +240,7 @@ impl UncertaintyJob {
         Err(Error::with_code("memory", text).hint(format!("{}; or ‹memory› {enough}", self.method.smaller())))
     }
 
-    /// Errors of the libraries, with the network's file in those about it.
+    /// Library errors; those about the network name its file.
     pub(super) fn failure(&self, error: LearnError) -> Error {
         match error {
             LearnError::Network(error) => Error::of_network(&self.net, *error),
@@ -262,7 +263,7 @@ impl UncertaintyJob {
     }
 }
 
-/// How eigenfunctions are found: from so many landmarks among the training samples.
+/// The solver for eigenfunctions, with this number of landmarks among the training samples.
 pub(super) fn eigenfunctions(landmarks: usize, seed: u64) -> Nystrom {
     Nystrom::new(Landmarks::Uniform(landmarks)).seed(seed)
 }

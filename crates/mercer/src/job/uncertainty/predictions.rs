@@ -1,4 +1,4 @@
-//! What a posterior says of samples.
+//! The predictions of a posterior.
 
 use super::choice::Predictive;
 use crate::Error;
@@ -6,16 +6,16 @@ use mercer_learn::laplace::Functional;
 use mercer_run::Context;
 use ndarray::Array2;
 
-/// What a posterior says of samples: a row for each.
+/// The predictions of a posterior: a row per sample.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predictions {
     /// Of a classifier.
     Classes {
-        /// The names of the columns of probabilities; nothing where they are numbers.
+        /// The names of the probability columns; none if classes are numbers.
         names: Option<Vec<String>>,
         /// The probabilities of the classes, with uncertainty.
         probabilities: Array2<f64>,
-        /// Those of the network alone.
+        /// The probabilities of the network alone.
         map_probabilities: Array2<f64>,
         /// The variance of every logit.
         variance: Array2<f64>,
@@ -24,9 +24,9 @@ pub enum Predictions {
     Values {
         /// The outputs of the network.
         mean: Array2<f64>,
-        /// The variance of every output, without that of the observations.
+        /// The variance of every output, without observation noise.
         variance: Array2<f64>,
-        /// The standard deviation of the observations.
+        /// The standard deviation of the observation noise.
         noise: f64,
     },
 }

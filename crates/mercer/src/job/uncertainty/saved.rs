@@ -1,4 +1,4 @@
-//! A posterior that was saved: it predicts, and needs nothing but its folder.
+//! A saved posterior, which predicts from its folder alone.
 
 use super::choice::Predictive;
 use super::labels::as_numbers;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// What the manifest of a folder says: the posterior, and how probabilities are made of it.
+/// The manifest of a folder: the posterior, and how probabilities are computed from it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
     #[serde(flatten)]
@@ -25,7 +25,7 @@ pub(super) struct Content {
     pub(super) predictive: Predictive,
 }
 
-/// The part of it that is needed before the numbers are read.
+/// The part of it that is needed before the arrays are read.
 #[derive(Deserialize)]
 struct Glance {
     laplace: Laplace,
@@ -40,7 +40,8 @@ struct Laplace {
 
 /// A posterior from a folder that [`UncertaintyJob`](super::UncertaintyJob) has written.
 ///
-/// It predicts the same bits as the run that made it. The network's file and the data may be gone, and the folder may have moved.
+/// It predicts the same bits as the run that made it. The network's file and the data may have been deleted, and the
+/// folder may have been moved.
 #[derive(Debug)]
 pub struct SavedPosterior {
     posterior: Either,
@@ -55,7 +56,7 @@ enum Either {
 }
 
 impl SavedPosterior {
-    /// Whether a folder means to be one of a posterior.
+    /// Whether a folder claims to hold a posterior.
     pub fn is_in(folder: &Path) -> bool {
         mercer_data::folder::holds(folder, KIND)
     }
@@ -63,7 +64,7 @@ impl SavedPosterior {
     /// Opens a folder.
     ///
     /// # Errors
-    /// For files that are missing or damaged, of another kind, or of a newer version.
+    /// If files are missing or damaged, of another kind, or of a newer version.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let folder = Folder::open(folder, Some(KIND))?;
         let Glance { laplace: Laplace { precision }, predictive } = folder.content()?;
@@ -88,7 +89,7 @@ impl SavedPosterior {
         &self.network
     }
 
-    /// The scalar that the network runs in.
+    /// The precision of the network.
     pub fn precision(&self) -> Precision {
         match self.posterior {
             Either::F32(_) => Precision::F32,
@@ -96,7 +97,7 @@ impl SavedPosterior {
         }
     }
 
-    /// The classes of the outputs, the columns of the inputs, and what was done to them.
+    /// The classes of the outputs, and the columns and preprocessing of the inputs.
     pub fn trained_on(&self) -> &TrainedOn {
         match &self.posterior {
             Either::F32(posterior) => &posterior.trained_on,
@@ -104,7 +105,7 @@ impl SavedPosterior {
         }
     }
 
-    /// How many outputs there are, and whether they are numbers that it predicts and not logits of classes.
+    /// The number of outputs, and whether they are regression values instead of logits.
     fn outputs(&self) -> (usize, bool) {
         match &self.posterior {
             Either::F32(posterior) => (posterior.laplace.n_outputs(), posterior.laplace.noise().is_some()),
@@ -112,11 +113,12 @@ impl SavedPosterior {
         }
     }
 
-    /// Opens samples as those that the posterior was fitted on were read: with their columns, and their preprocessing unless other
-    /// steps are asked for, which is then noted. Labels are in the order of its classes.
+    /// Opens samples in the same way as the training samples of the posterior: with their columns and their
+    /// preprocessing. If other steps are requested, those are used, with a note. Labels are in the order of its
+    /// classes.
     ///
     /// # Errors
-    /// For samples that cannot be read or do not fit.
+    /// If the samples cannot be read or do not fit.
     pub fn samples(&self, data: &DataSpec, opening: Opening<'_>) -> Result<Samples, Error> {
         let TrainedOn { classes, columns, preprocess } = self.trained_on();
         let steps = preprocess.as_ref().map(serde_json::to_value).transpose();
@@ -136,10 +138,10 @@ impl SavedPosterior {
         Ok(samples)
     }
 
-    /// What it says of samples.
+    /// Predicts samples.
     ///
     /// # Errors
-    /// For samples of another shape, numbers that are not finite, and if it is called off.
+    /// If the samples have a different shape or are not finite, or the run is cancelled.
     pub fn predict(&self, samples: &Samples, context: &Context) -> Result<Predictions, Error> {
         let functional = match &self.posterior {
             Either::F32(posterior) => predict(posterior, samples, context)?,

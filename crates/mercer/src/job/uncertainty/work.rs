@@ -27,7 +27,9 @@ pub(super) struct Work<T>(PhantomData<T>);
 
 impl<T: Real> Work<T> {
     pub(super) fn run(mut opened: OpenedUncertainty, context: &Context) -> Result<Outcome<UncertaintyFindings>, Error> {
-        let Some(folder) = opened.folder.take() else { return Err(Error::new("there is no place for the results")) };
+        let Some(folder) = opened.folder.take() else {
+            return Err(Error::new("there is no destination for the results"));
+        };
         let inputs = opened.inputs()?;
         let (laplace, functions) = opened.fit::<T>(context)?;
         let (job, parts) = (&opened.job, &opened.parts);
@@ -63,7 +65,7 @@ impl<T: Real> Work<T> {
 }
 
 impl OpenedUncertainty {
-    /// The posterior with its prior, and the eigenfunctions that it is of.
+    /// The posterior with its prior, and its eigenfunctions.
     fn fit<T: Real>(&self, context: &Context) -> Result<(Laplace<T>, Option<Eigenfunctions<T>>), Error> {
         let (job, network, train) = (&self.job, &self.network, &self.parts.train);
         let functions = match job.method {
@@ -89,7 +91,7 @@ impl OpenedUncertainty {
         Ok((laplace, functions))
     }
 
-    /// Eigenfunctions of the full tangent kernel, from landmarks among the training samples; they know their kernel.
+    /// Eigenfunctions of the full tangent kernel, from landmarks among the training samples; they hold their kernel.
     fn functions<T: Real>(
         &self,
         components: usize,
@@ -113,7 +115,7 @@ impl OpenedUncertainty {
         Ok(found.functions.with_kernel(Some(saved)))
     }
 
-    /// What the numbers depend on, beside the settings.
+    /// The inputs that decide the numbers, besides the settings.
     fn inputs(&self) -> Result<Vec<InputRecord>, Error> {
         let place = self.job.net.display().to_string();
         let mut inputs = vec![InputRecord { setting: "net".to_owned(), place, fingerprint: self.fingerprint.clone() }];
@@ -137,7 +139,7 @@ impl OpenedUncertainty {
 }
 
 impl UncertaintyJob {
-    /// The noise of a regression's observations, then the prior: together where the evidence chooses both.
+    /// The observation noise of a regression, then the prior; together if the evidence chooses both.
     fn choose_prior<T: Real>(
         &self,
         laplace: &mut Laplace<T>,
@@ -169,7 +171,7 @@ impl UncertaintyJob {
     }
 }
 
-/// The named files, and the scores of what is in them.
+/// The named files, and their scores.
 struct Results<'a> {
     folder: &'a ResultFolder,
     files: Vec<String>,
