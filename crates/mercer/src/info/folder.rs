@@ -239,11 +239,7 @@ fn of_eigenfunctions(description: &EigenDescription) -> Vec<(String, String)> {
     facts
 }
 
-<<<<<<< HEAD
 /// A kernel in one line of the kernel language.
-=======
-/// A kernel in one line: the formula, or its kind with the settings that differ from the defaults.
->>>>>>> refs/heads/english2
 fn kernel_facts(kernel: Option<&Value>) -> Vec<(String, String)> {
     let Some(kernel) = kernel else { return Vec::new() };
     // Folders of the first version have a map, which reads as the same kernel.

@@ -112,6 +112,6 @@ mod tests {
         assert!(columns(images, &context).unwrap_err().to_string().contains("is for tables"));
         let broken = array![[1.0, 2.0], [f64::NAN, 3.0]];
         let broken = Dataset::from_array("broken", broken.view().into_dyn()).unwrap();
-        assert!(columns(broken, &context).unwrap_err().to_string().contains("not finite"));
+        assert!(columns(broken, &context).unwrap_err().to_string().contains("sample 1 is NaN"));
     }
 }
