@@ -84,7 +84,8 @@ fn what_is_wrong_is_pointed_at() {
 
 #[test]
 fn help_teaches_the_formulas() {
-    let help = folder().succeed("help kernel");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_mercer")).args(["help", "kernel"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
     for word in [
         "rbf(lengthscale=1.5) + 0.1*linear",
         "normalised(trace)",

@@ -112,7 +112,7 @@ fn folders_of_results() {
     );
     assert_eq!(folder.json("info machine")["kind"], "machine");
     let text = folder.succeed("info machine");
-    for word in ["machine", "tangent", "kernel.network", "weights", "samples.input0"] {
+    for word in ["machine", "trace", "kernel.network", "weights", "samples.input0"] {
         assert!(text.contains(word), "{word} in {text}");
     }
 
