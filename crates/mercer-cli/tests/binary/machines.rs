@@ -302,8 +302,8 @@ fn a_process_writes_its_variance() {
     folder.succeed(&format!("fit process --kernel rbf(lengthscale=2) --data x.npy {with} -o own"));
     folder.succeed(&format!("fit process --features x.npy {with} -o features"));
     folder.succeed(&format!("fit process --gram gram.npy {with} -o gram"));
-    let kernels: [(&str, &dyn Fn(&Array2<f64>, &Array2<f64>) -> Array2<f64>); 2] =
-        [("own", &rbf), ("features", &linear)];
+    type Kernel = dyn Fn(&Array2<f64>, &Array2<f64>) -> Array2<f64>;
+    let kernels: [(&str, &Kernel); 2] = [("own", &rbf), ("features", &linear)];
     for (name, kernel) in kernels {
         let report = folder.json(&format!("predict --from {name} --data new.npy -o {name}.npy"));
         assert_eq!(

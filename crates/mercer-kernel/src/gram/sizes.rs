@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Pages of code and constants that a run touches for the first time. We measured at most two thirds of a megabyte over
 /// all kernels.
-const CODE: usize = 1 << 20;
+const CODE: usize = 2 << 20;
 
 /// The part of a thread's stack that is touched.
 const STACK: usize = 128 << 10;
