@@ -95,7 +95,7 @@ mod tests {
         assert_eq!((diagram.bins[0].accuracy, diagram.bins[0].mean_confidence), (None, None));
         assert_eq!((diagram.bins[3].accuracy, diagram.bins[3].mean_confidence), (Some(0.0), Some(0.64)));
         assert_eq!((diagram.bins[2].lower, diagram.bins[2].upper), (0.4, 0.6));
-        let written = serde_json::to_value(&diagram.bins[0]).unwrap();
+        let written = serde_json::to_value(diagram.bins[0]).unwrap();
         let empty =
             serde_json::json!({"lower": 0.0, "upper": 0.2, "count": 0, "mean_confidence": null, "accuracy": null});
         assert_eq!(written, empty);
