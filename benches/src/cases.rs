@@ -1,7 +1,7 @@
 //! What is measured. Sizes are in the names; numbers come from a fixed sequence.
 
 use mercer_kernel::sketch::{Sketch, Spec, parse};
-use mercer_kernel::{FeatureMap, Kernel, Kind, Ntk};
+use mercer_kernel::{FeatureMap, Kernel, Ntk, NtkKind};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::{Shards, Values};
 use mercer_net::op::{Binary, Combine, Conv, Function, MatMul, Pool, Pooling, Reshape, Unary, Window};
@@ -23,14 +23,14 @@ pub(super) fn all() -> Vec<fn() -> Case> {
         || step("step_cnn_conv5x32-conv5x64_28x28_b128", &cnn(32, 64, 2).expect("builds"), 128, false),
         || step("step_conv3x3_64-64_32x32_b32", &conv().expect("builds"), 32, true),
         || step("step_resnet20_32x32_b32", &resnet20(), 32, false),
-        || prepare("prepare_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, Kind::Trace),
-        || prepare("prepare_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, Kind::Pseudo),
+        || prepare("prepare_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, NtkKind::Trace),
+        || prepare("prepare_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, NtkKind::Pseudo),
         || {
             prepare(
                 "prepare_trace_cnn_conv5x16-conv5x32_28x28_n200",
                 &cnn(16, 32, 0).expect("builds"),
                 200,
-                Kind::Trace,
+                NtkKind::Trace,
             )
         },
         || {
@@ -38,18 +38,18 @@ pub(super) fn all() -> Vec<fn() -> Case> {
                 "prepare_pseudo_cnn_conv5x16-conv5x32_28x28_n500",
                 &cnn(16, 32, 0).expect("builds"),
                 500,
-                Kind::Pseudo,
+                NtkKind::Pseudo,
             )
         },
-        || prepare("prepare_trace_resnet20_32x32_n16", &resnet20(), 16, Kind::Trace),
-        || prepare("prepare_pseudo_resnet20_32x32_n64", &resnet20(), 64, Kind::Pseudo),
-        || ntk("ntk_full_mlp_784-512-512-10_n100", &mlp().expect("builds"), 100, Kind::Full),
-        || ntk("ntk_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, Kind::Trace),
-        || ntk("ntk_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, Kind::Pseudo),
-        || ntk("ntk_trace_cnn_conv5x16-conv5x32_28x28_n200", &cnn(16, 32, 0).expect("builds"), 200, Kind::Trace),
-        || ntk("ntk_pseudo_cnn_conv5x16-conv5x32_28x28_n500", &cnn(16, 32, 0).expect("builds"), 500, Kind::Pseudo),
-        || ntk("ntk_trace_resnet20_32x32_n16", &resnet20(), 16, Kind::Trace),
-        || ntk("ntk_pseudo_resnet20_32x32_n64", &resnet20(), 64, Kind::Pseudo),
+        || prepare("prepare_trace_resnet20_32x32_n16", &resnet20(), 16, NtkKind::Trace),
+        || prepare("prepare_pseudo_resnet20_32x32_n64", &resnet20(), 64, NtkKind::Pseudo),
+        || ntk("ntk_full_mlp_784-512-512-10_n100", &mlp().expect("builds"), 100, NtkKind::Full),
+        || ntk("ntk_trace_mlp_784-512-512-10_n500", &mlp().expect("builds"), 500, NtkKind::Trace),
+        || ntk("ntk_pseudo_mlp_784-512-512-10_n1000", &mlp().expect("builds"), 1000, NtkKind::Pseudo),
+        || ntk("ntk_trace_cnn_conv5x16-conv5x32_28x28_n200", &cnn(16, 32, 0).expect("builds"), 200, NtkKind::Trace),
+        || ntk("ntk_pseudo_cnn_conv5x16-conv5x32_28x28_n500", &cnn(16, 32, 0).expect("builds"), 500, NtkKind::Pseudo),
+        || ntk("ntk_trace_resnet20_32x32_n16", &resnet20(), 16, NtkKind::Trace),
+        || ntk("ntk_pseudo_resnet20_32x32_n64", &resnet20(), 64, NtkKind::Pseudo),
         || sketch("sketch_sjlt_k2048_cnn_conv5x16-conv5x32_28x28_n200", "sjlt:2048"),
         || sketch("sketch_khatri-rao_k2048_cnn_conv5x16-conv5x32_28x28_n200", "khatri-rao:2048"),
     ]
@@ -168,7 +168,7 @@ fn sample(network: &Network) -> Vec<usize> {
 
 /// The Gram matrix of `n` samples. The operations counted are those of the passes, as a plain sum would need them, and of one
 /// triangle of the contraction; convolutions by rows need fewer.
-fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
+fn ntk(name: &'static str, network: &Network, n: usize, kind: NtkKind) -> Case {
     let kernel = Ntk::<f32>::new(network, &[sample(network)], kind).expect("a kernel");
     let x = numbers(n * sample(network).iter().product::<usize>(), 1.0);
     let (cost, pairs) = (kernel.cost(), (n * (n + 1) / 2) as f64);
@@ -180,7 +180,7 @@ fn ntk(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
 }
 
 /// The passes of `n` samples without their contraction: forward once, and for each seed both cotangents.
-fn prepare(name: &'static str, network: &Network, n: usize, kind: Kind) -> Case {
+fn prepare(name: &'static str, network: &Network, n: usize, kind: NtkKind) -> Case {
     let kernel = Ntk::<f32>::new(network, &[sample(network)], kind).expect("a kernel");
     let x = numbers(n * sample(network).iter().product::<usize>(), 1.0);
     let flops = n as f64 * kernel.cost().prepare_flops;
@@ -195,7 +195,7 @@ fn sketch(name: &'static str, method: &str) -> Case {
     const N: usize = 200;
     let network = cnn(16, 32, 0).expect("builds");
     let (method, k) = parse(method).expect("a method");
-    let sketch = Sketch::<f32>::from_spec(&network, &[sample(&network)], &Spec::new(method, k, Kind::Pseudo));
+    let sketch = Sketch::<f32>::from_spec(&network, &[sample(&network)], &Spec::new(method, k, NtkKind::Pseudo));
     let sketch = sketch.expect("a sketch");
     let graph = network.graph(&[sample(&network)]).expect("declared sizes");
     let x = numbers(N * sample(&network).iter().product::<usize>(), 1.0);

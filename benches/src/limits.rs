@@ -2,18 +2,18 @@
 //! and one per pair of positions and layer for the others: what is interesting is the time.
 
 use super::cases::{Case, numbers};
-use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, NodeId, Patch, Scales};
+use mercer_kernel::infinite::{Limit, LimitActivation, LimitKind, LimitNet, NodeId, Patch, Scales};
 use mercer_kernel::{Kernel, Real};
 use mercer_net::op::Function;
 
 /// Constructors of all cases.
 pub(super) fn all() -> Vec<fn() -> Case> {
     vec![
-        || dense::<f32>("limit_both_relu_3h_784_n2000_f32", &Activation::relu()),
-        || dense::<f64>("limit_both_relu_3h_784_n2000_f64", &Activation::relu()),
-        || dense::<f32>("limit_both_erf_3h_784_n2000_f32", &Activation::of(Function::Erf)),
-        || dense::<f64>("limit_both_erf_3h_784_n2000_f64", &Activation::of(Function::Erf)),
-        || dense::<f32>("limit_both_tanh_3h_784_n2000_f32", &Activation::of(Function::Tanh)),
+        || dense::<f32>("limit_both_relu_3h_784_n2000_f32", &LimitActivation::relu()),
+        || dense::<f64>("limit_both_relu_3h_784_n2000_f64", &LimitActivation::relu()),
+        || dense::<f32>("limit_both_erf_3h_784_n2000_f32", &LimitActivation::from_function(Function::Erf)),
+        || dense::<f64>("limit_both_erf_3h_784_n2000_f64", &LimitActivation::from_function(Function::Erf)),
+        || dense::<f32>("limit_both_tanh_3h_784_n2000_f32", &LimitActivation::from_function(Function::Tanh)),
         || image::<f32>("limit_both_conv3-relu_x3_flatten_16x16x3_n50_f32", 3, 16, 50, LimitNet::flatten),
         || image::<f64>("limit_both_conv3-relu_x3_flatten_16x16x3_n50_f64", 3, 16, 50, LimitNet::flatten),
         || image::<f32>("limit_both_conv3-relu_x3_pool_16x16x3_n20_f32", 3, 16, 20, LimitNet::global_average_pool),
@@ -23,7 +23,7 @@ pub(super) fn all() -> Vec<fn() -> Case> {
 }
 
 fn samples<T: Real>(count: usize) -> Vec<T> {
-    numbers(count, 1.7).into_iter().map(|x| T::of(f64::from(x))).collect()
+    numbers(count, 1.7).into_iter().map(|x| T::narrow(f64::from(x))).collect()
 }
 
 /// Both kernels of all pairs of two sets, so that nothing is mirrored.
@@ -40,7 +40,7 @@ fn case<T: Real>(name: &'static str, net: LimitNet, n: usize, size: usize, flops
     Case { name, flops, run: Box::new(run) }
 }
 
-fn dense<T: Real>(name: &'static str, activation: &Activation) -> Case {
+fn dense<T: Real>(name: &'static str, activation: &LimitActivation) -> Case {
     const INPUTS: usize = 784;
     const SAMPLES: usize = 2000;
     let mut net = LimitNet::new();
@@ -60,7 +60,7 @@ fn image<T: Real>(name: &'static str, layers: usize, side: usize, n: usize, head
     let mut x = net.image([side, side], 3);
     for _ in 0..layers {
         x = net.conv("conv", x, Scales::ntk(1.4, 0.1), Patch::same([3, 3])).expect("a layer");
-        x = net.activation("conv", x, Activation::relu()).expect("an activation");
+        x = net.activation("conv", x, LimitActivation::relu()).expect("an activation");
     }
     let x = head(&mut net, "head", x);
     net.dense("output", x, Scales::ntk(1.0, 0.0)).expect("a layer");

@@ -3,10 +3,10 @@
 
 use super::cases::{Case, numbers};
 use mercer_data::Classes;
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use mercer_learn::classification::Glm;
 use mercer_learn::regression::Ridge;
-use mercer_learn::{Fit, Samples};
+use mercer_learn::{Fit, SampleRows};
 use ndarray::Array2;
 
 /// Constructors of all cases.
@@ -24,10 +24,10 @@ fn ridge() -> Case {
     let (n, d) = (4000, 64);
     let x = rows(n, d);
     let y = Array2::from_shape_fn((n, 1), |(i, _)| x[(i, 0)].sin() + x[(i, 1)]);
-    let kernel: Expression = "rbf(lengthscale=8)".parse().expect("a kernel");
+    let kernel: Formula = "rbf(lengthscale=8)".parse().expect("a kernel");
     let run = move || {
         let gram = kernel.gram(x.view()).expect("a matrix");
-        let machine = Ridge::new(1.0).expect("settings").fit(&Samples::Gram(gram.view()), &y).expect("fits");
+        let machine = Ridge::new(1.0).expect("settings").fit(&SampleRows::Gram(gram.view()), &y).expect("fits");
         std::hint::black_box(machine);
     };
     let flops = (n * n * d) as f64 + (n * n * n) as f64 / 3.0;
@@ -38,14 +38,14 @@ fn ridge() -> Case {
 fn glm() -> Case {
     let (n, d, n_classes) = (2000, 16, 10);
     let x = rows(n, d);
-    let kernel: Expression = "rbf(lengthscale=2)".parse().expect("a kernel");
+    let kernel: Formula = "rbf(lengthscale=2)".parse().expect("a kernel");
     let gram = kernel.gram(x.view()).expect("a matrix");
     let class = |i: usize| ((x[(i, 0)] + 1.0) / 2.0 * n_classes as f64) as usize % n_classes;
     let labels = Classes::new((0..n).map(class).collect(), n_classes).expect("classes");
     let run = move || {
         // scikit-learn's limits; it ends at an objective of 566.1 on this matrix.
         let glm = Glm::new(1.0).and_then(|glm| glm.until(1e-4, 100)).expect("settings");
-        std::hint::black_box(glm.fit(&Samples::Gram(gram.view()), &labels).expect("fits"));
+        std::hint::black_box(glm.fit(&SampleRows::Gram(gram.view()), &labels).expect("fits"));
     };
     Case { name: "machine_glm_kernel_n2000_c10_f64", flops: (4 * n * n * n_classes) as f64, run: Box::new(run) }
 }

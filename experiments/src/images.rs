@@ -4,7 +4,7 @@ use crate::Fallible;
 use mercer::data::random::stream;
 use mercer::data::{Classes, Dataset, Labels, Preprocess, Source};
 use mercer::learn::classification::{Glm, SgdGlm};
-use mercer::learn::{Classify, Fit, Samples};
+use mercer::learn::{Classify, Fit, SampleRows};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
 use std::ops::Range;
@@ -80,8 +80,8 @@ pub(crate) fn linear_probe(
     let (train, test) = (standard(train), standard(test));
     let n_classes = train_classes.iter().chain(test_classes).max().map_or(0, |most| most + 1);
     let classes = Classes::new(train_classes.to_vec(), n_classes)?;
-    let machine = Glm::new(0.01)?.fit(&Samples::Features(train.view()), &classes)?;
-    let found = machine.decide(&Samples::Features(test.view()))?;
+    let machine = Glm::new(0.01)?.fit(&SampleRows::Features(train.view()), &classes)?;
+    let found = machine.decide(&SampleRows::Features(test.view()))?;
     Ok(found.iter().zip(test_classes).filter(|(a, b)| a == b).count() as f64 / test_classes.len().max(1) as f64)
 }
 
@@ -95,8 +95,9 @@ pub(crate) fn sgd_probe(
     let (train, test) = (train.mapv(f64::from), test.mapv(f64::from));
     let n_classes = train_classes.iter().chain(test_classes).max().map_or(0, |most| most + 1);
     let classes = Classes::new(train_classes.to_vec(), n_classes)?;
-    let machine = SgdGlm::new(seed).with_alpha(1e-4)?.unbalanced().fit(&Samples::Features(train.view()), &classes)?;
-    let found = machine.decide(&Samples::Features(test.view()))?;
+    let machine =
+        SgdGlm::new(seed).with_alpha(1e-4)?.unbalanced().fit(&SampleRows::Features(train.view()), &classes)?;
+    let found = machine.decide(&SampleRows::Features(test.view()))?;
     Ok(found.iter().zip(test_classes).filter(|(a, b)| a == b).count() as f64 / test_classes.len().max(1) as f64)
 }
 

@@ -28,7 +28,7 @@ pub struct Description {
     pub format: Format,
     /// The arrays in an npz file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub arrays: Vec<Entry>,
+    pub arrays: Vec<NpzEntry>,
     /// The columns of a CSV file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Description {
 
 /// One array of an npz file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct NpzEntry {
     /// Its key.
     pub key: String,
     /// Its element type, or `None` if it is not supported.
@@ -88,7 +88,7 @@ pub fn describe(source: &Source) -> Result<Description> {
     match format {
         Format::Npz => {
             let layouts = npz::Archive::open(source.path())?.layouts();
-            description.arrays = layouts.into_iter().map(|(key, layout)| Entry::new(key, layout.ok())).collect();
+            description.arrays = layouts.into_iter().map(|(key, layout)| NpzEntry::new(key, layout.ok())).collect();
         }
         Format::Csv => description.columns = table::header(source.path(), gzipped)?.names,
         _ => {}
@@ -103,7 +103,7 @@ pub fn describe(source: &Source) -> Result<Description> {
     Ok(description)
 }
 
-impl Entry {
+impl NpzEntry {
     fn new(key: String, layout: Option<crate::stored::Layout>) -> Self {
         match layout {
             Some(layout) => Self { key, dtype: Some(layout.dtype), shape: layout.shape },
@@ -170,7 +170,7 @@ fn counted(mut counts: BTreeMap<i64, usize>, value: f64) -> Option<BTreeMap<i64,
 impl fmt::Display for Description {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}: {}", self.place, self.format)?;
-        for Entry { key, dtype, shape } in &self.arrays {
+        for NpzEntry { key, dtype, shape } in &self.arrays {
             match dtype {
                 Some(dtype) => writeln!(formatter, "  {key}: {dtype} {shape:?}")?,
                 None => writeln!(formatter, "  {key}: type not supported")?,

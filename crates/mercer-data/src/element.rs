@@ -167,7 +167,7 @@ pub(crate) fn decode<T: DataScalar>(
             }
         }};
     }
-    let small = |value: f32| T::of(f64::from(value));
+    let small = |value: f32| T::narrow(f64::from(value));
     match dtype {
         DType::Bool => out.extend(bytes.iter().map(|&byte| if byte == 0 { T::zero() } else { T::one() })),
         DType::U8 => all!(u8, |value| small(f32::from(value))),
@@ -176,7 +176,7 @@ pub(crate) fn decode<T: DataScalar>(
         DType::I16 => all!(i16, |value| small(f32::from(value))),
         DType::F16 => all!(f16, |value| small(f32::from(value))),
         DType::F32 => all!(f32, small),
-        DType::F64 => all!(f64, T::of),
+        DType::F64 => all!(f64, T::narrow),
         DType::U32 => exact!(u32),
         DType::I32 => exact!(i32),
         DType::U64 => exact!(u64),

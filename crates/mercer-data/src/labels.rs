@@ -61,7 +61,7 @@ impl Labels {
     pub fn matrix<T: DataScalar>(&self) -> Result<Array2<T>> {
         match self {
             Self::Classes(classes) => classes.one_hot(),
-            Self::Targets(targets) => Ok(targets.mapv(T::of)),
+            Self::Targets(targets) => Ok(targets.mapv(T::narrow)),
         }
     }
 

@@ -55,7 +55,7 @@ pub use block::RowBlock;
 pub use classes::{ClassOrder, parse_classes};
 pub use columns::Columns;
 pub use dataset::Dataset;
-pub use describe::{Description, Entry, Summary, describe, summarise};
+pub use describe::{Description, NpzEntry, Summary, describe, summarise};
 pub use element::{DType, DataScalar, Storable};
 pub use error::{DataError, Result};
 pub use files::{open_regular, read_regular, read_regular_text};

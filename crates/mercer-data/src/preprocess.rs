@@ -178,11 +178,11 @@ impl Step {
     fn apply<T: DataScalar>(&self, mut array: ArrayD<T>, to: &[usize]) -> Result<ArrayD<T>> {
         match self {
             // In f64, so that x/255 is as accurate as a division in the narrow type.
-            Self::Scale(factor) => array.mapv_inplace(|value| T::of(value.wide() * factor)),
+            Self::Scale(factor) => array.mapv_inplace(|value| T::narrow(value.wide() * factor)),
             Self::Normalise { mean, std, axis } => {
                 let normalised = |value: T, channel: usize| {
                     let (mean, std) = (mean[channel % mean.len()], std[channel % std.len()]);
-                    T::of((value.wide() - mean) / std)
+                    T::narrow((value.wide() - mean) / std)
                 };
                 if mean.len() == 1 && std.len() == 1 {
                     array.mapv_inplace(|value| normalised(value, 0));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{self, DiskFile, Temporary};
 use crate::error::{DataError, Result, io_error};
-use crate::folder::{Digester, Entry, Staged};
+use crate::folder::{Digester, FileEntry, Staged};
 
 /// What to do with an existing file of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Sink {
     }
 
     /// The digest and the number of all bytes. They are read again if they were not written in order.
-    fn entry(&mut self) -> io::Result<Entry> {
+    fn entry(&mut self) -> io::Result<FileEntry> {
         if let Some(digester) = self.digester.take() {
             return Ok(digester.finish());
         }

@@ -5,7 +5,7 @@
 //! exactly, by forward mode; the paper's difference quotient `(f(x, θ + εv) − f(x, θ)) / ε` is available for
 //! comparison. The error of a kernel value falls as `1/√S`.
 
-use crate::empirical::{Gradients, Kind, Selection};
+use crate::empirical::{Gradients, NtkKind, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{Effort, FeatureMap};
 use crate::kernel::Real;
@@ -33,7 +33,7 @@ pub struct Directions<T> {
     gradients: Gradients<T>,
     /// `[outputs, size of the value]`, over √S.
     seeds: Vec<T>,
-    kind: Kind,
+    kind: NtkKind,
     n_directions: usize,
     seed: u64,
     signs: bool,
@@ -66,12 +66,12 @@ impl<T: Real> Directions<T> {
     pub fn new(
         network: &Network,
         samples: &[Vec<usize>],
-        kind: Kind,
+        kind: NtkKind,
         selection: &Selection,
         n_directions: usize,
         seed: u64,
     ) -> Result<Self> {
-        if kind == Kind::Full && selection.combine.is_none() {
+        if kind == NtkKind::Full && selection.combine.is_none() {
             let reason = "directions have features of scalar kernels: take the trace kernel, or a single output";
             return Err(KernelError::Setting(reason.to_owned()));
         }
@@ -79,9 +79,9 @@ impl<T: Real> Directions<T> {
             return Err(KernelError::Setting("features from no directions".to_owned()));
         }
         let gradients = Gradients::new(network, samples, kind, selection)?;
-        let scale = T::of(1.0 / (n_directions as f64).sqrt());
+        let scale = T::narrow(1.0 / (n_directions as f64).sqrt());
         let seeds = gradients.seeds().iter().map(|&x| scale * x).collect();
-        let shards = Shards::of(gradients.graph());
+        let shards = Shards::new(gradients.graph());
         Ok(Self { gradients, seeds, kind, n_directions, seed, signs: false, step: None, shards })
     }
 
@@ -109,7 +109,7 @@ impl<T: Real> Directions<T> {
             }
             let mut random = stream(self.seed, &format!("directions/{}/{direction}", graph.value(id).name));
             let next = |_| {
-                T::of(if !self.signs {
+                T::narrow(if !self.signs {
                     random.sample::<f64, _>(StandardNormal)
                 } else if random.random::<bool>() {
                     1.0
@@ -131,7 +131,7 @@ impl<T: Real> Directions<T> {
         let (size, length) =
             (square(&mut chosen.flat_map(|(theta, _)| theta)).sqrt(), square(&mut drawn.iter().flatten()).sqrt());
         let length = if length > 0.0 { length } else { 1.0 };
-        let epsilon = T::of(step * if size > 0.0 { size } else { 1.0 } / length);
+        let epsilon = T::narrow(step * if size > 0.0 { size } else { 1.0 } / length);
         for (theta, v) in weights.parameters.iter_mut().zip(&drawn) {
             theta.iter_mut().zip(v).for_each(|(theta, &v)| *theta += epsilon * v);
         }

@@ -27,7 +27,7 @@ pub use activation::{Activations, Conjugate};
 pub use algebra::{Normalised, Product, Scaled, Sum};
 pub use classic::Classic;
 pub use direction::Directions;
-pub use empirical::{Form, Kind, Ntk, Selection};
+pub use empirical::{Ntk, NtkForm, NtkKind, Selection};
 pub use error::{KernelError, Result};
 pub use feature::{Effort, FeatureMap, Features};
 pub use kernel::{Block, Cost, Kernel, Real};

@@ -7,7 +7,7 @@
 //! and solutions (see Novak, Sohl-Dickstein and Schoenholz 2022, arXiv 2206.08720, for this and other ways to the
 //! product).
 
-use crate::empirical::{Gradients, Kind, Selection};
+use crate::empirical::{Gradients, NtkKind, Selection};
 use crate::error::{KernelError, Result};
 use crate::kernel::Real;
 use crate::shards::Shards;
@@ -30,13 +30,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// ```
 /// use mercer_data::{Dataset, RowBlock};
-/// use mercer_kernel::{Kind, NtkOperator, Selection};
+/// use mercer_kernel::{NtkKind, NtkOperator, Selection};
 /// use mercer_linalg::Lanczos;
 ///
 /// let network = mercer_net::arch::Mlp::new(2, &[16], 3).build(1)?;
 /// let x = ndarray::Array2::from_shape_fn((50, 2), |(row, column)| (row as f64 / (1 + column) as f64).sin());
 /// let data = Dataset::from_array("x", x.into_dyn().view())?;
-/// let kernel = NtkOperator::<f64>::new(&network, &[data], Kind::Full, &Selection::default(), &mercer_run::Context::new())?;
+/// let kernel = NtkOperator::<f64>::new(&network, &[data], NtkKind::Full, &Selection::default(), &mercer_run::Context::new())?;
 /// let largest = kernel.top_eigen(&Lanczos::new(2))?.values;
 /// assert!(largest[0] >= largest[1] && largest[1] > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -73,7 +73,7 @@ impl<T: Real> NtkOperator<T> {
     pub fn new(
         network: &Network,
         data: &[Dataset],
-        kind: Kind,
+        kind: NtkKind,
         selection: &Selection,
         context: &Context,
     ) -> Result<Self> {
@@ -91,8 +91,8 @@ impl<T: Real> NtkOperator<T> {
             offsets.push((at, n_parameters));
             n_parameters += gradients.numel(at);
         }
-        let shards = Shards::of(gradients.graph());
-        let (trace, data, failure) = (kind == Kind::Trace, data.to_vec(), Mutex::default());
+        let shards = Shards::new(gradients.graph());
+        let (trace, data, failure) = (kind == NtkKind::Trace, data.to_vec(), Mutex::default());
         Ok(Self { gradients, trace, data, n_samples, offsets, n_parameters, shards, failure, context: context.clone() })
     }
 

@@ -2,9 +2,9 @@
 
 use crate::activation::{Activations, Conjugate};
 use crate::algebra::{Normalised, Product, Scaled, Sum};
-use crate::classic::{Classic, Expression};
+use crate::classic::{Classic, Formula};
 use crate::direction::Directions;
-use crate::empirical::{Choice, Kind, Ntk, Selection};
+use crate::empirical::{FormChoice, Ntk, NtkKind, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{FeatureMap, Features};
 use crate::infinite::{Limit, LimitKind, Rule};
@@ -30,7 +30,7 @@ pub enum Recipe {
     /// The empirical NTK of a network.
     Tangent {
         /// The kernel of the outputs.
-        kind: Kind,
+        kind: NtkKind,
         /// The part of the network.
         #[serde(default)]
         selection: Selection,
@@ -75,7 +75,7 @@ pub enum Recipe {
         /// The number of directions.
         count: usize,
         /// The kernel of the outputs.
-        kind: Kind,
+        kind: NtkKind,
         /// The part of the network.
         selection: Selection,
         /// Use random signs instead of normal numbers.
@@ -137,7 +137,7 @@ pub struct Built<T: Real> {
     /// Its features.
     pub map: Option<Arc<dyn FeatureMap<T>>>,
     /// The form of each parameter.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<FormChoice>,
 }
 
 impl<T: Real> Built<T> {
@@ -230,7 +230,7 @@ impl Recipe {
         let needed = || network.ok_or_else(|| KernelError::Setting("the network of this kernel is missing".to_owned()));
         Ok(match self {
             Self::Classic(formula) => {
-                let expression: Expression = formula.parse()?;
+                let expression: Formula = formula.parse()?;
                 let [shape] = shapes else {
                     return Err(KernelError::Setting(format!(
                         "{formula} is a kernel of one input, not of {}",
@@ -240,7 +240,7 @@ impl Recipe {
                 Built::new(Classic::new(&expression, shape.iter().product())?)
             }
             Self::Tangent { kind, selection, by_layer } => {
-                let ntk = Ntk::of(needed()?, shapes, *kind, selection)?;
+                let ntk = Ntk::with_selection(needed()?, shapes, *kind, selection)?;
                 let ntk = if *by_layer { ntk.by_layer() } else { ntk };
                 let choices = ntk.choices();
                 Built { kernel: Arc::new(ntk), map: None, choices }
@@ -262,7 +262,7 @@ impl Recipe {
             Self::MonteCarlo { of, rule, networks, seed, errors } => {
                 let ensemble = Arc::new(Ensemble::new(needed()?, shapes, rule, *seed)?);
                 let drawn = || RandomNetworks::new(Arc::clone(&ensemble), *networks);
-                let kernel = MonteCarlo::of(drawn()?, *of)?;
+                let kernel = MonteCarlo::over(drawn()?, *of)?;
                 let kernel = if *errors { kernel.with_errors()? } else { kernel };
                 let map: Option<Arc<dyn FeatureMap<T>>> = match of {
                     LimitKind::Nngp => Some(Arc::new(drawn()?)),
@@ -276,7 +276,7 @@ impl Recipe {
             }
             Self::Scaled { factor, kernel } => {
                 let built = kernel.build(network, shapes)?;
-                let kernel = Scaled::new(built.kernel, T::of(*factor))?;
+                let kernel = Scaled::new(built.kernel, T::narrow(*factor))?;
                 Built { kernel: Arc::new(kernel), map: None, ..built }
             }
             Self::Sum(kernels) | Self::Product(kernels) => {
@@ -313,14 +313,14 @@ mod tests {
     #[test]
     fn a_recipe_builds_the_same_kernel_after_a_round_trip() {
         let network = mercer_net::arch::Mlp::new(2, &[5], 3).build(0).expect("builds");
-        let tangent = Recipe::Tangent { kind: Kind::Trace, selection: Selection::default(), by_layer: false };
+        let tangent = Recipe::Tangent { kind: NtkKind::Trace, selection: Selection::default(), by_layer: false };
         let recipes = [
             tangent.clone(),
             Recipe::Normalised(Box::new(tangent)),
             Recipe::Conjugate { output: None, bias: true },
             Recipe::Limit { of: LimitKind::Ntk, rule: Rule::ntk(1.4, 0.1) },
             Recipe::MonteCarlo { of: LimitKind::Nngp, rule: Rule::ntk(1.4, 0.1), networks: 3, seed: 1, errors: false },
-            Recipe::Sketch(Spec::new(crate::sketch::Method::Gaussian, 8, Kind::Pseudo)),
+            Recipe::Sketch(Spec::new(crate::sketch::SketchMethod::Gaussian, 8, NtkKind::Pseudo)),
         ];
         for recipe in recipes {
             let text = serde_json::to_string(&recipe).expect("writes");

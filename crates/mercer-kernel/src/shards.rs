@@ -16,7 +16,7 @@ pub(crate) struct Shards<P> {
 
 impl<P: Send> Shards<P> {
     /// Shards of the size that suits a graph. The size depends only on the graph.
-    pub(crate) fn of(graph: &Graph) -> Self {
+    pub(crate) fn new(graph: &Graph) -> Self {
         Self { grain: mercer_net::network::Shards::for_graph(graph).grain, idle: Mutex::default() }
     }
 

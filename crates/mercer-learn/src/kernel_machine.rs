@@ -2,7 +2,7 @@
 
 use crate::error::{Result, setting};
 use crate::machine::Machine;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::Predict;
 use mercer_data::folder::{Folder, FolderKind, FolderWriter, SavedSamples};
 use mercer_data::{Dataset, Existing, RowBlock};
@@ -155,10 +155,10 @@ impl KernelMachine {
     }
 
     /// Rows in the form that the machine takes.
-    pub fn samples_of<'a>(&self, rows: &'a Rows) -> Samples<'a> {
+    pub fn samples_of<'a>(&self, rows: &'a Rows) -> SampleRows<'a> {
         match self.machine.basis() {
-            SampleKind::Gram => Samples::Gram(rows.matrix.view()),
-            SampleKind::Features => Samples::Features(rows.matrix.view()),
+            SampleKind::Gram => SampleRows::Gram(rows.matrix.view()),
+            SampleKind::Features => SampleRows::Features(rows.matrix.view()),
         }
     }
 }

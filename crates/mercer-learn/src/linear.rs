@@ -10,7 +10,7 @@
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result};
 use crate::repair::Repair;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::softmax::softmax;
 use crate::traits::{Classify, Predict};
 use mercer_linalg::matmul;
@@ -44,7 +44,7 @@ impl Linear {
 }
 
 impl Predict for Linear {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         samples.check_for_predict(self.basis, self.weights.nrows())?;
         Ok(matmul(samples.rows(), self.weights.view()) + &self.bias)
     }
@@ -119,7 +119,7 @@ impl LinearClassifier {
 }
 
 impl Predict for LinearClassifier {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         self.scores.predict(samples)
     }
 
@@ -139,7 +139,7 @@ impl Classify for LinearClassifier {
         &self.classes
     }
 
-    fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn probabilities(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         let scores = self.predict(samples)?;
         let present = match self.link {
             ScoreLink::Softmax => softmax(scores.view()),

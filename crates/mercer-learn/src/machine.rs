@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::process::{Binary, Latent, Multinomial, Process, ProcessClassifier};
 use crate::repair::Repair;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::{Classify, Predict};
 use mercer_data::folder::{Part, PartWriter};
 use mercer_linalg::Cholesky;
@@ -249,7 +249,7 @@ impl Machine {
 }
 
 impl Predict for Machine {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         self.as_predict().predict(samples)
     }
 

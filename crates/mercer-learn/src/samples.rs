@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayView2, CowArray, Ix2};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The two kinds of [`Samples`].
+/// The two kinds of [`SampleRows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SampleKind {
@@ -25,18 +25,18 @@ impl fmt::Display for SampleKind {
     }
 }
 
-/// Samples, one per row, as kernel values `κ(x, xᵢ)` with the training samples, or as features `φ(x)`.
+/// SampleRows, one per row, as kernel values `κ(x, xᵢ)` with the training samples, or as features `φ(x)`.
 ///
 /// Eigenfunctions are features: with `ψⱼ(x)√μⱼ` as columns both views give the same machine.
 #[derive(Clone, Copy, Debug)]
-pub enum Samples<'a> {
+pub enum SampleRows<'a> {
     /// `κ(x, xᵢ)`: a column per training sample. For fitting, the symmetric matrix of the training samples.
     Gram(ArrayView2<'a, f64>),
     /// `φ(x)`: a column per feature.
     Features(ArrayView2<'a, f64>),
 }
 
-impl<'a> Samples<'a> {
+impl<'a> SampleRows<'a> {
     /// The kind of samples.
     pub fn basis(&self) -> SampleKind {
         match self {

@@ -7,7 +7,7 @@
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_size, setting};
 use crate::metrics::{accuracy, negative_log_likelihood};
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use crate::traits::{Classify, Fit};
 use mercer_data::random::stream;
 use mercer_data::{Classes, Labels};
@@ -79,7 +79,7 @@ impl CrossValidation {
         &self,
         (values, strongest): (&[f64], Strongest),
         settings: impl Fn(f64) -> Result<F>,
-        samples: &Samples<'_>,
+        samples: &SampleRows<'_>,
         labels: &Classes,
         context: &Context,
     ) -> Result<Selected>
@@ -142,7 +142,7 @@ fn ascending(values: &[f64]) -> Vec<f64> {
     values
 }
 
-/// Samples to learn from, and samples to judge by.
+/// SampleRows to learn from, and samples to judge by.
 struct Split {
     gram: bool,
     learnt: (Array2<f64>, Classes),
@@ -150,10 +150,10 @@ struct Split {
 }
 
 impl Split {
-    fn new(samples: &Samples<'_>, labels: &Classes, kept: &[usize], held: &[usize]) -> Result<Self> {
+    fn new(samples: &SampleRows<'_>, labels: &Classes, kept: &[usize], held: &[usize]) -> Result<Self> {
         let (learnt, other, gram) = match samples {
-            Samples::Features(rows) => (rows.select(Axis(0), kept), rows.select(Axis(0), held), false),
-            Samples::Gram(gram) => {
+            SampleRows::Features(rows) => (rows.select(Axis(0), kept), rows.select(Axis(0), held), false),
+            SampleRows::Gram(gram) => {
                 let columns = gram.select(Axis(1), kept);
                 (columns.select(Axis(0), kept), columns.select(Axis(0), held), true)
             }
@@ -166,8 +166,8 @@ impl Split {
         Ok(Self { gram, learnt: (learnt, select(kept)?), held: (other, select(held)?) })
     }
 
-    fn samples<'a>(&self, rows: &'a Array2<f64>) -> Samples<'a> {
-        if self.gram { Samples::Gram(rows.view()) } else { Samples::Features(rows.view()) }
+    fn samples<'a>(&self, rows: &'a Array2<f64>) -> SampleRows<'a> {
+        if self.gram { SampleRows::Gram(rows.view()) } else { SampleRows::Features(rows.view()) }
     }
 
     fn score<F>(&self, settings: &F, criterion: Criterion, context: &Context) -> Result<f64>

@@ -6,7 +6,7 @@
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result};
 use crate::repair::Repair;
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use crate::softmax::softmax;
 use mercer_run::Context;
 use ndarray::{Array2, ArrayViewD};
@@ -18,15 +18,15 @@ pub trait Fit<Targets: ?Sized> {
     type Machine: Predict;
 
     /// The fit itself, before [`fit`](Self::fit) checks its result. Long loops check the context for cancellation.
-    fn learn(&self, samples: &Samples<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine>;
+    fn learn(&self, samples: &SampleRows<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine>;
 
     /// Fits a machine to samples and targets. All numbers of the result are finite.
-    fn fit(&self, samples: &Samples<'_>, targets: &Targets) -> Result<Self::Machine> {
+    fn fit(&self, samples: &SampleRows<'_>, targets: &Targets) -> Result<Self::Machine> {
         self.fit_within(samples, targets, &Context::new())
     }
 
     /// As [`fit`](Self::fit), with cancellation through the context.
-    fn fit_within(&self, samples: &Samples<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine> {
+    fn fit_within(&self, samples: &SampleRows<'_>, targets: &Targets, context: &Context) -> Result<Self::Machine> {
         finite(self.learn(samples, targets, context)?)
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn finite<M: Predict>(machine: M) -> Result<M> {
 /// A fitted machine.
 pub trait Predict {
     /// A row per sample: the values of a regression, or the scores of the classes with training samples.
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>>;
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>>;
 
     /// All fitted numbers, with the names of their arrays.
     fn numbers(&self) -> Vec<(&'static str, ArrayViewD<'_, f64>)>;
@@ -58,12 +58,12 @@ pub trait Classify: Predict {
     fn classes(&self) -> &ClassSet;
 
     /// The class of every sample, as an index into the names of all classes.
-    fn decide(&self, samples: &Samples<'_>) -> Result<Vec<usize>> {
+    fn decide(&self, samples: &SampleRows<'_>) -> Result<Vec<usize>> {
         Ok(self.classes().decide(self.predict(samples)?.view()))
     }
 
     /// A row per sample and a column per class, absent ones included; rows sum to one.
-    fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn probabilities(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         Ok(self.classes().spread(softmax(self.predict(samples)?.view())))
     }
 }

@@ -22,11 +22,11 @@ fn time<R>(name: &str, flops: f64, mut body: impl FnMut() -> R) -> R {
 fn run<T: Scalar>(n: usize) {
     let cube = (n as f64).powi(3);
     // Any fixed numbers without structure do.
-    let a = Array2::from_shape_fn((n, n), |(i, j)| T::of((((i * n + j) as f64 + 0.5) * 78.233).sin()));
+    let a = Array2::from_shape_fn((n, n), |(i, j)| T::narrow((((i * n + j) as f64 + 0.5) * 78.233).sin()));
     println!("{} n = {n}", T::NAME);
     time("matmul", 2.0 * cube, || matmul(a.view(), a.t()));
     let gram = time("syrk", cube, || syrk(a.view()));
-    let definite = &gram + &(Array2::eye(n) * T::of(n as f64 / 10.0));
+    let definite = &gram + &(Array2::eye(n) * T::narrow(n as f64 / 10.0));
     let factor = time("cholesky", cube / 3.0, || cholesky(definite.view()).unwrap());
     time("solve", 2.0 * cube, || factor.solve(a.view()).unwrap());
     time("qr", 8.0 / 3.0 * cube, || thin_qr(a.view()).unwrap());

@@ -24,7 +24,7 @@ fn time(mut body: impl FnMut()) -> f64 {
 }
 
 fn compare<T: Scalar>(name: &str, function: ElementaryFunction, [low, high]: [f64; 2], reference: fn(T) -> T) {
-    let x: Vec<T> = (0..LENGTH).map(|i| T::of(low + (high - low) * (i as f64 + 0.5) / LENGTH as f64)).collect();
+    let x: Vec<T> = (0..LENGTH).map(|i| T::narrow(low + (high - low) * (i as f64 + 0.5) / LENGTH as f64)).collect();
     let mut y = x.clone();
     let ours = time(|| {
         y.copy_from_slice(black_box(&x));

@@ -197,7 +197,7 @@ impl<T: Scalar> ConjugateGradient<T> {
                         curvature: curvature.min(column.square),
                     });
                 }
-                let step = T::of(column.square / curvature);
+                let step = T::narrow(column.square / curvature);
                 column.solution.zip_mut_with(&column.direction, |x, &d| *x += step * d);
                 column.residual.zip_mut_with(&image, |r, &y| *r -= step * y);
             }
@@ -208,7 +208,7 @@ impl<T: Scalar> ConjugateGradient<T> {
                     continue;
                 }
                 let square = dot(column.residual.view(), p);
-                let carry = T::of(square / column.square);
+                let carry = T::narrow(square / column.square);
                 column.direction.zip_mut_with(&p, |d, &p| *d = p + carry * *d);
                 (column.square, column.exact) = (square, false);
             }

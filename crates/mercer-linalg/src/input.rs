@@ -60,7 +60,7 @@ pub(crate) fn check_size(routine: &'static str, what: &'static str, expected: us
 /// ```
 pub fn check_symmetric<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
     check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
-    let tolerance = T::of(SYMMETRY_SLACK) * T::epsilon() * largest(routine, a)?;
+    let tolerance = T::narrow(SYMMETRY_SLACK) * T::epsilon() * largest(routine, a)?;
     let (along, mut differ) = (row_major(a), false);
     let values = along.as_slice().unwrap_or(&[]);
     for tile in Tile::lower(a.nrows()) {
@@ -147,8 +147,8 @@ pub(crate) struct Scaled<T> {
 pub(crate) fn symmetric_copy<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<Scaled<T>> {
     check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
     let most = largest(routine, a)?;
-    let (factor, tolerance) = (scale_factor(most), T::of(SYMMETRY_SLACK) * T::epsilon() * most);
-    let half = factor * T::of(0.5);
+    let (factor, tolerance) = (scale_factor(most), T::narrow(SYMMETRY_SLACK) * T::epsilon() * most);
+    let half = factor * T::narrow(0.5);
     let along = row_major(a);
     let (values, n) = (along.as_slice().unwrap_or(&[]), a.nrows());
     let (mut means, mut differ) = (memory::zeros(n * n), false);
@@ -212,5 +212,5 @@ fn scale_factor<T: Scalar>(largest: T) -> T {
     }
     let reach = (T::max_value().wide().log2() / 2.0).floor() as i32 - 2;
     let exponent = -(largest.wide().log2() / 2.0).floor() as i32;
-    T::of(4.0).powi(exponent.clamp(-reach, reach))
+    T::narrow(4.0).powi(exponent.clamp(-reach, reach))
 }

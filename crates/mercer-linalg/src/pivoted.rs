@@ -66,7 +66,7 @@ impl<T: Scalar> PivotedCholesky<T> {
             let coefficients = before.column(pivot).to_owned().insert_axis(ndarray::Axis(0));
             let target = fresh.view_mut().insert_axis(ndarray::Axis(0));
             matmul_into(-T::one(), coefficients.view(), before.view(), true, target);
-            let root = T::of(fresh[pivot].wide().max(floor).sqrt());
+            let root = T::narrow(fresh[pivot].wide().max(floor).sqrt());
             fresh.mapv_inplace(|v| v / root);
             for (left, v) in left.iter_mut().zip(&fresh) {
                 *left -= v.wide() * v.wide();

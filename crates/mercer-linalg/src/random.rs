@@ -29,6 +29,6 @@ impl Signs {
 
     /// A vector with entries spread over `[-1, 1)`.
     pub(crate) fn vector<T: Scalar>(&mut self, n: usize) -> Array1<T> {
-        Array1::from_shape_simple_fn(n, || T::of((self.next_bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0))
+        Array1::from_shape_simple_fn(n, || T::narrow((self.next_bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0))
     }
 }

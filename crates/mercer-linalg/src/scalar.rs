@@ -29,7 +29,7 @@ pub trait Scalar:
     const NAME: &'static str;
 
     /// The nearest value to `x`.
-    fn of(x: f64) -> Self;
+    fn narrow(x: f64) -> Self;
 
     /// This value as `f64`, exactly.
     fn wide(self) -> f64;
@@ -73,7 +73,7 @@ macro_rules! scalar {
             const NAME: &'static str = stringify!($t);
 
             #[inline(always)]
-            fn of(x: f64) -> Self {
+            fn narrow(x: f64) -> Self {
                 x as $t
             }
 

@@ -42,7 +42,7 @@ impl Depth {
         if self == Self::Full || n <= PROBES {
             return Array2::eye(n);
         }
-        let size = T::of(1.0 / (PROBES as f64).sqrt());
+        let size = T::narrow(1.0 / (PROBES as f64).sqrt());
         let mut signs = Signs::new(n as u64);
         Array2::from_shape_simple_fn((n, PROBES), || signs.next_of(size))
     }
@@ -83,7 +83,7 @@ pub fn orthogonality<T: Scalar>(q: ArrayView2<'_, T>, depth: Depth) -> f64 {
 
 /// The test ratio of `A = F₁·F₂·…`, with the factors given as a function that multiplies a matrix by all of them.
 pub fn residual<T: Scalar>(a: ArrayView2<'_, T>, factors: impl Fn(Array2<T>) -> Array2<T>, depth: Depth) -> f64 {
-    Image::of(a, depth).residual(T::zero(), factors)
+    Image::new(a, depth).residual(T::zero(), factors)
 }
 
 /// What is kept from a matrix `A` that a decomposition overwrites: `A·P`, `P` and `√n ε ‖A‖`.
@@ -94,7 +94,7 @@ pub(crate) struct Image<T> {
 }
 
 impl<T: Scalar> Image<T> {
-    pub(crate) fn of(a: ArrayView2<'_, T>, depth: Depth) -> Self {
+    pub(crate) fn new(a: ArrayView2<'_, T>, depth: Depth) -> Self {
         let probes = depth.matrix::<T>(a.ncols());
         Self { image: matmul(a, probes.view()), probes, scale: residual_scale(a) }
     }

@@ -120,8 +120,8 @@ impl<T: Real> Spectrum<T> {
             // Decompositions run in double precision; the rounding of the entries remains.
             let eigen = symmetric_eigen(gram.mapv(Scalar::wide).view())?;
             let kept = k.min(gram.nrows());
-            let vectors = eigen.vectors.slice(s![.., ..kept]).mapv(T::of);
-            return Self::from_eigenpairs(eigen.values.mapv(T::of).view(), vectors, k, true, precision);
+            let vectors = eigen.vectors.slice(s![.., ..kept]).mapv(T::narrow);
+            return Self::from_eigenpairs(eigen.values.mapv(T::narrow).view(), vectors, k, true, precision);
         }
         check_symmetric("spectrum", gram)?;
         Self::of_operator(&gram, k, solver, context)
@@ -172,10 +172,10 @@ impl<T: Real> Spectrum<T> {
         let root = (rows as f64).sqrt();
         let mut weights = right;
         scale_columns(&mut weights, singular.mapv(|s| if s > 0.0 { root / s } else { 0.0 }));
-        let vectors = matmul(wide.view(), weights.view()).mapv(|v| T::of(v / root));
-        let values = singular.mapv(|s| T::of(s * s));
+        let vectors = matmul(wide.view(), weights.view()).mapv(|v| T::narrow(v / root));
+        let values = singular.mapv(|s| T::narrow(s * s));
         let spectrum = Self::from_eigenpairs(values.view(), vectors.clone(), k, true, T::epsilon().wide())?;
-        let weights = follow_signs(weights.mapv(T::of), &vectors, &spectrum);
+        let weights = follow_signs(weights.mapv(T::narrow), &vectors, &spectrum);
         Ok((spectrum, weights))
     }
 }
@@ -273,7 +273,7 @@ pub fn extend<T: Real>(
     let rows = spectrum.functions.nrows() as f64;
     let mut weights = spectrum.functions.clone();
     for (mut column, value) in weights.axis_iter_mut(Axis(1)).zip(&spectrum.values) {
-        let factor = T::of(1.0 / (rows * value));
+        let factor = T::narrow(1.0 / (rows * value));
         column.mapv_inplace(|v| v * factor);
     }
     Eigenfunctions::from_spectrum(spectrum, Arc::new(Sections::new(kernel, landmarks)?), weights)

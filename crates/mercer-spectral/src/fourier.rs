@@ -25,7 +25,7 @@ use crate::basis::Basis;
 use crate::error::{Result, SpectralError};
 use mercer_data::folder::{Part, PartWriter};
 use mercer_data::random;
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use mercer_kernel::{Effort, FeatureMap, KernelError, Real};
 use mercer_linalg::elementary::{cos, sin};
 use mercer_linalg::{gemm, thin_qr};
@@ -87,7 +87,7 @@ impl FourierSpec {
     ///
     /// # Errors
     /// [`SpectralError::Setting`] for other kernels, and for sums.
-    pub fn of_classic(kernel: &Expression, n_features: usize) -> Result<Self> {
+    pub fn of_classic(kernel: &Formula, n_features: usize) -> Result<Self> {
         let text = kernel.to_string();
         let refused = || {
             let known = "rbf, laplacian, matern12, matern32 and matern52, also times a number";
@@ -180,7 +180,7 @@ impl<T: Real> Fourier<T> {
             }
         }
         frequencies /= &Array1::from_vec(spec.lengthscales.clone());
-        Ok(Self { frequencies: frequencies.mapv(T::of), shapes: vec![shape.to_vec()], variance: spec.variance })
+        Ok(Self { frequencies: frequencies.mapv(T::narrow), shapes: vec![shape.to_vec()], variance: spec.variance })
     }
 
     fn count(&self) -> usize {
@@ -191,7 +191,7 @@ impl<T: Real> Fourier<T> {
     fn map(&self, x: &[T], samples: usize, out: &mut [T]) {
         let (count, width) = self.frequencies.dim();
         let frequencies = self.frequencies.as_slice().unwrap_or(&[]);
-        let scale = T::of((self.variance / count as f64).sqrt());
+        let scale = T::narrow((self.variance / count as f64).sqrt());
         let mut phases = vec![T::zero(); samples * count];
         gemm([samples, count, width], (x, width, 1), (frequencies, 1, width), false, &mut phases);
         let mut waves = vec![T::zero(); phases.len()];

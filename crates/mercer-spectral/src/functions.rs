@@ -147,7 +147,7 @@ impl<T: Real> Eigenfunctions<T> {
     fn scaled(&self, inputs: &[&[T]], samples: usize) -> Result<Array2<T>> {
         let mut functions = self.eval(inputs, samples)?;
         for (mut column, value) in functions.axis_iter_mut(Axis(1)).zip(&self.values) {
-            let root = T::of(value.sqrt());
+            let root = T::narrow(value.sqrt());
             column.mapv_inplace(|x| x * root);
         }
         Ok(functions)

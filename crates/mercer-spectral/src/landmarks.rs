@@ -123,10 +123,10 @@ fn pivots<T: Real>(
     let column = |row: usize| {
         drawn += 1;
         advance(context, drawn, count)?;
-        Ok::<_, SpectralError>(columns.column(row)?.mapv(T::of))
+        Ok::<_, SpectralError>(columns.column(row)?.mapv(T::narrow))
     };
     // In the precision of the kernel, so that its rounding is not mistaken for a residual.
-    let found = PivotedCholesky::new(columns.diagonal.mapv(T::of).view(), column, count, || stream.random())?;
+    let found = PivotedCholesky::new(columns.diagonal.mapv(T::narrow).view(), column, count, || stream.random())?;
     // Division by the root of a small pivot amplifies rounding to at most its square root.
     if found.least < -T::epsilon().wide().sqrt() {
         return Err(SpectralError::Indefinite { method: "pivoted Cholesky", least: found.least });

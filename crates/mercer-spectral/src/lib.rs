@@ -20,14 +20,14 @@
 //!
 //! ```
 //! use mercer_data::Dataset;
-//! use mercer_kernel::classic::{Classic, Expression};
+//! use mercer_kernel::classic::{Classic, Formula};
 //! use mercer_run::Context;
 //! use mercer_spectral::{Solver, exact};
 //! use std::sync::Arc;
 //!
 //! let x = ndarray::Array1::linspace(-1.0, 1.0, 50).insert_axis(ndarray::Axis(1));
 //! let data = [Dataset::from_array("x", x.view().into_dyn())?];
-//! let kernel = Classic::<f64>::new(&"rbf(lengthscale=0.5)".parse::<Expression>()?, 1)?;
+//! let kernel = Classic::<f64>::new(&"rbf(lengthscale=0.5)".parse::<Formula>()?, 1)?;
 //! let (functions, _) = exact(Arc::new(kernel), &data, 3, Solver::Full, &Context::new())?;
 //! assert!(functions.values()[0] > functions.values()[1]);
 //! // The first function has one sign, the second is odd.

@@ -92,7 +92,7 @@ impl<T: Real> Spectrum<T> {
             landmarks_removed: 0,
         };
         let values = values.iter().take(positive).map(|v| v.wide() / rows as f64).collect();
-        let mut functions = vectors.slice(s![.., ..positive]).mapv(|u| u * T::of((rows as f64).sqrt()));
+        let mut functions = vectors.slice(s![.., ..positive]).mapv(|u| u * T::narrow((rows as f64).sqrt()));
         orient(functions.view_mut());
         Ok(Self { values, functions, repairs })
     }

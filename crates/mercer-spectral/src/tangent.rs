@@ -16,7 +16,7 @@ use crate::functions::Eigenfunctions;
 use crate::samples;
 use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
-use mercer_kernel::{Kernel, Kind, NtkOperator, Real, Selection};
+use mercer_kernel::{Kernel, NtkKind, NtkOperator, Real, Selection};
 use mercer_linalg::LinearOperator;
 use mercer_net::Network;
 use mercer_run::Context;
@@ -105,7 +105,7 @@ pub struct TangentKernel<'a> {
     /// The network.
     pub network: &'a Network,
     /// Which kernel of its outputs.
-    pub kind: Kind,
+    pub kind: NtkKind,
     /// Which outputs and parameters.
     pub selection: &'a Selection,
 }

@@ -3,7 +3,7 @@
 //! `cargo run --release -p mercer --example ntk_of_digits -- docs/ntk-of-digits.svg`
 
 use mercer::data::{Dataset, Existing, Labels, digits};
-use mercer::kernel::{Kind, Ntk};
+use mercer::kernel::{Ntk, NtkKind};
 use mercer::net::Network;
 use mercer::net::arch::{Cnn, CnnLayer};
 use mercer::net::train::{Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings};
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The trace-NTK, cosine-normalised.
 fn cosines(network: &Network, x: &[f32], n: usize) -> Result<Vec<f32>, Box<dyn std::error::Error>> {
-    let gram = Ntk::<f32>::new(network, &[vec![1, 8, 8]], Kind::Trace)?.gram(&[x], n)?;
+    let gram = Ntk::<f32>::new(network, &[vec![1, 8, 8]], NtkKind::Trace)?.gram(&[x], n)?;
     let norm = |i: usize| gram[i * n + i].sqrt();
     Ok((0..n * n).map(|at| gram[at] / (norm(at / n) * norm(at % n))).collect())
 }

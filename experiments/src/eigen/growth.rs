@@ -8,7 +8,7 @@ use crate::report::{Drawing, Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::data::{Dataset, synthetic};
 use mercer::kernel::Kernel;
-use mercer::kernel::classic::{Classic, Expression};
+use mercer::kernel::classic::{Classic, Formula};
 use mercer::report::{Axis, Figure, Panel, Series};
 use mercer::run::Context;
 use mercer::spectral::learnt::{Batches, Learn, LearningMethod, LearningSettings, Learnt, PerBatch};
@@ -38,7 +38,7 @@ const LARGEST_MATRIX: usize = 8192;
 fn run(options: &Options) -> Fallible<Report> {
     let sizes = options.list("sizes", &[64, 256, 1024, 4096, 16_384, 65_536], &[64, 256])?;
     let steps = options.number("steps", 2000, 20)?;
-    let expression: Expression = "polynomial(scale=1, bias=1.5, degree=4)".parse()?;
+    let expression: Formula = "polynomial(scale=1, bias=1.5, degree=4)".parse()?;
     let mut table = Table::new("Seconds:")
         .column("samples", Format::Plain)
         .column("NeuralEF", Format::Fixed(2))
@@ -62,7 +62,7 @@ fn run(options: &Options) -> Fallible<Report> {
 }
 
 /// Seconds of learning, of both exact methods where their matrix is made, and of Nyström's.
-fn times(expression: &Expression, size: usize, steps: usize, seed: u64) -> Fallible<[Option<f64>; 4]> {
+fn times(expression: &Formula, size: usize, steps: usize, seed: u64) -> Fallible<[Option<f64>; 4]> {
     let points = synthetic::uniform(size, 1, -1.0, 1.0, seed)?;
     let data = [Dataset::from_array("points", points.view().into_dyn())?];
     let single: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(expression, 1)?);

@@ -136,7 +136,7 @@ fn one<T: Real>(problem: &Problem, row: &Row, samples: usize, batch: usize, seed
     let truth = instance.truth(FUNCTIONS)?;
     let network = networks(row.shared, seed)?;
     let start = Instant::now();
-    let mut kernel = Matrices::new(instance.gram.mapv(T::of), 1)?;
+    let mut kernel = Matrices::new(instance.gram.mapv(T::narrow), 1)?;
     let mut batches = Batches::new(&instance.data, &mut kernel, batch, seed, &Context::new())?;
     let pace = Pace::default();
     let learnt: Learnt<T> =

@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::data::{Dataset, shuffled};
-use mercer::kernel::classic::{Classic, Expression};
+use mercer::kernel::classic::{Classic, Formula};
 use mercer::kernel::infinite::Rule;
 use mercer::kernel::montecarlo::{Ensemble, RandomNetworks};
 use mercer::kernel::{FeatureMap, Kernel};
@@ -101,7 +101,7 @@ fn classic(table: &mut Table, train: &Images, test: &Images, landmarks: usize, s
         ("Nyström, polynomial kernel", "polynomial(scale=0.001, bias=1, degree=10)", 0.78),
         ("Nyström, RBF kernel", "rbf(lengthscale=10)", 0.7755),
     ] {
-        let kernel: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(&text.parse::<Expression>()?, 784)?);
+        let kernel: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(&text.parse::<Formula>()?, 784)?);
         // Nyström's functions under the measure of the landmarks are the exact ones of the landmarks.
         let functions = exact(kernel, &landmarks, FUNCTIONS, Solver::Lanczos, &Context::new())?.0;
         let eval = |images: &Images| functions.eval_data(&images.data, &Context::new());

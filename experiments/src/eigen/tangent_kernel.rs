@@ -5,7 +5,7 @@ use crate::images::{Images, two_clusters, weighted};
 use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
-use mercer::kernel::{Directions, FeatureMap, Kernel, Kind, Ntk, Selection};
+use mercer::kernel::{Directions, FeatureMap, Kernel, Ntk, NtkKind, Selection};
 use mercer::net::Network;
 use mercer::net::arch::{Cnn, CnnLayer};
 use mercer::net::train::{Decay, Loss, Optimiser, Schedule, Trainer, TrainingLoop, TrainingSamples, TrainingSettings};
@@ -52,7 +52,7 @@ fn run(options: &Options) -> Fallible<Report> {
     let (network, trained) = classifier(&train, &test, options)?;
     let shapes = [vec![3, 32, 32]];
     let selection = Selection { combine: Some(vec![-1.0, 1.0]), ..Selection::default() };
-    let ntk = Ntk::<f32>::of(&network, &shapes, Kind::Trace, &selection)?;
+    let ntk = Ntk::<f32>::with_selection(&network, &shapes, NtkKind::Trace, &selection)?;
     let images = train.data[0].read::<f32>()?;
     let gram = ntk.gram(&[images.as_slice().ok_or("layout")?], train.samples())?;
     let gram = Array2::from_shape_vec((train.samples(), train.samples()), gram)?;
@@ -75,7 +75,7 @@ fn run(options: &Options) -> Fallible<Report> {
     let projected = weighted(&functions.eval_data(&test.data, &Context::new())?, functions.values());
     let pixels = test.data[0].read::<f32>()?;
     let flat = Array2::from_shape_vec((test.samples(), 3072), pixels.iter().copied().collect())?;
-    let map = Directions::<f32>::new(&network, &shapes, Kind::Trace, &selection, FUNCTIONS, options.seed)?;
+    let map = Directions::<f32>::new(&network, &shapes, NtkKind::Trace, &selection, FUNCTIONS, options.seed)?;
     let mut random = Array2::zeros((test.samples(), map.n_features()));
     map.features(&[flat.as_slice().ok_or("layout")?], test.samples(), random.as_slice_mut().ok_or("layout")?)?;
     let ntk: Arc<dyn Kernel<f32>> = Arc::new(ntk);

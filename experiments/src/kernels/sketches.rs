@@ -10,7 +10,7 @@ use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::data::{Preprocess, Source};
 use mercer::kernel::sketch::{Sketch, Spec, parse};
-use mercer::kernel::{Block, Features, Kernel, Kind, Ntk};
+use mercer::kernel::{Block, Features, Kernel, Ntk, NtkKind};
 use mercer::net::Network;
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ fn run(options: &Options) -> Fallible<Report> {
     let shape = vec![data.sample_shape().to_vec()];
     let x: Vec<f32> = data.rows::<f32>(0..n)?.into_iter().collect();
     let start = Instant::now();
-    let kernel = Ntk::<f32>::new(&network, &shape, Kind::Trace)?;
+    let kernel = Ntk::<f32>::new(&network, &shape, NtkKind::Trace)?;
     let exact = gram(&kernel, &x, n)?;
     let note = format!("The exact trace-NTK of the {n} images took {:.1} s.", start.elapsed().as_secs_f64());
     let mut table = Table::new("")
@@ -63,7 +63,7 @@ fn run(options: &Options) -> Fallible<Report> {
             let (method, k) = parse(&text)?;
             let (mut squares, mut seconds) = (0.0, f64::INFINITY);
             for seed in 0..seeds as u64 {
-                let spec = Spec { seed: options.seed * 1000 + seed, ..Spec::new(method, k, Kind::Trace) };
+                let spec = Spec { seed: options.seed * 1000 + seed, ..Spec::new(method, k, NtkKind::Trace) };
                 let sketch = Sketch::<f32>::from_spec(&network, &shape, &spec)?;
                 let (error, time) = measure(sketch, &x, n, &exact)?;
                 (squares, seconds) = (squares + error * error, seconds.min(time));

@@ -6,7 +6,7 @@ use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::data::{Dataset, random};
 use mercer::kernel::Kernel;
-use mercer::kernel::classic::{Classic, Expression};
+use mercer::kernel::classic::{Classic, Formula};
 use mercer::linalg::{Randomised, top_eigen};
 use mercer::run::Context;
 use mercer::spectral::{Landmarks, Measure, Nystrom, gram_matrix};
@@ -47,7 +47,7 @@ fn run(options: &Options) -> Fallible<Report> {
     let mut stream = random::stream(options.seed, "spectra");
     let points = Array2::from_shape_simple_fn((samples, 64), || 2.0 * stream.random::<f64>() - 1.0);
     let data = vec![Dataset::from_array("points", points.into_dyn().view())?];
-    let expression: Expression = "rbf(lengthscale=4)".parse()?;
+    let expression: Formula = "rbf(lengthscale=4)".parse()?;
     let kernel: Arc<dyn Kernel<f64>> = Arc::new(Classic::new(&expression, 64)?);
     let context = Context::new();
     let gram = gram_matrix(&*kernel, &data, &context)?;

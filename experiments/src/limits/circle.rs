@@ -14,7 +14,7 @@ use crate::{Fallible, row};
 use mercer::data::random::stream;
 use mercer::kernel::infinite::{Limit, LimitKind, Rule};
 use mercer::kernel::montecarlo::Ensemble;
-use mercer::kernel::{Kernel, Kind, Ntk, Selection};
+use mercer::kernel::{Kernel, Ntk, NtkKind, Selection};
 use mercer::net::arch::{Initialisation, Mlp};
 use mercer::net::run::{Keep, Reverse, Target, Weights, Workspace};
 use mercer::report::{Axis, Figure, Panel, Series};
@@ -149,7 +149,7 @@ fn one(ensemble: &Ensemble, seed: usize, steps: usize) -> Fallible<Run> {
 
 /// `Θ(x₀, ·)`, and the weights back.
 fn on_circle(ensemble: &Ensemble, weights: Weights<f32>) -> Fallible<(Weights<f32>, Vec<f64>)> {
-    let ntk = Ntk::at(Arc::clone(ensemble.graph()), weights, Kind::Trace, &Selection::default())?;
+    let ntk = Ntk::at(Arc::clone(ensemble.graph()), weights, NtkKind::Trace, &Selection::default())?;
     let (first, all) = (ntk.prepare(&[&[1.0, 0.0]], 1)?, ntk.prepare(&[&circle()], POINTS)?);
     let mut row = vec![0.0; POINTS];
     ntk.contract(&first, &all, &mut row);

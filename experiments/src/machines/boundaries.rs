@@ -10,10 +10,10 @@ use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::data::Classes;
-use mercer::kernel::{Conjugate, Kind, Ntk, Selection};
+use mercer::kernel::{Conjugate, Ntk, NtkKind, Selection};
 use mercer::learn::classification::BinaryLogistic;
 use mercer::learn::metrics::{accuracy, negative_log_likelihood};
-use mercer::learn::{Classify, Fit, Samples, softmax};
+use mercer::learn::{Classify, Fit, SampleRows, softmax};
 use mercer::net::arch::{Activation, Mlp};
 use mercer::net::train::{Loss, Optimiser, Targets, Trainer};
 use ndarray::{Array2, ArrayView2};
@@ -98,7 +98,7 @@ fn one(boundary: fn(f64, f64) -> f64, epochs: usize, seed: u64) -> Fallible<[(f6
     let decided: Vec<usize> = scores.outer_iter().map(|row| usize::from(row[1] > row[0])).collect();
     let own = judge(softmax(scores.view()).view(), &decided)?;
     let difference = Selection { combine: Some(vec![-1.0, 1.0]), ..Selection::default() };
-    let ntk = Ntk::<f64>::of(&network, &[vec![2]], Kind::Pseudo, &difference)?;
+    let ntk = Ntk::<f64>::with_selection(&network, &[vec![2]], NtkKind::Pseudo, &difference)?;
     let conjugate = Conjugate::<f64>::new(&network, &[vec![2]], None)?;
     let (phi, psi) = (features(&conjugate, &x)?, features(&conjugate, &z)?);
     // Both logits have the same features, so the difference has twice their kernel.
@@ -106,8 +106,8 @@ fn one(boundary: fn(f64, f64) -> f64, epochs: usize, seed: u64) -> Fallible<[(f6
         [(gram(&ntk, &x, None)?, gram(&ntk, &z, Some(&x))?), (phi.dot(&phi.t()) * 2.0, psi.dot(&phi.t()) * 2.0)];
     let mut found = [own; 3];
     for (slot, (training, test)) in found[1..].iter_mut().zip(kernels) {
-        let machine = BinaryLogistic::new(RIDGE)?.fit(&Samples::Gram(training.view()), &y)?;
-        let test = Samples::Gram(test.view());
+        let machine = BinaryLogistic::new(RIDGE)?.fit(&SampleRows::Gram(training.view()), &y)?;
+        let test = SampleRows::Gram(test.view());
         *slot = judge(machine.probabilities(&test)?.view(), &machine.decide(&test)?)?;
     }
     Ok(found)

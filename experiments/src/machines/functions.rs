@@ -10,9 +10,9 @@ use crate::matrices::{features, gram, median, outputs};
 use crate::options::Options;
 use crate::report::{Drawing, Format, Report, Table};
 use crate::{Fallible, row};
-use mercer::kernel::{Conjugate, Kind, Ntk};
+use mercer::kernel::{Conjugate, Ntk, NtkKind};
 use mercer::learn::regression::LeastSquares;
-use mercer::learn::{Fit, Predict, Samples};
+use mercer::learn::{Fit, Predict, SampleRows};
 use mercer::net::arch::{Activation, Mlp};
 use mercer::net::train::{Loss, Optimiser, Targets, Trainer};
 use mercer::report::{Axis, Figure, Panel, Series};
@@ -112,13 +112,13 @@ fn one(activation: Activation, function: fn(f64) -> f64, epochs: usize, seed: u6
         squares.iter().zip(&v).map(|(square, v)| square * v).sum::<f64>().sqrt()
     };
     let method = LeastSquares::new().with_weights(w)?;
-    let ntk = Ntk::<f64>::new(&network, &[vec![1]], Kind::Trace)?;
-    let tangent = method.fit(&Samples::Gram(gram(&ntk, &x, None)?.view()), &y)?;
-    let tangent = tangent.predict(&Samples::Gram(gram(&ntk, &z, Some(&x))?.view()))?;
+    let ntk = Ntk::<f64>::new(&network, &[vec![1]], NtkKind::Trace)?;
+    let tangent = method.fit(&SampleRows::Gram(gram(&ntk, &x, None)?.view()), &y)?;
+    let tangent = tangent.predict(&SampleRows::Gram(gram(&ntk, &z, Some(&x))?.view()))?;
     let conjugate = Conjugate::<f64>::new(&network, &[vec![1]], None)?;
     let (phi, psi) = (features(&conjugate, &x)?, features(&conjugate, &z)?);
-    let kernel = method.fit(&Samples::Gram(phi.dot(&phi.t()).view()), &y)?;
-    let kernel = kernel.predict(&Samples::Gram(psi.dot(&phi.t()).view()))?;
-    let jacobian = method.fit(&Samples::Features(phi.view()), &y)?.predict(&Samples::Features(psi.view()))?;
+    let kernel = method.fit(&SampleRows::Gram(phi.dot(&phi.t()).view()), &y)?;
+    let kernel = kernel.predict(&SampleRows::Gram(psi.dot(&phi.t()).view()))?;
+    let jacobian = method.fit(&SampleRows::Features(phi.view()), &y)?.predict(&SampleRows::Features(psi.view()))?;
     Ok([error(&outputs(&network, &z)?), error(&tangent), error(&kernel), error(&jacobian)])
 }

@@ -14,8 +14,8 @@ use crate::options::Options;
 use crate::record::home;
 use crate::report::{Cell, Format, Report, Table};
 use mercer::data::{Dataset, Labels, Source};
-use mercer::kernel::empirical::{Kind, Selection};
-use mercer::kernel::sketch::Method;
+use mercer::kernel::empirical::{NtkKind, Selection};
+use mercer::kernel::sketch::SketchMethod;
 use mercer::kernel::{FeatureMap, Ntk};
 use mercer::learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer::net::Network;
@@ -89,7 +89,8 @@ impl Case {
 
     fn eigen(&self, k: usize, residual: bool) -> Fallible<[Array3<f64>; 2]> {
         let shapes = [self.train[0].sample_shape().to_vec()];
-        let kernel = Arc::new(Ntk::<f64>::of(&self.network, &shapes, Kind::Full, &Selection::default())?);
+        let kernel =
+            Arc::new(Ntk::<f64>::with_selection(&self.network, &shapes, NtkKind::Full, &Selection::default())?);
         let silent = Context::new();
         let functions = Nystrom::new(Landmarks::All).fit(kernel, &self.train, k, &silent)?.functions;
         let map: Arc<dyn FeatureMap<f64>> = Arc::new(functions);
@@ -129,7 +130,7 @@ fn run(options: &Options) -> Fallible<Report> {
         }
         for &k in &sketches {
             let line = line(&full, |residual| {
-                let method = Method::SparseJl { nonzeros: 1 };
+                let method = SketchMethod::SparseJl { nonzeros: 1 };
                 (0..seeds as u64).map(|seed| case.fit(Structure::Sketch { method, k, seed, residual })).collect()
             })?;
             table.push(named(&format!("sketch, K = {k}"), &line));

@@ -11,12 +11,12 @@ use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use flate2::read::GzDecoder;
 use mercer::kernel::Kernel;
-use mercer::kernel::classic::{Classic, Expression};
-use mercer::kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
+use mercer::kernel::classic::{Classic, Formula};
+use mercer::kernel::infinite::{Limit, LimitActivation, LimitKind, LimitNet, Scales};
 use mercer::learn::metrics::{gaussian_log_likelihood, root_mean_square_error};
 use mercer::learn::process::{Covariance, ProcessRegression, Tune};
 use mercer::learn::regression::Ridge;
-use mercer::learn::{Fit, Predict, Result as Learnt, Samples};
+use mercer::learn::{Fit, Predict, Result as Learnt, SampleRows};
 use mercer::run::Context;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use std::collections::HashSet;
@@ -130,7 +130,7 @@ impl Split {
     }
 
     fn rbf(&self) -> Fallible<(f64, f64)> {
-        let start: Expression = format!("1*rbf(lengthscale={})", (self.x.ncols() as f64).sqrt()).parse()?;
+        let start: Formula = format!("1*rbf(lengthscale={})", (self.x.ncols() as f64).sqrt()).parse()?;
         let (x, y) = self.part();
         let tuned = Tune { noise: 0.1, centred: false, restarts: 3, seed: 0 }.run(
             &start,
@@ -169,8 +169,8 @@ impl Split {
         let block = kernel.prepare(&[&values], self.z.nrows())?;
         let prior: Array1<f64> = kernel.diagonal(&block).into_iter().map(|v| v * amplitude).collect();
         let settings = ProcessRegression::new(noise)?;
-        let machine = settings.fit(&Samples::Gram(training.view()), &self.y)?;
-        let posterior = machine.posterior(&Samples::Gram(cross.view()), prior.view())?;
+        let machine = settings.fit(&SampleRows::Gram(training.view()), &self.y)?;
+        let posterior = machine.posterior(&SampleRows::Gram(cross.view()), prior.view())?;
         let means = posterior.means.column(0).mapv(|m| m * self.deviation + self.mean);
         let variances = posterior.variances.mapv(|v| (v + noise) * self.deviation * self.deviation);
         let likelihood = gaussian_log_likelihood(means.view(), variances.view(), self.truth.view())?;
@@ -179,9 +179,9 @@ impl Split {
 
     /// What a line does, for comparison.
     fn linear(&self) -> Fallible<f64> {
-        let machine = Ridge::new(1e-3)?.fit(&Samples::Features(self.x.view()), &self.y)?;
+        let machine = Ridge::new(1e-3)?.fit(&SampleRows::Features(self.x.view()), &self.y)?;
         let found =
-            machine.predict(&Samples::Features(self.z.view()))?.column(0).mapv(|m| m * self.deviation + self.mean);
+            machine.predict(&SampleRows::Features(self.z.view()))?.column(0).mapv(|m| m * self.deviation + self.mean);
         Ok(root_mean_square_error(found.view(), self.truth.view())?)
     }
 }
@@ -192,7 +192,7 @@ fn network(inputs: usize, layers: usize, of: LimitKind) -> Fallible<Limit<f64>> 
     let mut x = net.input(inputs);
     for _ in 0..layers {
         x = net.dense("layer", x, scales)?;
-        x = net.activation("layer", x, Activation::relu())?;
+        x = net.activation("layer", x, LimitActivation::relu())?;
     }
     net.dense("output", x, scales)?;
     Ok(Limit::new(net, of)?)

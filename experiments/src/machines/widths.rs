@@ -10,10 +10,10 @@ use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
 use mercer::data::digits;
-use mercer::kernel::{Kind, Ntk};
+use mercer::kernel::{Ntk, NtkKind};
 use mercer::learn::metrics::{frobenius_difference, spectrum_summary};
 use mercer::learn::regression::Ridge;
-use mercer::learn::{Fit, Predict, Samples};
+use mercer::learn::{Fit, Predict, SampleRows};
 use mercer::net::arch::{Initialisation, Mlp};
 use ndarray::{Array2, s};
 
@@ -72,7 +72,7 @@ fn one(width: usize, seed: u64) -> Fallible<[f64; 3]> {
     let network = Mlp::new(x.ncols(), &[width; 2], CLASSES).initialisation(Initialisation::He).build(seed)?;
     let shapes = [vec![x.ncols()]];
     let (full, pseudo) =
-        (Ntk::<f64>::new(&network, &shapes, Kind::Full)?, Ntk::<f64>::new(&network, &shapes, Kind::Pseudo)?);
+        (Ntk::<f64>::new(&network, &shapes, NtkKind::Full)?, Ntk::<f64>::new(&network, &shapes, NtkKind::Pseudo)?);
     let (theta, cross) = (gram(&full, &x, None)?, gram(&full, &z, Some(&x))?);
     let (small, small_cross) = (gram(&pseudo, &x, None)?, gram(&pseudo, &z, Some(&x))?);
     let spread = Array2::from_shape_fn(theta.dim(), |(i, j)| {
@@ -86,10 +86,10 @@ fn one(width: usize, seed: u64) -> Fallible<[f64; 3]> {
     let (start, start_z) = (outputs(&network, &x)?, outputs(&network, &z)?);
     let residual = &targets - &start;
     let mean = |k: &Array2<f64>| k.diag().sum() / k.nrows() as f64;
-    let by_pseudo = Ridge::new(RIDGE * mean(&small))?.fit(&Samples::Gram(small.view()), &residual)?;
-    let by_pseudo = by_pseudo.predict(&Samples::Gram(small_cross.view()))? + &start_z;
+    let by_pseudo = Ridge::new(RIDGE * mean(&small))?.fit(&SampleRows::Gram(small.view()), &residual)?;
+    let by_pseudo = by_pseudo.predict(&SampleRows::Gram(small_cross.view()))? + &start_z;
     let flat = residual.into_shape_with_order((60 * CLASSES, 1))?;
-    let by_full = Ridge::new(RIDGE * mean(&theta))?.fit(&Samples::Gram(theta.view()), &flat)?;
-    let by_full = by_full.predict(&Samples::Gram(cross.view()))?.into_shape_with_order((40, CLASSES))? + &start_z;
+    let by_full = Ridge::new(RIDGE * mean(&theta))?.fit(&SampleRows::Gram(theta.view()), &flat)?;
+    let by_full = by_full.predict(&SampleRows::Gram(cross.view()))?.into_shape_with_order((40, CLASSES))? + &start_z;
     Ok([frobenius, (other / top - 1.0).abs(), frobenius_difference(by_pseudo.view(), by_full.view())?])
 }

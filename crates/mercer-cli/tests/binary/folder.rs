@@ -89,7 +89,7 @@ impl Folder {
     /// Runs the binary. Nothing may ever panic.
     pub(crate) fn run(&self, line: &str) -> Run {
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        Run::of(line, self.command(&arguments).output().expect("mercer runs"))
+        Run::new(line, self.command(&arguments).output().expect("mercer runs"))
     }
 
     /// Runs the binary, which must succeed, and returns what it printed.
@@ -119,7 +119,7 @@ impl Folder {
 
 impl Run {
     /// What a run printed and returned; no panic.
-    pub(crate) fn of(line: &str, output: Output) -> Self {
+    pub(crate) fn new(line: &str, output: Output) -> Self {
         let Output { status, stdout, stderr } = output;
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         let run = Self { code: sound(status).code(), out: text(stdout), err: text(stderr) };

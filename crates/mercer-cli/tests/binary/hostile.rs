@@ -53,7 +53,7 @@ fn survives(folder: &Folder, line: &str) -> Run {
     let status = child.wait().expect("its end");
     assert!(!hung, "mercer {line} hangs");
     let (stdout, stderr) = (out.join().expect("its output"), err.join().expect("its errors"));
-    let run = Run::of(line, std::process::Output { status, stdout, stderr });
+    let run = Run::new(line, std::process::Output { status, stdout, stderr });
     assert!(matches!(run.code, Some(0 | 2)), "mercer {line}: {:?} {}", run.code, run.err);
     assert_eq!(run.code == Some(2), run.err.contains("error: "), "mercer {line}: {}", run.err);
     let plain = |text: &str| text.chars().all(|letter| letter == '\n' || letter == '\t' || !letter.is_control());

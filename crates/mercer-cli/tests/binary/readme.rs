@@ -97,7 +97,7 @@ fn commands_print_what_the_readme_says() {
             .current_dir(folder.path(""))
             .output()
             .expect("sh runs");
-        let run = Run::of(&command, output);
+        let run = Run::new(&command, output);
         let found: Vec<&str> = run.out.trim_end().lines().collect();
         assert!(matches(&printed, &found), "$ {command}\nexpected:\n{}\nfound:\n{}", printed.join("\n"), run.out);
     }

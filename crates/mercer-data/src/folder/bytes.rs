@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::FolderKind;
-use super::digest::Entry;
+use super::digest::FileEntry;
 use super::manifest::{MOST_BYTES, Manifest, malformed};
 use super::reader::{Backing, Folder};
 use super::writer::{FolderWriter, check_length};
@@ -27,7 +27,7 @@ pub(super) struct Blobs {
 }
 
 impl Blobs {
-    pub(super) fn get(&self, entry: &Entry) -> Option<&[u8]> {
+    pub(super) fn get(&self, entry: &FileEntry) -> Option<&[u8]> {
         let start = *self.starts.get(&entry.digest)?;
         self.bytes[start..].get(..usize::try_from(entry.bytes).ok()?)
     }

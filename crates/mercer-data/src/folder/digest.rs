@@ -14,7 +14,7 @@ pub(super) const DIGITS: usize = 64;
 
 /// The manifest entry of a file: its digest and length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct FileEntry {
     /// The SHA-256 digest of its bytes, as 64 hexadecimal digits.
     pub digest: String,
     /// Its length.
@@ -34,12 +34,12 @@ impl Digester {
         self.bytes += bytes.len() as u64;
     }
 
-    pub(crate) fn finish(self) -> Entry {
+    pub(crate) fn finish(self) -> FileEntry {
         let digest = self.hash.finalize().iter().fold(String::with_capacity(DIGITS), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        Entry { digest, bytes: self.bytes }
+        FileEntry { digest, bytes: self.bytes }
     }
 }
 
@@ -51,7 +51,7 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 /// The digest and the length of a file.
-pub(super) fn entry_of(path: &Path) -> io::Result<Entry> {
+pub(super) fn entry_of(path: &Path) -> io::Result<FileEntry> {
     let (mut file, _) = open_regular(path)?;
     let mut digester = Digester::default();
     let mut block = vec![0; 1 << 20];

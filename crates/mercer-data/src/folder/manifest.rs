@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::digest::{DIGITS, Entry, digest, is_digest};
+use super::digest::{DIGITS, FileEntry, digest, is_digest};
 use super::{FolderKind, MANIFEST};
 use crate::error::{DataError, Result, io_error};
 use crate::files::read_regular;
@@ -35,8 +35,8 @@ pub(super) struct Manifest {
     /// The version of the program that wrote it.
     pub(super) mercer: String,
     pub(super) content: Value,
-    pub(super) objects: BTreeMap<String, Entry>,
-    pub(super) files: BTreeMap<String, Entry>,
+    pub(super) objects: BTreeMap<String, FileEntry>,
+    pub(super) files: BTreeMap<String, FileEntry>,
 }
 
 impl Manifest {

@@ -33,7 +33,7 @@ mod stage;
 mod tests;
 mod writer;
 
-pub use digest::{Entry, digest};
+pub use digest::{FileEntry, digest};
 pub use reader::{Blob, Folder, Part, check_listed};
 pub use samples::SavedSamples;
 pub use stage::{holds, prepare, release, remove, sweep};

@@ -9,7 +9,7 @@ use ndarray::ArrayD;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::digest::{Digester, Entry, digest};
+use super::digest::{Digester, FileEntry, digest};
 use super::manifest::{Manifest, check_version, malformed};
 use super::{FolderKind, MANIFEST, OBJECTS, stage};
 use crate::bytes::Bytes;
@@ -121,7 +121,7 @@ impl Folder {
     }
 
     /// All objects with their digests and lengths, in the order of their names.
-    pub fn object_entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn object_entries(&self) -> impl Iterator<Item = (&str, &FileEntry)> {
         self.manifest.objects.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
@@ -182,7 +182,11 @@ impl Folder {
         checked.filter_map(Result::err).collect()
     }
 
-    fn found<'a>(&'a self, entries: &'a std::collections::BTreeMap<String, Entry>, name: &str) -> Result<Found<'a>> {
+    fn found<'a>(
+        &'a self,
+        entries: &'a std::collections::BTreeMap<String, FileEntry>,
+        name: &str,
+    ) -> Result<Found<'a>> {
         let entry = entries.get(name).ok_or_else(|| DataError::MissingKey {
             place: self.place.clone(),
             key: name.to_owned(),
@@ -266,7 +270,7 @@ pub fn check_listed(path: &Path) -> Result<()> {
 }
 
 struct Found<'a> {
-    entry: &'a Entry,
+    entry: &'a FileEntry,
     path: PathBuf,
     shown: String,
 }

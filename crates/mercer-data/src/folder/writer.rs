@@ -9,7 +9,7 @@ use ndarray::{ArrayBase, Data, Dimension};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::digest::{Entry, entry_of};
+use super::digest::{FileEntry, entry_of};
 use super::manifest::{MOST_BYTES, Manifest, check_name, malformed};
 use super::stage::{self, FILES, Stage};
 use super::{FolderKind, MANIFEST, OBJECTS};
@@ -149,7 +149,7 @@ impl FolderWriter {
     }
 
     /// What was written so far, with its digests: objects as `objects/NAME`, and files.
-    pub fn entries(&self) -> Vec<(String, Entry)> {
+    pub fn entries(&self) -> Vec<(String, FileEntry)> {
         let manifest = &ledger(&self.ledger).manifest;
         let objects = manifest.objects.iter().map(|(name, entry)| (format!("{OBJECTS}/{name}"), entry.clone()));
         objects.chain(manifest.files.iter().map(|(name, entry)| (name.clone(), entry.clone()))).collect()
@@ -285,7 +285,7 @@ pub(crate) struct Staged {
 
 impl Staged {
     /// Records a complete piece. Its bytes are given if the folder is in memory.
-    pub(crate) fn record(self, entry: Entry, memory: Option<Vec<u8>>) -> Result<()> {
+    pub(crate) fn record(self, entry: FileEntry, memory: Option<Vec<u8>>) -> Result<()> {
         let mut ledger = ledger(&self.ledger);
         ledger.check_fresh(&self.name, self.is_file)?;
         match memory {

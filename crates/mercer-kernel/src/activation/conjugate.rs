@@ -34,11 +34,11 @@ impl<T: Real> Conjugate<T> {
     pub fn new(network: &Network, samples: &[Vec<usize>], output: Option<&str>) -> Result<Self> {
         let graph = network.graph(samples)?;
         let selection = Selection { output: output.map(str::to_owned), ..Selection::default() };
-        let last = LastLayer::of(&graph, selection.value(&graph)?)?;
+        let last = LastLayer::new(&graph, selection.value(&graph)?)?;
         let activations = Activations::of_values(network, graph, vec![last.features])?;
         let bias = last.biases.iter().map(|bias| bias.scale * bias.scale).sum::<f64>().sqrt();
-        let bias = Some(T::of(bias)).filter(|_| !last.biases.is_empty());
-        Ok(Self { activations, positions: last.positions, scale: T::of(last.scale), bias })
+        let bias = Some(T::narrow(bias)).filter(|_| !last.biases.is_empty());
+        Ok(Self { activations, positions: last.positions, scale: T::narrow(last.scale), bias })
     }
 
     /// `z·z'` alone.

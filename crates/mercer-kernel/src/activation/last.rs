@@ -55,7 +55,7 @@ impl LastLayer {
     ///
     /// Biases, constant factors, sums and means over positions, softmax and functions of single numbers may follow the product.
     /// An error names the node where the last layer is not a product of feature vectors.
-    pub fn of(graph: &Graph, output: ValueId) -> Result<Self, NetError> {
+    pub fn new(graph: &Graph, output: ValueId) -> Result<Self, NetError> {
         let parametrised = parametrised(graph);
         let (mut at, mut tail) = (output, Tail::default());
         loop {

@@ -50,7 +50,7 @@ impl<T: Real> Activations<T> {
             return Err(KernelError::Setting(format!("{name:?} does not depend on the input: it has no kernel")));
         }
         let weights = network.weights(&graph);
-        let (shards, fingerprint) = (Shards::of(&graph), network.wide_fingerprint::<T>(&graph));
+        let (shards, fingerprint) = (Shards::new(&graph), network.wide_fingerprint::<T>(&graph));
         Ok(Self { graph, weights, values, fingerprint, shards })
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 /// A classic kernel as a formula. Its text parses back to the same expression. It has a flat list of positive
 /// parameters that can be tuned through their logarithms.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expression(pub(super) Node);
+pub struct Formula(pub(super) Node);
 
 /// A sum does not directly contain sums, nor a product products; both have at least two operands.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub(super) struct Term {
 
 /// A parameter that can be tuned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
+pub struct KernelParameter {
     /// The name, such as `rbf.lengthscale`, `rbf.lengthscale[2]` or `factor`; the second parameter of a name is
     /// `rbf.lengthscale #2`.
     pub name: String,
@@ -91,18 +91,18 @@ impl Kind {
     }
 }
 
-impl Expression {
+impl Formula {
     /// The tunable parameters, in the order of the text: numbers, lengthscales and other positive parameters, but not
     /// degrees, orders or a bias of zero.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        let mut parameters: Vec<Parameter> = Vec::new();
+    pub fn parameters(&self) -> Vec<KernelParameter> {
+        let mut parameters: Vec<KernelParameter> = Vec::new();
         self.0.clone().visit(&mut |name, value| {
-            let again = |other: &&Parameter| other.name.split(" #").next() == Some(&name);
+            let again = |other: &&KernelParameter| other.name.split(" #").next() == Some(&name);
             let name = match parameters.iter().filter(again).count() {
                 0 => name,
                 before => format!("{name} #{}", before + 1),
             };
-            parameters.push(Parameter { name, value: *value });
+            parameters.push(KernelParameter { name, value: *value });
         });
         parameters
     }
@@ -137,7 +137,7 @@ impl Expression {
     }
 }
 
-impl std::ops::Add for Expression {
+impl std::ops::Add for Formula {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -145,7 +145,7 @@ impl std::ops::Add for Expression {
     }
 }
 
-impl std::ops::Mul for Expression {
+impl std::ops::Mul for Formula {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
@@ -153,7 +153,7 @@ impl std::ops::Mul for Expression {
     }
 }
 
-impl fmt::Display for Expression {
+impl fmt::Display for Formula {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }

@@ -9,7 +9,7 @@
 //! Strips are summed in their order: the same bits for any number of threads.
 
 use super::catalogue::Family;
-use super::expression::{Expression, Node};
+use super::expression::{Formula, Node};
 use super::leaf::{Leaf, Prepared};
 use crate::error::{KernelError, Result};
 use crate::kernel::Kernel;
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// Rows per strip.
 const STRIP: usize = 64;
 
-impl Expression {
+impl Formula {
     /// `Σ_ij G_ij ∂κ(x_i, x_j)/∂log θ` for every one of the [parameters](Self::parameters). The weights need not be
     /// symmetric.
     pub fn gradient(&self, x: ArrayView2<'_, f64>, weights: ArrayView2<'_, f64>) -> Result<Vec<f64>> {
@@ -33,7 +33,7 @@ impl Expression {
         }
         let data = x.as_standard_layout();
         let data = data.as_slice().unwrap_or(&[]);
-        let ready = Ready::of(&self.0, data, (n, x.ncols()))?;
+        let ready = Ready::new(&self.0, data, (n, x.ncols()))?;
         let starts: Vec<usize> = (0..n).step_by(STRIP).collect();
         let strips: Vec<Vec<f64>> = starts
             .into_par_iter()
@@ -74,8 +74,8 @@ struct Operand {
 }
 
 impl Ready {
-    fn of(node: &Node, data: &[f64], (n, size): (usize, usize)) -> Result<Self> {
-        let each = |nodes: &[Node]| nodes.iter().map(|node| Self::of(node, data, (n, size))).collect::<Result<_>>();
+    fn new(node: &Node, data: &[f64], (n, size): (usize, usize)) -> Result<Self> {
+        let each = |nodes: &[Node]| nodes.iter().map(|node| Self::new(node, data, (n, size))).collect::<Result<_>>();
         Ok(match node {
             Node::Number(value) => Self::Number(*value),
             Node::Sum(nodes) => Self::Sum(each(nodes)?),

@@ -1,6 +1,6 @@
 //! An expression as a kernel: its terms, combined by the algebra of kernels.
 
-use super::expression::{Expression, Node};
+use super::expression::{Formula, Node};
 use super::leaf::Leaf;
 use crate::algebra::{Product, Scaled, Sum};
 use crate::error::{KernelError, Result};
@@ -23,12 +23,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Classic<T> {
     kernel: Arc<dyn Kernel<T>>,
-    expression: Expression,
+    expression: Formula,
 }
 
 impl<T: Real> Classic<T> {
     /// For samples of `size` numbers. An error if a kernel has another number of lengthscales, or `size` is zero.
-    pub fn new(expression: &Expression, size: usize) -> Result<Self> {
+    pub fn new(expression: &Formula, size: usize) -> Result<Self> {
         if size == 0 {
             return Err(KernelError::Setting("a kernel of samples without numbers".to_owned()));
         }
@@ -36,14 +36,14 @@ impl<T: Real> Classic<T> {
     }
 
     /// The formula.
-    pub fn expression(&self) -> &Expression {
+    pub fn expression(&self) -> &Formula {
         &self.expression
     }
 }
 
 fn build<T: Real>(node: &Node, size: usize) -> Result<Arc<dyn Kernel<T>>> {
     Ok(match node {
-        Node::Number(value) => Arc::new(Constant(T::of(*value))),
+        Node::Number(value) => Arc::new(Constant(T::narrow(*value))),
         Node::Term(term) => Arc::new(Leaf::new(term, size)?),
         Node::Sum(nodes) => Arc::new(Sum::new(build_all(nodes.iter(), size)?)?),
         Node::Product(nodes) => {
@@ -52,12 +52,12 @@ fn build<T: Real>(node: &Node, size: usize) -> Result<Arc<dyn Kernel<T>>> {
                 nodes.iter().map(|node| if let Node::Number(value) = node { *value } else { 1.0 }).product();
             let mut kernels: Vec<Arc<dyn Kernel<T>>> = build_all(nodes.iter().filter(|node| !is_number(node)), size)?;
             let product: Arc<dyn Kernel<T>> = match kernels.len() {
-                0 => return Ok(Arc::new(Constant(T::of(factor)))),
+                0 => return Ok(Arc::new(Constant(T::narrow(factor)))),
                 1 => kernels.remove(0),
                 _ => Arc::new(Product::new(kernels)?),
             };
             if nodes.iter().any(|node| is_number(&node)) {
-                Arc::new(Scaled::new(product, T::of(factor))?)
+                Arc::new(Scaled::new(product, T::narrow(factor))?)
             } else {
                 product
             }

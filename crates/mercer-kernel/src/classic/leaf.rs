@@ -76,7 +76,7 @@ impl<T: Real> Leaf<T> {
     /// The lengthscale of every coordinate of a sample.
     pub(super) fn scales(&self) -> Vec<T> {
         let given = self.term.lengthscales();
-        (0..self.size).map(|at| T::of(if given.len() == 1 { given[0] } else { given[at] })).collect()
+        (0..self.size).map(|at| T::narrow(if given.len() == 1 { given[0] } else { given[at] })).collect()
     }
 
     pub(super) fn vectors(&self, data: &[T], samples: usize) -> Prepared<T> {
@@ -105,7 +105,7 @@ impl<T: Real> Leaf<T> {
     /// `(cos, sin)(2πx/period)/ℓ`, all cosines before all sines: squared distances of these points are
     /// `4 Σ sin²(π(x − x')/period)/ℓ²`.
     fn circles(&self, data: &[T], scales: &[T], rows: &mut [T]) {
-        let turn = T::of(std::f64::consts::TAU / self.term.one("period"));
+        let turn = T::narrow(std::f64::consts::TAU / self.term.one("period"));
         for (row, from) in rows.chunks_exact_mut(2 * self.size).zip(data.chunks_exact(self.size)) {
             let (cosines, sines) = row.split_at_mut(self.size);
             sines.iter_mut().zip(from).for_each(|(to, &x)| *to = turn * x);
@@ -216,7 +216,7 @@ impl<T: Real> Kernel<T> for Leaf<T> {
                 let order = self.term.one("order") as u32;
                 let diagonal = |&length: &T| {
                     // A zero vector is orthogonal to all vectors, including itself: half of the steps are on.
-                    let mut chord = [if length > T::zero() { T::zero() } else { T::of(2.0) }];
+                    let mut chord = [if length > T::zero() { T::zero() } else { T::narrow(2.0) }];
                     shape::arc(order, &mut chord, length, &[length]);
                     chord[0]
                 };

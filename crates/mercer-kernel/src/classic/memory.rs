@@ -1,6 +1,6 @@
 //! Matrices in memory, for machines: the rows of an array are the samples.
 
-use super::expression::Expression;
+use super::expression::Formula;
 use super::kernel::Classic;
 use crate::error::Result;
 use crate::gram::Gram;
@@ -9,7 +9,7 @@ use mercer_data::Dataset;
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayD, ArrayView2, Ix2};
 
-impl Expression {
+impl Formula {
     /// `κ(x_i, x_j)`.
     pub fn gram(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let kernel = Classic::<f64>::new(self, x.ncols())?;

@@ -23,14 +23,14 @@
 //! product would cancel, so that every one has nearly all digits, and equal vectors have distance 0 exactly. Angles are
 //! found from chords of unit vectors, because the arc cosine loses half of the digits near 1 and −1.
 //!
-//! An [`Expression`] is the kernel as a formula: parsed, printed, differentiated. A [`Classic`] is the same as a
+//! An [`Formula`] is the kernel as a formula: parsed, printed, differentiated. A [`Classic`] is the same as a
 //! [`Kernel`](crate::Kernel) for samples of a known size.
 //!
 //! ```
-//! use mercer_kernel::classic::Expression;
+//! use mercer_kernel::classic::Formula;
 //! use ndarray::array;
 //!
-//! let kernel: Expression = "rbf(lengthscale=2) + 0.1*linear()".parse()?;
+//! let kernel: Formula = "rbf(lengthscale=2) + 0.1*linear()".parse()?;
 //! let x = array![[0.0, 0.0], [2.0, 0.0]];
 //! let gram = kernel.gram(x.view())?;
 //! assert!((gram[[0, 1]] - (-0.5f64).exp()).abs() < 1e-15 && gram[[1, 1]] == 1.4);
@@ -53,5 +53,5 @@ mod shape;
 
 pub use catalogue::help;
 pub use error::ClassicError;
-pub use expression::{Expression, Parameter};
+pub use expression::{Formula, KernelParameter};
 pub use kernel::Classic;

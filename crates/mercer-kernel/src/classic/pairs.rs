@@ -49,7 +49,7 @@ pub(super) fn squared_distances<T: Scalar>(
         return differences(x, y, tile, |d| d * d);
     }
     dots(x, y, tile);
-    let (two, close, mark) = (T::of(2.0), T::of(CLOSE), -T::one());
+    let (two, close, mark) = (T::narrow(2.0), T::narrow(CLOSE), -T::one());
     for (at, row) in tile.chunks_exact_mut(y.count.max(1)).enumerate() {
         let own = x_squares[at];
         let least = dispatch(
@@ -84,7 +84,7 @@ pub(super) fn absolute_distances<T: Scalar>(x: Vectors<'_, T>, y: Vectors<'_, T>
 pub(super) fn chords<T: Scalar>(x: Vectors<'_, T>, y: Vectors<'_, T>, tile: &mut [T]) {
     dots(x, y, tile);
     // The squared lengths of two unit vectors sum to 2.
-    let (two, close) = (T::of(2.0), T::of(2.0 * CLOSE));
+    let (two, close) = (T::narrow(2.0), T::narrow(2.0 * CLOSE));
     for (at, row) in tile.chunks_exact_mut(y.count.max(1)).enumerate() {
         let least = dispatch(
             #[inline(always)]

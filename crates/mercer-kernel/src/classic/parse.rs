@@ -2,11 +2,11 @@
 
 use super::catalogue::{KERNELS, Kind, Setting, Spec};
 use super::error::ClassicError;
-use super::expression::{Expression, Node, Term};
+use super::expression::{Formula, Node, Term};
 use crate::language::{self, Call, Content, Parsed, Text, Value};
 use mercer_run::names::unknown;
 
-impl std::str::FromStr for Expression {
+impl std::str::FromStr for Formula {
     type Err = ClassicError;
 
     fn from_str(text: &str) -> Result<Self, ClassicError> {
@@ -15,7 +15,7 @@ impl std::str::FromStr for Expression {
     }
 }
 
-impl Expression {
+impl Formula {
     /// Whether a kernel of this name is a function of the data alone.
     pub(crate) fn has(name: &str) -> bool {
         KERNELS.iter().any(|spec| spec.name == name)
@@ -49,7 +49,7 @@ fn term(call: &Call, text: &Text) -> Parsed<Term> {
                 format!("`{}` is a kernel of a network; a function of the data alone is needed here", call.name);
             return Err(text.fail(call.at, reason));
         }
-        let names: Vec<&str> = Expression::names().collect();
+        let names: Vec<&str> = Formula::names().collect();
         return Err(text.fail(call.at, unknown("kernel", &call.name, &names)));
     };
     let mut given: Vec<Option<Vec<f64>>> = vec![None; spec.settings.len()];

@@ -16,7 +16,7 @@ pub(super) fn values<T: Scalar>(term: &Term, x: &mut [T]) {
         Family::Linear | Family::Cosine | Family::ArcCosine => {}
         Family::Polynomial => x.chunks_mut(CHUNK).for_each(|chunk| polynomial(term, chunk)),
         Family::Rbf | Family::Periodic => {
-            let half = T::of(-0.5);
+            let half = T::narrow(-0.5);
             map(x, |square| half * square);
             exp_in_place(x);
         }
@@ -29,16 +29,16 @@ pub(super) fn values<T: Scalar>(term: &Term, x: &mut [T]) {
             exp_in_place(x);
         }
         Family::Matern32 => {
-            let root = T::of(3f64.sqrt());
+            let root = T::narrow(3f64.sqrt());
             times_exponential(x, |square| root * square.sqrt(), |r| T::one() + r);
         }
         Family::Matern52 => {
-            let (root, third) = (T::of(5f64.sqrt()), T::of(1.0 / 3.0));
+            let (root, third) = (T::narrow(5f64.sqrt()), T::narrow(1.0 / 3.0));
             times_exponential(x, |square| root * square.sqrt(), |r| T::one() + r + third * r * r);
         }
         Family::RationalQuadratic => {
-            let alpha = T::of(term.one("alpha"));
-            let over = T::of(0.5 / term.one("alpha"));
+            let alpha = T::narrow(term.one("alpha"));
+            let over = T::narrow(0.5 / term.one("alpha"));
             x.chunks_mut(CHUNK).for_each(|chunk| {
                 logs_of_one_plus(chunk, over);
                 map(chunk, |log| -alpha * log);
@@ -92,7 +92,7 @@ fn logs_of_one_plus<T: Scalar>(x: &mut [T], over: T) {
 
 /// `(scale·x + bias)^degree` by repeated squaring.
 fn polynomial<T: Scalar>(term: &Term, x: &mut [T]) {
-    let (scale, bias) = (T::of(term.one("scale")), T::of(term.one("bias")));
+    let (scale, bias) = (T::narrow(term.one("scale")), T::narrow(term.one("bias")));
     let mut degree = term.one("degree") as u32;
     let mut power = [T::one(); CHUNK];
     let power = &mut power[..x.len()];
@@ -118,8 +118,8 @@ fn polynomial<T: Scalar>(term: &Term, x: &mut [T]) {
 /// (Cho and Saul 2009, equations 4 to 7): `J₀ = φ`, `J₁ = sin θ + φ cos θ`, `J₂ = 3 sin θ cos θ + φ (1 + 2 cos² θ)`, where
 /// `φ = π − θ`.
 pub(super) fn arc<T: Scalar>(order: u32, x: &mut [T], length: T, lengths: &[T]) {
-    let (one, two, three) = (T::one(), T::of(2.0), T::of(3.0));
-    let (half, quarter, pi) = (T::of(0.5), T::of(0.25), T::of(std::f64::consts::PI));
+    let (one, two, three) = (T::one(), T::narrow(2.0), T::narrow(3.0));
+    let (half, quarter, pi) = (T::narrow(0.5), T::narrow(0.25), T::narrow(std::f64::consts::PI));
     let over = one / pi;
     let mut scratch = [T::zero(); CHUNK];
     for (chunk, lengths) in x.chunks_mut(CHUNK).zip(lengths.chunks(CHUNK)) {

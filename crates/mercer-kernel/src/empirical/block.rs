@@ -1,6 +1,6 @@
 //! The memory layout of the gradients of a block of samples.
 
-use super::forms::{Choice, Form, Price, explicit, factored, shared_directions, weight_of_bias};
+use super::forms::{FormChoice, NtkForm, Price, explicit, factored, shared_directions, weight_of_bias};
 use super::gradients::Gradients;
 use super::layers::{layer_names, layers};
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) explicit: Vec<(usize, usize)>,
     pub(crate) outers: Vec<Outer>,
     pub(crate) parts: Vec<Part>,
-    pub(crate) forms: Vec<Form>,
+    pub(crate) forms: Vec<NtkForm>,
 }
 
 /// A parameter stored as factors.
@@ -112,10 +112,10 @@ impl Outer {
 }
 
 impl Plan {
-    pub(crate) fn new<T: Real>(gradients: &Gradients<T>, full: bool, by_layer: bool, forms: Vec<Form>) -> Self {
+    pub(crate) fn new<T: Real>(gradients: &Gradients<T>, full: bool, by_layer: bool, forms: Vec<NtkForm>) -> Self {
         let shapes = gradients.outer_shapes();
         // The weights that absorb a bias.
-        let absorbed = (0..forms.len()).filter(|&at| forms[at] == Form::Absorbed);
+        let absorbed = (0..forms.len()).filter(|&at| forms[at] == NtkForm::Absorbed);
         let weights: HashSet<usize> = absorbed.filter_map(|bias| weight_of_bias(gradients, bias)).collect();
         let groups = if by_layer {
             layers(gradients.graph(), gradients.chosen())
@@ -136,8 +136,8 @@ impl Plan {
             let (first_column, first_outer) = (plan.width, plan.outers.len());
             for &at in &members {
                 match (plan.forms[at], shapes[at]) {
-                    (Form::Absorbed, _) => {}
-                    (Form::Factored, Some(shape)) => {
+                    (NtkForm::Absorbed, _) => {}
+                    (NtkForm::Factored, Some(shape)) => {
                         let bias = weights.contains(&at);
                         let directions = if full { None } else { shared_directions(gradients, at, &shape) };
                         plan.outers.push(Outer { parameter: at, shape, bias, directions });
@@ -185,7 +185,7 @@ impl Plan {
     }
 
     /// The form chosen for each selected parameter.
-    pub(crate) fn choices<T: Real>(&self, gradients: &Gradients<T>, chosen: &[bool]) -> Vec<Choice> {
+    pub(crate) fn choices<T: Real>(&self, gradients: &Gradients<T>, chosen: &[bool]) -> Vec<FormChoice> {
         let graph = gradients.graph();
         let (layers, shapes) = (layer_names(graph), gradients.outer_shapes());
         let outers: HashMap<usize, &Outer> = self.outers.iter().rev().map(|outer| (outer.parameter, outer)).collect();
@@ -194,11 +194,11 @@ impl Plan {
             .map(|at| {
                 let outer = outers.get(&at).copied();
                 let (price, form) = match (outer, self.forms[at]) {
-                    (Some(outer), _) => (Some(self.price(outer)), Form::Factored),
-                    (None, Form::Absorbed) => (None, Form::Absorbed),
-                    _ => (Some(explicit(gradients.numel(at), self.seeds, self.pairs())), Form::Explicit),
+                    (Some(outer), _) => (Some(self.price(outer)), NtkForm::Factored),
+                    (None, NtkForm::Absorbed) => (None, NtkForm::Absorbed),
+                    _ => (Some(explicit(gradients.numel(at), self.seeds, self.pairs())), NtkForm::Explicit),
                 };
-                Choice {
+                FormChoice {
                     parameter: graph.value(graph.parameters()[at]).name.clone(),
                     layer: layers[at].clone(),
                     form,
@@ -308,7 +308,7 @@ fn cut<'a, T>(mut rest: &'a mut [T], samples: usize, shards: &[usize]) -> Vec<&'
 
 /// The deltas of every sample, `[seeds, right]`, projected onto unit directions per right element.
 fn project<T: Real>(deltas: &[T], directions: &[f64], right: usize, to: &mut [T]) {
-    let directions: Vec<T> = directions.iter().map(|&x| T::of(x)).collect();
+    let directions: Vec<T> = directions.iter().map(|&x| T::narrow(x)).collect();
     let per_sample = directions.len();
     for (deltas, to) in deltas.chunks_exact(per_sample).zip(to.chunks_exact_mut(right)) {
         to.fill(T::zero());

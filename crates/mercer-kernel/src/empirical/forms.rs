@@ -16,7 +16,7 @@ use std::any::Any;
 /// The form of a parameter's gradient between the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum NtkForm {
     /// Activations and deltas, multiplied out when blocks are contracted: `(A Aᵀ) ∘ (Δ Δᵀ)`.
     Factored,
     /// The gradient itself.
@@ -27,13 +27,13 @@ pub enum Form {
 
 /// The form chosen for a parameter.
 #[derive(Clone, Debug, Serialize)]
-pub struct Choice {
+pub struct FormChoice {
     /// The parameter.
     pub parameter: String,
     /// Its layer.
     pub layer: String,
     /// The form of its gradient.
-    pub form: Form,
+    pub form: NtkForm,
     /// The number of positions at which the weight is used.
     pub positions: usize,
     /// Bytes of a prepared sample.
@@ -71,24 +71,24 @@ pub(crate) fn explicit(numel: usize, seeds: usize, pairs: usize) -> Price {
 }
 
 /// Chooses the cheaper form for every parameter; biases are absorbed into their weight if possible.
-pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<Form> {
+pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<NtkForm> {
     let seeds = gradients.n_seeds();
     let pairs = if full { seeds * seeds } else { seeds };
     let shapes = gradients.outer_shapes();
     let bytes = |price: Price| (price.elements * size_of::<T>()) as f64;
     let cost = |price: Price| price.flops + FLOPS_PER_BYTE * bytes(price);
-    let mut forms: Vec<Form> = (0..shapes.len())
+    let mut forms: Vec<NtkForm> = (0..shapes.len())
         .map(|at| match &shapes[at] {
             Some(shape) if cost(factored(shape, seeds, pairs)) <= cost(explicit(gradients.numel(at), seeds, pairs)) => {
-                Form::Factored
+                NtkForm::Factored
             }
-            _ => Form::Explicit,
+            _ => NtkForm::Explicit,
         })
         .collect();
     // If the samples are too large, parameters go back to factors, starting with those that save the most memory for
     // the least work.
-    let elements = |at: usize, form: Form| match (&shapes[at], form) {
-        (Some(shape), Form::Factored) => factored(shape, seeds, pairs).elements,
+    let elements = |at: usize, form: NtkForm| match (&shapes[at], form) {
+        (Some(shape), NtkForm::Factored) => factored(shape, seeds, pairs).elements,
         _ => explicit(gradients.numel(at), seeds, pairs).elements,
     };
     let chosen = (0..forms.len()).filter(|&at| gradients.chosen()[at]);
@@ -100,7 +100,7 @@ pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<For
         Some((then.flops - now.flops) / saved as f64)
     };
     let mut candidates: Vec<(f64, usize)> = (0..forms.len())
-        .filter(|&at| forms[at] == Form::Explicit)
+        .filter(|&at| forms[at] == NtkForm::Explicit)
         .filter_map(|at| saving(at).map(|cost| (cost, at)))
         .collect();
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -108,20 +108,20 @@ pub(crate) fn cheapest<T: Real>(gradients: &Gradients<T>, full: bool) -> Vec<For
         if 16 * size_of::<T>() * total <= SIXTEEN_SAMPLES {
             break;
         }
-        total -= elements(at, Form::Explicit) - elements(at, Form::Factored);
-        forms[at] = Form::Factored;
+        total -= elements(at, NtkForm::Explicit) - elements(at, NtkForm::Factored);
+        forms[at] = NtkForm::Factored;
     }
     absorb(gradients, &mut forms);
     forms
 }
 
 /// Marks the biases whose gradient is the delta of a factored dense layer.
-pub(crate) fn absorb<T: Real>(gradients: &Gradients<T>, forms: &mut [Form]) {
+pub(crate) fn absorb<T: Real>(gradients: &Gradients<T>, forms: &mut [NtkForm]) {
     for bias in 0..forms.len() {
         if let Some(weight) = weight_of_bias(gradients, bias)
-            && forms[weight] == Form::Factored
+            && forms[weight] == NtkForm::Factored
         {
-            forms[bias] = Form::Absorbed;
+            forms[bias] = NtkForm::Absorbed;
         }
     }
 }

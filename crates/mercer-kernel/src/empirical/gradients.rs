@@ -1,6 +1,6 @@
 //! Per-sample gradients of a network, shard by shard: the first step of all tangent kernels and their sketches.
 
-use super::selection::{Kind, Selection};
+use super::selection::{NtkKind, Selection};
 use crate::error::{KernelError, Result};
 use crate::kernel::{Real, with_precision};
 use crate::products::all_finite;
@@ -44,14 +44,14 @@ struct Passes<T> {
 
 impl<T: Real> Gradients<T> {
     /// The gradients for a kernel of this kind, for samples of these shapes (one per input).
-    pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
+    pub fn new(network: &Network, samples: &[Vec<usize>], kind: NtkKind, selection: &Selection) -> Result<Self> {
         let graph = network.graph(samples)?;
         let (weights, fingerprint) = (network.weights(&graph), network.wide_fingerprint::<T>(&graph));
         Ok(Self { fingerprint, ..Self::at(graph, weights, kind, selection)? })
     }
 
     /// The same for a graph with its own weights.
-    pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: Kind, selection: &Selection) -> Result<Self> {
+    pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: NtkKind, selection: &Selection) -> Result<Self> {
         let output = selection.value(&graph)?;
         let size = graph.value(output).meta.numel();
         let seeds = selection.seeds(kind, size)?;

@@ -3,7 +3,7 @@
 //! A dense layer's per-sample gradient is `δ ⊗ a`, so its part of the kernel is `(a·a' + 1)(δ·δ')`, where the 1 comes
 //! from its bias, and the gradient is never formed. A layer with many positions (convolutions, sequences) has a
 //! gradient `Σₚ δₚ ⊗ aₚ`, and forming it is cheaper as soon as `P²` pairs of positions cost more than the gradient's
-//! elements; see [`Form`].
+//! elements; see [`NtkForm`].
 //!
 //! Definitions: Jacot, Gabriel and Hongler 2018 (arXiv 1806.07572); trace: Engel et al. 2023 (arXiv 2305.14585), equation
 //! 4 without the normalisation; pseudo: Mohamadi, Bae and Sutherland 2022 (arXiv 2206.12543), equation 2.
@@ -15,10 +15,10 @@ mod gradients;
 mod layers;
 mod selection;
 
-pub use forms::{Choice, Form};
+pub use forms::{FormChoice, NtkForm};
 pub use gradients::Gradients;
 pub use layers::layer_names;
-pub use selection::{Kind, Selection};
+pub use selection::{NtkKind, Selection};
 
 use crate::error::Result;
 use crate::kernel::{Block, Cost, Kernel, Real};
@@ -33,7 +33,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Ntk<T> {
     gradients: Gradients<T>,
-    kind: Kind,
+    kind: NtkKind,
     plan: Plan,
     by_layer: bool,
     chosen: Vec<bool>,
@@ -43,24 +43,29 @@ pub struct Ntk<T> {
 impl<T: Real> Ntk<T> {
     /// The kernel of the network's first output (of its logits, if it ends in a softmax or sigmoid) and all parameters,
     /// for samples of these shapes (one per input).
-    pub fn new(network: &Network, samples: &[Vec<usize>], kind: Kind) -> Result<Self> {
-        Self::of(network, samples, kind, &Selection::default())
+    pub fn new(network: &Network, samples: &[Vec<usize>], kind: NtkKind) -> Result<Self> {
+        Self::with_selection(network, samples, kind, &Selection::default())
     }
 
     /// The kernel of a part of a network, each parameter in its cheaper form.
-    pub fn of(network: &Network, samples: &[Vec<usize>], kind: Kind, selection: &Selection) -> Result<Self> {
+    pub fn with_selection(
+        network: &Network,
+        samples: &[Vec<usize>],
+        kind: NtkKind,
+        selection: &Selection,
+    ) -> Result<Self> {
         Self::with(Gradients::new(network, samples, kind, selection)?, kind)
     }
 
     /// The kernel of a graph with its own weights.
-    pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: Kind, selection: &Selection) -> Result<Self> {
+    pub fn at(graph: Arc<Graph>, weights: Weights<T>, kind: NtkKind, selection: &Selection) -> Result<Self> {
         Self::with(Gradients::at(graph, weights, kind, selection)?, kind)
     }
 
-    fn with(gradients: Gradients<T>, kind: Kind) -> Result<Self> {
+    fn with(gradients: Gradients<T>, kind: NtkKind) -> Result<Self> {
         let chosen = gradients.chosen().to_vec();
-        let forms = forms::cheapest(&gradients, kind == Kind::Full);
-        let plan = Plan::new(&gradients, kind == Kind::Full, false, forms);
+        let forms = forms::cheapest(&gradients, kind == NtkKind::Full);
+        let plan = Plan::new(&gradients, kind == NtkKind::Full, false, forms);
         Ok(Self { gradients, kind, plan, by_layer: false, chosen, spare: Arc::default() }.planned())
     }
 
@@ -72,26 +77,30 @@ impl<T: Real> Ntk<T> {
     }
 
     /// Uses this form for every parameter that has it, instead of the cheaper one.
-    pub fn with_form(mut self, form: Form) -> Self {
+    pub fn with_form(mut self, form: NtkForm) -> Self {
         let mut forms = vec![form; self.chosen.len()];
         self.gradients.choose(&self.chosen);
-        if form == Form::Absorbed {
-            forms.fill(Form::Factored);
+        if form == NtkForm::Absorbed {
+            forms.fill(NtkForm::Factored);
             forms::absorb(&self.gradients, &mut forms);
         }
         self.rebuilt(forms)
     }
 
-    fn rebuilt(mut self, forms: Vec<Form>) -> Self {
+    fn rebuilt(mut self, forms: Vec<NtkForm>) -> Self {
         self.gradients.choose(&self.chosen);
-        self.plan = Plan::new(&self.gradients, self.kind == Kind::Full, self.by_layer, forms);
+        self.plan = Plan::new(&self.gradients, self.kind == NtkKind::Full, self.by_layer, forms);
         self.planned()
     }
 
     /// Absorbed biases need no gradient of their own.
     fn planned(mut self) -> Self {
-        let wanted: Vec<bool> =
-            self.chosen.iter().zip(&self.plan.forms).map(|(&chosen, &form)| chosen && form != Form::Absorbed).collect();
+        let wanted: Vec<bool> = self
+            .chosen
+            .iter()
+            .zip(&self.plan.forms)
+            .map(|(&chosen, &form)| chosen && form != NtkForm::Absorbed)
+            .collect();
         self.gradients.choose(&wanted);
         self
     }
@@ -109,7 +118,7 @@ impl<T: Real> Ntk<T> {
     }
 
     /// The form chosen for each parameter.
-    pub fn choices(&self) -> Vec<Choice> {
+    pub fn choices(&self) -> Vec<FormChoice> {
         self.plan.choices(&self.gradients, &self.chosen)
     }
 
@@ -154,7 +163,7 @@ impl<T: Real> Kernel<T> for Ntk<T> {
     }
 
     fn identity(&self) -> serde_json::Value {
-        let forms: Vec<Form> = self.plan.forms.clone();
+        let forms: Vec<NtkForm> = self.plan.forms.clone();
         serde_json::json!({
             "kernel": "ntk", "kind": self.kind.name(), "by_layer": self.by_layer, "of": self.gradients.identity(), "forms": forms,
         })

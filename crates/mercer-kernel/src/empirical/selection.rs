@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The kernel of the outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum NtkKind {
     /// All pairs of outputs: `N·C × M·C`.
     Full,
     /// The sum of the diagonal of each `C × C` block.
@@ -22,7 +22,7 @@ pub enum Kind {
     Logit(usize),
 }
 
-impl Kind {
+impl NtkKind {
     /// The name: `full`, `trace`, `pseudo`, `logit:3`.
     pub fn name(self) -> String {
         match self {
@@ -34,7 +34,7 @@ impl Kind {
     }
 }
 
-impl std::str::FromStr for Kind {
+impl std::str::FromStr for NtkKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -79,39 +79,39 @@ impl Selection {
     }
 
     /// The cotangents for a kind, `[seeds, size of the value]`.
-    pub(crate) fn seeds<T: Element>(&self, kind: Kind, size: usize) -> Result<Vec<T>> {
+    pub(crate) fn seeds<T: Element>(&self, kind: NtkKind, size: usize) -> Result<Vec<T>> {
         if size > LARGEST_SEEDS {
             return Err(setting(&format!("the output has {size} components, too many to differentiate")));
         }
-        let outputs = Outputs::of(self, size)?;
+        let outputs = Outputs::new(self, size)?;
         let count = outputs.len();
         let chosen = match kind {
-            Kind::Full | Kind::Trace if count.saturating_mul(size) > LARGEST_SEEDS => {
+            NtkKind::Full | NtkKind::Trace if count.saturating_mul(size) > LARGEST_SEEDS => {
                 return Err(setting(&format!(
                     "the output has {count} components; choose some, combine them, or take the pseudo kernel"
                 )));
             }
-            Kind::Full | Kind::Trace => {
+            NtkKind::Full | NtkKind::Trace => {
                 let mut seeds = vec![0.0; count * size];
                 seeds.chunks_exact_mut(size).enumerate().for_each(|(at, row)| outputs.add(at, row));
                 seeds
             }
-            Kind::Pseudo => {
+            NtkKind::Pseudo => {
                 let (mut sum, scale) = (vec![0.0; size], 1.0 / (count as f64).sqrt());
                 (0..count).for_each(|at| outputs.add(at, &mut sum));
                 sum.iter_mut().for_each(|x| *x *= scale);
                 sum
             }
-            Kind::Logit(index) if index < count => {
+            NtkKind::Logit(index) if index < count => {
                 let mut row = vec![0.0; size];
                 outputs.add(index, &mut row);
                 row
             }
-            Kind::Logit(index) => {
+            NtkKind::Logit(index) => {
                 return Err(setting(&format!("there is no output {index}: outputs are 0 to {}", count - 1)));
             }
         };
-        Ok(chosen.into_iter().map(T::of).collect())
+        Ok(chosen.into_iter().map(T::narrow).collect())
     }
 
     /// For each parameter whether it is chosen.
@@ -149,7 +149,7 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn of(selection: &'a Selection, size: usize) -> Result<Self> {
+    fn new(selection: &'a Selection, size: usize) -> Result<Self> {
         if size == 0 {
             return Err(setting("the output is empty"));
         }
@@ -206,20 +206,20 @@ mod tests {
     #[test]
     fn a_single_seed_of_many_components() {
         let (whole, size) = (Selection::default(), 100_000);
-        let pseudo: Vec<f64> = whole.seeds(Kind::Pseudo, size).unwrap();
+        let pseudo: Vec<f64> = whole.seeds(NtkKind::Pseudo, size).unwrap();
         assert_eq!(pseudo, vec![1.0 / (size as f64).sqrt(); size]);
-        let logit: Vec<f64> = whole.seeds(Kind::Logit(7), size).unwrap();
+        let logit: Vec<f64> = whole.seeds(NtkKind::Logit(7), size).unwrap();
         assert!(logit.iter().enumerate().all(|(at, &x)| x == if at == 7 { 1.0 } else { 0.0 }));
-        assert!(whole.seeds::<f64>(Kind::Logit(size), size).unwrap_err().to_string().contains("0 to 99999"));
+        assert!(whole.seeds::<f64>(NtkKind::Logit(size), size).unwrap_err().to_string().contains("0 to 99999"));
         // All components at once are rejected, with advice that works.
-        for kind in [Kind::Trace, Kind::Full] {
+        for kind in [NtkKind::Trace, NtkKind::Full] {
             assert!(whole.seeds::<f64>(kind, size).unwrap_err().to_string().contains("pseudo"));
         }
         let some = Selection { components: Some(vec![5, 5, 1]), ..Selection::default() };
         let third = 1.0 / 3.0_f64.sqrt();
-        assert_eq!(some.seeds::<f64>(Kind::Pseudo, 6).unwrap(), [0.0, third, 0.0, 0.0, 0.0, 2.0 * third]);
+        assert_eq!(some.seeds::<f64>(NtkKind::Pseudo, 6).unwrap(), [0.0, third, 0.0, 0.0, 0.0, 2.0 * third]);
         let combined = Selection { combine: Some(vec![1.0, -1.0, 3.0]), ..some };
-        for kind in [Kind::Pseudo, Kind::Trace, Kind::Logit(0)] {
+        for kind in [NtkKind::Pseudo, NtkKind::Trace, NtkKind::Logit(0)] {
             assert_eq!(combined.seeds::<f64>(kind, 6).unwrap(), [0.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
         }
     }

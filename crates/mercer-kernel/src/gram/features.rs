@@ -3,11 +3,11 @@
 use super::plan::{Plan, feature_side};
 use super::sink::Sink;
 use super::sizes::{Held, Sizes};
-use super::{Outcome, precision, source};
+use super::{GramOutcome, precision, source};
 use crate::error::Result;
 use crate::feature::{Effort, FeatureMap};
 use crate::kernel::{Cost, Real};
-use crate::store::{Columns, Layout, Tiles};
+use crate::store::{GramColumns, GramLayout, Tiles};
 use mercer_data::{Dataset, RowBlock};
 use mercer_run::Context;
 use std::time::Instant;
@@ -35,12 +35,12 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// Shape and blocks of the result.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> GramLayout {
         let n_features = self.map.n_features();
-        Layout {
+        GramLayout {
             arrays: vec!["features".to_owned()],
             rows: self.data.first().map_or(0, Dataset::n_samples),
-            columns: Columns::Features(n_features),
+            columns: GramColumns::Features(n_features),
             per_sample: 1,
             tile: feature_side(n_features, size_of::<T>()),
             precision: precision::<T>(),
@@ -78,10 +78,10 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// Computes the given blocks and passes each to `sink`.
-    pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<Outcome> {
+    pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<GramOutcome> {
         let plan = self.plan(blocks, context)?;
         let layout = self.layout();
-        let mut outcome = Outcome { tiles: blocks.len(), gflop: plan.gflop, ..Outcome::default() };
+        let mut outcome = GramOutcome { tiles: blocks.len(), gflop: plan.gflop, ..GramOutcome::default() };
         let mut features = Vec::new();
         let total = layout.samples(blocks, layout.rows);
         let mut done = 0;

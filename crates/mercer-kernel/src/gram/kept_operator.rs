@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::gram::{Gram, Listing};
     use crate::store::{Manifest, Store};
-    use crate::{Kernel, Kind, Ntk};
+    use crate::{Kernel, Ntk, NtkKind};
     use mercer_data::{Dataset, Existing, Source, write_npy};
     use mercer_net::arch::Mlp;
     use ndarray::ArrayD;
@@ -252,7 +252,7 @@ mod tests {
         let network = Mlp::new(3, &[8], 2).build(1).unwrap();
         let x = Array2::from_shape_fn((300, 3), |(i, j)| ((i * 7 + j * 3) as f64).sin());
         let data = [Dataset::from_array("x", x.into_dyn().view()).unwrap()];
-        for (name, kind) in [("trace", Kind::Trace), ("full", Kind::Full)] {
+        for (name, kind) in [("trace", NtkKind::Trace), ("full", NtkKind::Full)] {
             let kernel = Ntk::<f64>::new(&network, &[vec![3]], kind).unwrap();
             let rows = 300 * kernel.per_sample();
             let context = Context::new();
@@ -260,7 +260,7 @@ mod tests {
             for symmetric in [true, false] {
                 let gram = Gram::new(&kernel, &data);
                 let gram = if symmetric { gram } else { gram.against(&data) };
-                let layout = crate::store::Layout { tile: 128, ..gram.layout() };
+                let layout = crate::store::GramLayout { tile: 128, ..gram.layout() };
                 let store = Store::create(&path(&format!("{name}-{symmetric}.zarr")), Manifest::new(layout.clone()));
                 let store = store.unwrap();
                 let whole: ArrayD<f64> = Gram::new(&kernel, &data).to_kernel(&context).unwrap();

@@ -28,7 +28,7 @@ pub use sink::{InMemory, NpyFiles, Sink};
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::all_finite;
-use crate::store::{Columns, Layout, TilePlace, Tiles};
+use crate::store::{GramColumns, GramLayout, TilePlace, Tiles};
 use mercer_data::{DType, Dataset, RowBlock};
 use mercer_run::Context;
 use ndarray::ArrayD;
@@ -58,7 +58,7 @@ const BATCH: usize = 4096;
 
 /// The time and work of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
+pub struct GramOutcome {
     /// Tiles that were computed.
     pub tiles: usize,
     /// Seconds of work, without reading and writing.
@@ -90,21 +90,21 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     /// Shape and tiles of the result.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> GramLayout {
         let count = |data: &[Dataset]| data.first().map_or(0, Dataset::n_samples);
         let columns = match self.columns {
-            Some(columns) => Columns::Samples { count: count(columns), symmetric: false },
-            None => Columns::Samples { count: count(self.rows), symmetric: true },
+            Some(columns) => GramColumns::Samples { count: count(columns), symmetric: false },
+            None => GramColumns::Samples { count: count(self.rows), symmetric: true },
         };
         let (mut arrays, per_sample) = (self.kernel.parts(), self.kernel.per_sample());
         arrays.extend(self.kernel.beside());
         let tile = tile_side(&self.cost, per_sample, arrays.len(), size_of::<T>());
-        Layout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
+        GramLayout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
     }
 
-    fn sizes(&self, layout: &Layout, memory: usize) -> Sizes {
+    fn sizes(&self, layout: &GramLayout, memory: usize) -> Sizes {
         let source = source::<T>(self.rows, self.columns.unwrap_or(&[]));
-        let sizes = Sizes::of(layout, &self.cost, source, rayon::current_num_threads());
+        let sizes = Sizes::new(layout, &self.cost, source, rayon::current_num_threads());
         self.held.with(sizes, layout.row_blocks(), layout.is_symmetric(), memory)
     }
 
@@ -136,7 +136,7 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     /// Computes the given tiles and passes each to `sink`.
-    pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<Outcome> {
+    pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<GramOutcome> {
         let plan = self.plan(tiles, context)?;
         let layout = self.layout();
         let run = Run {
@@ -156,7 +156,7 @@ impl<'a, T: Real> Gram<'a, T> {
         let seconds = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64 / 1e9;
         let (reading, writing) = (seconds(&run.reading), seconds(&run.writing) / rayon::current_num_threads() as f64);
         let total = start.elapsed().as_secs_f64();
-        Ok(Outcome {
+        Ok(GramOutcome {
             tiles: tiles.len(),
             seconds: (total - reading - writing).max(0.0),
             reading,
@@ -192,7 +192,7 @@ impl<'a, T: Real> Gram<'a, T> {
 }
 
 /// The samples of a block, out of this many.
-fn samples_of(layout: &Layout, block: usize, samples: usize) -> Range<usize> {
+fn samples_of(layout: &GramLayout, block: usize, samples: usize) -> Range<usize> {
     block * layout.tile..((block + 1) * layout.tile).min(samples)
 }
 
@@ -214,7 +214,7 @@ fn source<T: Real>(rows: &[Dataset], columns: &[Dataset]) -> sizes::Source {
 /// A run under way.
 struct Run<'a, T: Real> {
     gram: &'a Gram<'a, T>,
-    layout: &'a Layout,
+    layout: &'a GramLayout,
     sink: &'a dyn Sink<T>,
     context: &'a Context,
     /// Work in millions of operations.

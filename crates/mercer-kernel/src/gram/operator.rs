@@ -124,7 +124,7 @@ impl<T: Real> LinearOperator<T> for GramOperator<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Features, Kind, Ntk};
+    use crate::{Features, Ntk, NtkKind};
     use mercer_net::arch::Mlp;
     use ndarray::Array2;
 
@@ -155,9 +155,9 @@ mod tests {
     fn products_are_those_of_the_matrix() {
         let network = Mlp::new(3, &[8], 2).build(1).unwrap();
         let ntk = |kind| Ntk::<f64>::new(&network, &[vec![3]], kind).unwrap();
-        check(&ntk(Kind::Trace), 2 * SIDE + 3);
-        check(&ntk(Kind::Full), SIDE + 1);
-        check(&ntk(Kind::Pseudo), 1);
+        check(&ntk(NtkKind::Trace), 2 * SIDE + 3);
+        check(&ntk(NtkKind::Full), SIDE + 1);
+        check(&ntk(NtkKind::Pseudo), 1);
         let conjugate = crate::Conjugate::<f64>::new(&network, &[vec![3]], None).unwrap();
         check(&Features(conjugate), SIDE);
     }

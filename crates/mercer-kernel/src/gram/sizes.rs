@@ -6,7 +6,7 @@
 
 use crate::error::{KernelError, Result};
 use crate::kernel::Cost;
-use crate::store::Layout;
+use crate::store::GramLayout;
 use mercer_linalg::memory::{keep_nothing_back, kept_back};
 use mercer_run::{PROCESS_NOISE, resident_memory};
 use std::sync::{Arc, OnceLock};
@@ -65,7 +65,7 @@ impl Source {
 
 impl Sizes {
     /// Of a Gram matrix.
-    pub(super) fn of(layout: &Layout, cost: &Cost, source: Source, threads: usize) -> Self {
+    pub(super) fn new(layout: &GramLayout, cost: &Cost, source: Source, threads: usize) -> Self {
         let element = layout.precision.size();
         let side = layout.tile.min(layout.rows.max(layout.n_columns()));
         let rows = side * layout.per_sample;
@@ -82,7 +82,7 @@ impl Sizes {
     }
 
     /// Of features.
-    pub(super) fn of_features(layout: &Layout, cost: &Cost, source: Source, threads: usize) -> Self {
+    pub(super) fn of_features(layout: &GramLayout, cost: &Cost, source: Source, threads: usize) -> Self {
         let side = layout.tile.min(layout.rows);
         // The features, and the copy being written.
         let block = side * cost.sample_bytes;

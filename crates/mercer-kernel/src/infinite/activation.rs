@@ -4,13 +4,13 @@
 //! `E[φ'(u)φ'(v)]`, its derivative in `c` (Price's theorem). The closed forms are in [`dual`](super::dual); everything else is a
 //! series in the correlation ([`series`](super::series)).
 
-use super::expression::Expression;
+use super::expression::Elementwise;
 use mercer_net::op::{Combine, Function};
 use std::sync::Arc;
 
 /// `x ↦ outer · f(inner · x)`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Activation {
+pub struct LimitActivation {
     pub(super) dual: Dual,
     pub(super) inner: f64,
     pub(super) outer: f64,
@@ -35,7 +35,7 @@ pub(super) enum Dual {
     Monomial(u32),
     /// Any other function; whether it is odd.
     Series {
-        expression: Arc<Expression>,
+        expression: Arc<Elementwise>,
         odd: bool,
     },
 }
@@ -43,7 +43,7 @@ pub(super) enum Dual {
 /// The largest power with a closed form here: the integer coefficients of its expectations are still exact in `f64`.
 const LARGEST_POWER: f64 = 12.0;
 
-impl Activation {
+impl LimitActivation {
     fn plain(dual: Dual) -> Self {
         Self { dual, inner: 1.0, outer: 1.0 }
     }
@@ -61,23 +61,23 @@ impl Activation {
     /// A function of the graph's list, in closed form if it has one.
     ///
     /// ```
-    /// use mercer_kernel::infinite::Activation;
+    /// use mercer_kernel::infinite::LimitActivation;
     /// use mercer_net::op::Function;
     ///
-    /// assert!(Activation::of(Function::Erf).is_closed());
-    /// assert!(!Activation::of(Function::Tanh).is_closed());
+    /// assert!(LimitActivation::from_function(Function::Erf).is_closed());
+    /// assert!(!LimitActivation::from_function(Function::Tanh).is_closed());
     /// ```
-    pub fn of(function: Function) -> Self {
-        Self::recognise(&Expression::Unary(function, Arc::new(Expression::Unit)))
+    pub fn from_function(function: Function) -> Self {
+        Self::recognise(&Elementwise::Unary(function, Arc::new(Elementwise::Unit)))
     }
 
     /// Any function, in closed form if it is known to have one.
-    pub fn recognise(expression: &Expression) -> Self {
+    pub fn recognise(expression: &Elementwise) -> Self {
         closed(expression).unwrap_or_else(|| Self::series(expression.clone()))
     }
 
     /// Any function by its series, even if there is a closed form.
-    pub fn series(expression: Expression) -> Self {
+    pub fn series(expression: Elementwise) -> Self {
         let odd = is_odd(&expression);
         Self::plain(Dual::Series { expression: Arc::new(expression), odd })
     }
@@ -105,26 +105,26 @@ fn probes() -> Vec<f64> {
 }
 
 /// Whether `φ(−x) = −φ(x)`.
-fn is_odd(expression: &Expression) -> bool {
+fn is_odd(expression: &Elementwise) -> bool {
     let x = probes();
     let (right, left) = (expression.at(&x).0, expression.at(&x.iter().map(|x| -x).collect::<Vec<_>>()).0);
     right.iter().zip(&left).all(|(a, b)| (a + b).abs() <= 1e-12 * (a.abs() + b.abs()))
 }
 
 /// The closed form of a function, if it has one.
-fn closed(expression: &Expression) -> Option<Activation> {
+fn closed(expression: &Elementwise) -> Option<LimitActivation> {
     named(expression).or_else(|| bent(expression)).or_else(|| gelu(expression))
 }
 
 /// A known function between scales.
-fn named(expression: &Expression) -> Option<Activation> {
-    use Expression::{Binary, Unary};
-    let scaled = |factor: f64, inner: &Expression| {
+fn named(expression: &Elementwise) -> Option<LimitActivation> {
+    use Elementwise::{Binary, Unary};
+    let scaled = |factor: f64, inner: &Elementwise| {
         let found = named(inner)?;
-        Some(Activation { outer: factor * found.outer, ..found })
+        Some(LimitActivation { outer: factor * found.outer, ..found })
     };
     if let Some((scale, 0.0)) = expression.affine() {
-        return Some(Activation::plain(Dual::Bent { left: scale, right: scale }));
+        return Some(LimitActivation::plain(Dual::Bent { left: scale, right: scale }));
     }
     let dual = match expression {
         Unary(Function::Affine { scale, shift: 0.0 }, inner) => return scaled(*scale, inner),
@@ -154,18 +154,18 @@ fn named(expression: &Expression) -> Option<Activation> {
     };
     let Unary(_, inner) = expression else { return None };
     let (inner, shift) = inner.affine()?;
-    (shift == 0.0).then_some(Activation { dual, inner, outer: 1.0 })
+    (shift == 0.0).then_some(LimitActivation { dual, inner, outer: 1.0 })
 }
 
 /// `e^{−k²x²}`, from its exponent.
-fn gaussian(exponent: &Expression) -> Option<Activation> {
+fn gaussian(exponent: &Elementwise) -> Option<LimitActivation> {
     if !exponent.is_polynomial() {
         return None;
     }
     let (values, _) = exponent.at(&[1.0, 0.0, -1.0, 2.0, 0.5]);
     let [k, origin, mirrored, two, half] = values[..] else { return None };
     let square = origin == 0.0 && k == mirrored && two == 4.0 * k && half == 0.25 * k;
-    (k < 0.0 && square).then(|| Activation { inner: (-k).sqrt(), ..Activation::plain(Dual::Gaussian) })
+    (k < 0.0 && square).then(|| LimitActivation { inner: (-k).sqrt(), ..LimitActivation::plain(Dual::Gaussian) })
 }
 
 /// Whether two lists agree to the precision in which files store constants.
@@ -174,7 +174,7 @@ fn agree(values: &[f64], expected: impl Iterator<Item = f64>) -> bool {
 }
 
 /// A line on either side of zero. Constants are compared exactly: these functions have none that exporters round.
-fn bent(expression: &Expression) -> Option<Activation> {
+fn bent(expression: &Elementwise) -> Option<LimitActivation> {
     let x = probes();
     let (positive, _) = expression.at(&x);
     let (negative, _) = expression.at(&x.iter().map(|x| -x).collect::<Vec<_>>());
@@ -186,11 +186,11 @@ fn bent(expression: &Expression) -> Option<Activation> {
     let ends = far[0] == right * 1e4 && far[1] == -left * 1e4;
     let fits = right.is_finite() && left.is_finite() && ends && expression.at(&[0.0]).0[0] == 0.0;
     let negated: Vec<f64> = negative.iter().map(|y| -y).collect();
-    (fits && line(&positive, right) && line(&negated, left)).then(|| Activation::plain(Dual::Bent { left, right }))
+    (fits && line(&positive, right) && line(&negated, left)).then(|| LimitActivation::plain(Dual::Bent { left, right }))
 }
 
 /// GELU as exported, `x · ½ (1 + erf(x/√2))` in any arrangement.
-fn gelu(expression: &Expression) -> Option<Activation> {
+fn gelu(expression: &Elementwise) -> Option<LimitActivation> {
     let x = probes();
     let reference = |sign: f64| {
         let x: Vec<f64> = x.iter().map(|x| sign * x).collect();
@@ -202,19 +202,19 @@ fn gelu(expression: &Expression) -> Option<Activation> {
     // On the left, GELU is a small difference of rounded numbers, so it is compared with its value for an exact erf of
     // them.
     let near = |found: &[f64], expected: &[f64]| found.iter().zip(expected).all(|(f, e)| (f - e).abs() <= 2e-7);
-    (agree(&found, right.into_iter()) && near(&below, &left)).then(|| Activation::plain(Dual::Gelu))
+    (agree(&found, right.into_iter()) && near(&below, &left)).then(|| LimitActivation::plain(Dual::Gelu))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Expression::{Binary, Constant, Unary, Unit};
+    use Elementwise::{Binary, Constant, Unary, Unit};
 
-    fn unary(function: Function, inner: Expression) -> Expression {
+    fn unary(function: Function, inner: Elementwise) -> Elementwise {
         Unary(function, Arc::new(inner))
     }
 
-    fn binary(combine: Combine, a: Expression, b: Expression) -> Expression {
+    fn binary(combine: Combine, a: Elementwise, b: Elementwise) -> Elementwise {
         Binary(combine, Arc::new(a), Arc::new(b))
     }
 
@@ -224,22 +224,27 @@ mod tests {
         let erf = unary(Function::Erf, binary(Combine::Div, Unit, Constant(root)));
         let gelu =
             binary(Combine::Mul, binary(Combine::Mul, Unit, binary(Combine::Add, erf, Constant(1.0))), Constant(0.5));
-        assert_eq!(Activation::recognise(&gelu), Activation::of(Function::Gelu));
-        let leaky = Expression::Where(
+        assert_eq!(LimitActivation::recognise(&gelu), LimitActivation::from_function(Function::Gelu));
+        let leaky = Elementwise::Where(
             Arc::new(binary(Combine::Less, Constant(0.0), Unit)),
             Arc::new(Unit),
             Arc::new(binary(Combine::Mul, Constant(0.2), Unit)),
         );
-        assert_eq!(Activation::recognise(&leaky), Activation::leaky(0.2));
-        assert_eq!(Activation::recognise(&binary(Combine::Max, Unit, Constant(0.0))), Activation::relu());
+        assert_eq!(LimitActivation::recognise(&leaky), LimitActivation::leaky(0.2));
+        assert_eq!(LimitActivation::recognise(&binary(Combine::Max, Unit, Constant(0.0))), LimitActivation::relu());
         let scaled =
             binary(Combine::Mul, Constant(3.0), unary(Function::Sin, binary(Combine::Mul, Unit, Constant(2.0))));
-        assert_eq!(Activation::recognise(&scaled), Activation { dual: Dual::Sin, inner: 2.0, outer: 3.0 });
+        assert_eq!(LimitActivation::recognise(&scaled), LimitActivation { dual: Dual::Sin, inner: 2.0, outer: 3.0 });
         let bell = unary(Function::Exp, unary(Function::Neg, binary(Combine::Mul, Unit, Unit)));
-        assert_eq!(Activation::recognise(&bell), Activation::plain(Dual::Gaussian));
-        assert!(!Activation::of(Function::Clip { low: 0.0, high: 6.0 }).is_closed());
-        assert!(!Activation::of(Function::GeluTanh).is_closed());
-        assert!(!Activation::recognise(&unary(Function::Erf, binary(Combine::Add, Unit, Constant(1.0)))).is_closed());
-        assert!(Activation::of(Function::Tanh).is_odd() && !Activation::of(Function::Softplus).is_odd());
+        assert_eq!(LimitActivation::recognise(&bell), LimitActivation::plain(Dual::Gaussian));
+        assert!(!LimitActivation::from_function(Function::Clip { low: 0.0, high: 6.0 }).is_closed());
+        assert!(!LimitActivation::from_function(Function::GeluTanh).is_closed());
+        assert!(
+            !LimitActivation::recognise(&unary(Function::Erf, binary(Combine::Add, Unit, Constant(1.0)))).is_closed()
+        );
+        assert!(
+            LimitActivation::from_function(Function::Tanh).is_odd()
+                && !LimitActivation::from_function(Function::Softplus).is_odd()
+        );
     }
 }

@@ -214,7 +214,7 @@ fn spread<T: Real>(from: &[T], samples: usize, runs: &[Run], to: &mut Vec<T>, le
 /// because the product has lost its digits.
 fn distances<T: Real>((x, square): (&[T], T), others: &[T], squares: &[T], line: &mut [T]) {
     let width = x.len();
-    let (half, scale) = (T::of(0.5), T::of(1.0 / width as f64));
+    let (half, scale) = (T::narrow(0.5), T::narrow(1.0 / width as f64));
     let small = T::epsilon().cbrt();
     let mut any = false;
     dispatch(

@@ -17,7 +17,7 @@
 //! same, this is exactly zero. Where a deviation is zero the angle is a right one, as if the slope at zero were the
 //! mean of both sides.
 
-use super::activation::{Activation, Dual};
+use super::activation::{Dual, LimitActivation};
 use super::series;
 use crate::kernel::Real;
 use mercer_linalg::elementary::{ElementaryFunction, apply};
@@ -55,7 +55,7 @@ pub(super) const PIECE: usize = 512;
 /// Scratch memory for a piece.
 struct Room<T>([[T; PIECE]; 3]);
 
-impl Activation {
+impl LimitActivation {
     /// The output form for an input form: smooth functions lose nothing by using covariances.
     pub(super) fn form(&self, form: Form) -> Form {
         if matches!(self.dual, Dual::Bent { .. }) { form } else { Form::Covariance }
@@ -102,8 +102,8 @@ impl Activation {
         let Room([one, two, slope]) = room;
         let count = value.len();
         let (one, two, slope) = (&mut one[..count], &mut two[..count], &mut slope[..count]);
-        let k = T::of(self.inner * self.inner);
-        let (size, rate) = (T::of(self.outer * self.outer), T::of((self.outer * self.inner).powi(2)));
+        let k = T::narrow(self.inner * self.inner);
+        let (size, rate) = (T::narrow(self.outer * self.outer), T::narrow((self.outer * self.inner).powi(2)));
         let [a, b] = pair.map(|side| side.variance);
         match dual {
             Dual::Erf => arcsine(k, [size, rate], value, slope, one, [a, b]),
@@ -130,7 +130,7 @@ pub(super) fn multiply<T: Real>(tangent: &mut [T], slope: &[T]) {
 /// Converts distances to covariances.
 pub(super) fn covariances<T: Real>(form: Form, value: &mut [T], [left, right]: [Moments<'_, T>; 2]) {
     if form == Form::Distance {
-        let half = T::of(0.5);
+        let half = T::narrow(0.5);
         dispatch(
             #[inline(always)]
             || {
@@ -143,9 +143,9 @@ pub(super) fn covariances<T: Real>(form: Form, value: &mut [T], [left, right]: [
 
 #[inline(always)]
 fn opening_of<T: Real>(distance: T, s: T, t: T) -> T {
-    let (zero, two) = (T::zero(), T::of(2.0));
+    let (zero, two) = (T::zero(), T::narrow(2.0));
     let (gap, product) = (s - t, s * t);
-    let ratio = (distance - T::of(0.5) * gap * gap) / product;
+    let ratio = (distance - T::narrow(0.5) * gap * gap) / product;
     let ratio = if ratio > zero { ratio } else { zero };
     let ratio = if ratio < two { ratio } else { two };
     if product > zero { ratio } else { T::one() }
@@ -153,7 +153,7 @@ fn opening_of<T: Real>(distance: T, s: T, t: T) -> T {
 
 /// `1 − cos θ`, in `[0, 2]`; 1 where a deviation is zero.
 pub(super) fn openings<T: Real>(form: Form, value: &[T], [left, right]: [Moments<'_, T>; 2], opening: &mut [T]) {
-    let half = T::of(0.5);
+    let half = T::narrow(0.5);
     dispatch(
         #[inline(always)]
         || {
@@ -182,9 +182,9 @@ fn bent<T: Real>(
 ) {
     // A bent line is homogeneous: a scale before it equals a scale after it, mirrored if negative.
     let [p, q] = if inner < 0.0 { [q * inner, p * inner] } else { [p * inner, q * inner] };
-    let scale = T::of(0.5 * (p * p + q * q));
+    let scale = T::narrow(0.5 * (p * p + q * q));
     if p == q {
-        let scale = T::of(p * p);
+        let scale = T::narrow(p * p);
         dispatch(
             #[inline(always)]
             || {
@@ -199,16 +199,16 @@ fn bent<T: Real>(
     let Room([opening, angle, _]) = room;
     let (opening, angle) = (&mut opening[..value.len()], &mut angle[..value.len()]);
     openings(form, value, [left, right], opening);
-    let half = T::of(0.5);
+    let half = T::narrow(0.5);
     dispatch(
         #[inline(always)]
         || angle.iter_mut().zip(&*opening).for_each(|(angle, &opening)| *angle = (opening * half).sqrt()),
     );
     apply(ElementaryFunction::Acos, angle);
-    let (one, two, pi) = (T::one(), T::of(2.0), T::of(PI));
-    let bend = T::of(0.5 * (p - q) * (p - q) * FRAC_1_PI);
+    let (one, two, pi) = (T::one(), T::narrow(2.0), T::narrow(PI));
+    let bend = T::narrow(0.5 * (p - q) * (p - q) * FRAC_1_PI);
     let bend = if form == Form::Distance { -bend } else { bend };
-    let (product, rest) = (T::of((p - q) * (p - q) * FRAC_1_PI), T::of(p * q));
+    let (product, rest) = (T::narrow((p - q) * (p - q) * FRAC_1_PI), T::narrow(p * q));
     dispatch(
         #[inline(always)]
         || {
@@ -244,8 +244,8 @@ macro_rules! each {
 }
 
 fn arcsine<T: Real>(k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T], angle: &mut [T], [a, b]: [&[T]; 2]) {
-    let (one, two) = (T::one(), T::of(2.0) * k);
-    let four_over_pi = rate * T::of(4.0 * FRAC_1_PI);
+    let (one, two) = (T::one(), T::narrow(2.0) * k);
+    let four_over_pi = rate * T::narrow(4.0 * FRAC_1_PI);
     let (a, b) = (&a[..value.len()], &b[..value.len()]);
     each!(i < value.len(), [value, slope, angle], {
         let (product, c) = ((one + two * a[i]) * (one + two * b[i]), two * value[i]);
@@ -254,13 +254,13 @@ fn arcsine<T: Real>(k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T]
         slope[i] = four_over_pi / rest.sqrt();
     });
     arcsines(angle);
-    let scale = size * T::of(FRAC_2_PI);
+    let scale = size * T::narrow(FRAC_2_PI);
     each!(i < value.len(), [value, angle], { value[i] = scale * angle[i] });
 }
 
 /// `asin x = π/2 − acos x`: accurate to an absolute rounding of one, which suffices for sums.
 fn arcsines<T: Real>(x: &mut [T]) {
-    let (one, right) = (T::one(), T::of(PI / 2.0));
+    let (one, right) = (T::one(), T::narrow(PI / 2.0));
     dispatch(
         #[inline(always)]
         || {
@@ -286,7 +286,7 @@ fn waves<T: Real>(
     [near, far]: [&mut [T]; 2],
     [a, b]: [&[T]; 2],
 ) {
-    let half = T::of(0.5);
+    let half = T::narrow(0.5);
     let (a, b) = (&a[..value.len()], &b[..value.len()]);
     each!(i < value.len(), [value, near, far], {
         let (mean, c) = (half * k * (a[i] + b[i]), k * value[i]);
@@ -303,7 +303,7 @@ fn waves<T: Real>(
 }
 
 fn bell<T: Real>(k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T], [a, b]: [&[T]; 2]) {
-    let (one, two) = (T::one(), T::of(2.0) * k);
+    let (one, two) = (T::one(), T::narrow(2.0) * k);
     let (a, b) = (&a[..value.len()], &b[..value.len()]);
     each!(i < value.len(), [value, slope], {
         let c = two * value[i];
@@ -321,7 +321,7 @@ fn gelu<T: Real>(k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T], a
         angle[i] = k * value[i] / ((one + k * a[i]) * (one + k * b[i])).sqrt();
     });
     arcsines(angle);
-    let (quarter, turn) = (T::of(0.25), T::of(0.5 * FRAC_1_PI));
+    let (quarter, turn) = (T::narrow(0.25), T::narrow(0.5 * FRAC_1_PI));
     each!(i < value.len(), [value, slope, angle], {
         let (a, b, c) = (k * a[i], k * b[i], k * value[i]);
         let (whole, product) = ((one + a) * (one + b), a * b);
@@ -339,14 +339,14 @@ fn coefficients<T: Real>(n: u32) -> Vec<T> {
     (0..=n / 2)
         .map(|pairs| {
             let ways = factorial(n) / (factorial(pairs) * f64::from(2u32.pow(pairs)));
-            T::of(ways * ways / factorial(n - 2 * pairs))
+            T::narrow(ways * ways / factorial(n - 2 * pairs))
         })
         .collect()
 }
 
 fn monomial<T: Real>(n: u32, k: T, [size, rate]: [T; 2], value: &mut [T], slope: &mut [T], [a, b]: [&[T]; 2]) {
     let (own, below) = (coefficients::<T>(n), coefficients::<T>(n - 1));
-    let rate = rate * T::of(f64::from(n * n));
+    let rate = rate * T::narrow(f64::from(n * n));
     let (a, b) = (&a[..value.len()], &b[..value.len()]);
     each!(i < value.len(), [value, slope], {
         let (product, c) = (k * a[i] * k * b[i], k * value[i]);

@@ -8,23 +8,23 @@ const LARGEST: usize = 500;
 
 /// A function of one number.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expression {
+pub enum Elementwise {
     /// The number itself.
     Unit,
     /// A constant.
     Constant(f64),
     /// A function of a function.
-    Unary(Function, Arc<Expression>),
+    Unary(Function, Arc<Elementwise>),
     /// Two functions combined.
-    Binary(Combine, Arc<Expression>, Arc<Expression>),
+    Binary(Combine, Arc<Elementwise>, Arc<Elementwise>),
     /// The second function where the first is not zero, else the third.
-    Where(Arc<Expression>, Arc<Expression>, Arc<Expression>),
+    Where(Arc<Elementwise>, Arc<Elementwise>, Arc<Elementwise>),
 }
 
 /// Values and slopes at some points.
 pub(super) type Samples = (Vec<f64>, Vec<f64>);
 
-impl Expression {
+impl Elementwise {
     /// The values and derivatives at some points; kinks have the graph's convention.
     pub(super) fn at(&self, x: &[f64]) -> Samples {
         match self {
@@ -52,13 +52,13 @@ impl Expression {
 
     /// Whether this many primitives can be an activation.
     pub(super) fn is_small(&self) -> bool {
-        fn count(expression: &Expression, left: usize) -> Option<usize> {
+        fn count(expression: &Elementwise, left: usize) -> Option<usize> {
             let left = left.checked_sub(1)?;
             match expression {
-                Expression::Unit | Expression::Constant(_) => Some(left),
-                Expression::Unary(_, a) => count(a, left),
-                Expression::Binary(_, a, b) => count(b, count(a, left)?),
-                Expression::Where(a, b, c) => count(c, count(b, count(a, left)?)?),
+                Elementwise::Unit | Elementwise::Constant(_) => Some(left),
+                Elementwise::Unary(_, a) => count(a, left),
+                Elementwise::Binary(_, a, b) => count(b, count(a, left)?),
+                Elementwise::Where(a, b, c) => count(c, count(b, count(a, left)?)?),
             }
         }
         count(self, LARGEST).is_some()

@@ -2,8 +2,8 @@
 
 use super::activation::Dual;
 use super::contract::Tiles;
-use super::lower::{Features, Lowered, Rule, lower};
-use super::net::{Layer, LimitNet, NodeId};
+use super::lower::{LimitFeatures, Lowered, Rule, lower};
+use super::net::{LimitLayer, LimitNet, NodeId};
 use super::prepare::Prepared;
 use super::program::Program;
 use super::refuse;
@@ -28,13 +28,13 @@ pub enum LimitKind {
 ///
 /// ```
 /// use mercer_kernel::Kernel;
-/// use mercer_kernel::infinite::{Activation, Limit, LimitNet, LimitKind, Scales};
+/// use mercer_kernel::infinite::{LimitActivation, Limit, LimitNet, LimitKind, Scales};
 ///
 /// let mut net = LimitNet::new();
 /// let mut x = net.input(3);
 /// for layer in ["first", "second"] {
 ///     x = net.dense(layer, x, Scales::ntk(1.5, 0.1))?;
-///     x = net.activation(layer, x, Activation::relu())?;
+///     x = net.activation(layer, x, LimitActivation::relu())?;
 /// }
 /// net.dense("output", x, Scales::ntk(1.0, 0.0))?;
 /// let kernel = Limit::<f64>::new(net, LimitKind::Ntk)?;
@@ -45,7 +45,7 @@ pub enum LimitKind {
 #[derive(Debug)]
 pub struct Limit<T> {
     pub(super) net: LimitNet,
-    pub(super) features: Features,
+    pub(super) features: LimitFeatures,
     pub(super) of: LimitKind,
     /// The program of the output.
     pub(super) program: Program,
@@ -62,7 +62,7 @@ pub struct Limit<T> {
 impl<T: Real> Limit<T> {
     /// The kernel of a network built layer by layer.
     pub fn new(net: LimitNet, of: LimitKind) -> Result<Self> {
-        Self::with_features(net, Features::default(), of)
+        Self::with_features(net, LimitFeatures::default(), of)
     }
 
     /// The kernel of the first output of a network as its width goes to infinity; it depends on the distribution of the
@@ -77,7 +77,7 @@ impl<T: Real> Limit<T> {
         Self::with_features(lowered.net, lowered.features, of)
     }
 
-    fn with_features(net: LimitNet, features: Features, of: LimitKind) -> Result<Self> {
+    fn with_features(net: LimitNet, features: LimitFeatures, of: LimitKind) -> Result<Self> {
         let Some(output) = net.output().filter(|&output| output < net.nodes().len()) else {
             return Err(KernelError::Setting("a network without layers has no kernel".into()));
         };
@@ -101,7 +101,7 @@ impl<T: Real> Limit<T> {
                 continue;
             }
             match net.nodes()[node].layer {
-                Layer::AveragePool { .. } | Layer::GlobalAveragePool => {
+                LimitLayer::AveragePool { .. } | LimitLayer::GlobalAveragePool => {
                     let program = Program::new(&net, node);
                     mark(&mut needed, program.reads(&net));
                     pools[node] = Some(program);
@@ -137,9 +137,9 @@ impl<T: Real> Limit<T> {
     }
 
     /// The series activation that reads a node: its name, its function, and whether that is odd.
-    pub(super) fn series_of(&self, node: NodeId) -> Option<(&str, &super::Expression, bool)> {
+    pub(super) fn series_of(&self, node: NodeId) -> Option<(&str, &super::Elementwise, bool)> {
         self.net.nodes().iter().find_map(|reader| match &reader.layer {
-            Layer::Activation(activation) if reader.inputs == [node] => match &activation.dual {
+            LimitLayer::Activation(activation) if reader.inputs == [node] => match &activation.dual {
                 Dual::Series { expression, odd } => Some((reader.name.as_str(), &**expression, *odd)),
                 _ => None,
             },
@@ -153,7 +153,8 @@ impl<T: Real> Limit<T> {
         nodes
             .map(|(id, node)| {
                 let positions = node.space[0] * node.space[1];
-                let inputs = if let Layer::Input(input) = &node.layer { input.channels * positions + 1 } else { 0 };
+                let inputs =
+                    if let LimitLayer::Input(input) = &node.layer { input.channels * positions + 1 } else { 0 };
                 let series = if self.series_of(id).is_some() { series::BESIDE + series::TERMS } else { 0 };
                 inputs + if self.kept[id] { positions * (2 + series) } else { 0 }
             })
@@ -165,8 +166,10 @@ impl<T: Real> Limit<T> {
 const MOST_POSITIONS: usize = 1 << 14;
 
 fn check_pools(net: &LimitNet) -> Result<()> {
-    let pools =
-        net.nodes().iter().filter(|node| matches!(node.layer, Layer::AveragePool { .. } | Layer::GlobalAveragePool));
+    let pools = net
+        .nodes()
+        .iter()
+        .filter(|node| matches!(node.layer, LimitLayer::AveragePool { .. } | LimitLayer::GlobalAveragePool));
     for pool in pools {
         let [rows, columns] = net.nodes()[pool.inputs[0]].space;
         if rows.saturating_mul(columns) > MOST_POSITIONS {
@@ -187,9 +190,9 @@ fn check_scales(net: &LimitNet) -> Result<()> {
     for (id, node) in net.nodes().iter().enumerate() {
         let before = node.inputs.iter().find_map(|&input| scaled[input]);
         scaled[id] = match &node.layer {
-            Layer::Dense(scales) | Layer::Conv(scales, _) if scales.mixes => None,
-            Layer::Dense(scales) if scales.weight_rate > 0.0 => Some(id),
-            Layer::Activation(_) => match before {
+            LimitLayer::Dense(scales) | LimitLayer::Conv(scales, _) if scales.mixes => None,
+            LimitLayer::Dense(scales) if scales.weight_rate > 0.0 => Some(id),
+            LimitLayer::Activation(_) => match before {
                 Some(scale) => {
                     let reason = format!(
                         "its slopes depend on the units that {} scales, so that the tangent kernel of those scales does not \
@@ -213,8 +216,8 @@ impl<T: Real> Kernel<T> for Limit<T> {
     fn cost(&self) -> Cost {
         let planes: usize = self.program.slots.iter().sum::<usize>() * 2 + self.program.largest;
         let patches: f64 = self.program.steps.iter().map(|step| step.additions() as f64).sum();
-        let dense = |node: &super::Node| match &node.layer {
-            Layer::Input(input) if node.space == [1, 1] => 2.0 * input.channels as f64,
+        let dense = |node: &super::LimitNode| match &node.layer {
+            LimitLayer::Input(input) if node.space == [1, 1] => 2.0 * input.channels as f64,
             _ => 0.0,
         };
         let inputs: f64 = self.net.nodes().iter().map(dense).sum();
@@ -235,7 +238,7 @@ impl<T: Real> Kernel<T> for Limit<T> {
 
     fn identity(&self) -> serde_json::Value {
         let of = if self.of == LimitKind::Nngp { "nngp" } else { "ntk" };
-        let layer = |node: &super::Node| format!("{:?} {:?} {:?}", node.layer, node.inputs, node.space);
+        let layer = |node: &super::LimitNode| format!("{:?} {:?} {:?}", node.layer, node.inputs, node.space);
         let layers: Vec<String> = self.net.nodes().iter().map(layer).collect();
         serde_json::json!({
             "kernel": "limit", "of": of, "precision": T::NAME, "features": self.features.identity(), "layers": layers, "output": self.net.output(),

@@ -25,12 +25,12 @@ mod program;
 mod run;
 mod series;
 
-pub use activation::Activation;
-pub use expression::Expression;
+pub use activation::LimitActivation;
+pub use expression::Elementwise;
 pub use limit::{Limit, LimitKind};
 pub(crate) use lower::uniform;
-pub use lower::{Features, Lowered, Parametrisation, Rule, Variances, lower};
-pub use net::{Input, Layer, LimitNet, Node, NodeId, Scales};
+pub use lower::{LimitFeatures, Lowered, Parametrisation, Rule, Variances, lower};
+pub use net::{LimitInput, LimitLayer, LimitNet, LimitNode, NodeId, Scales};
 pub use patch::{Patch, Space};
 
 use crate::error::{KernelError, Result};

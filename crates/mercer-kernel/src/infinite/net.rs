@@ -7,7 +7,7 @@
 //! A sum of branches has the sum of their covariances only if the branches are uncorrelated. Every value is therefore a
 //! list of [`Term`]s; two of them are uncorrelated if they share no random layer and one has mean zero.
 
-use super::activation::Activation;
+use super::activation::LimitActivation;
 use super::patch::{Patch, Space};
 use super::refuse;
 use crate::error::Result;
@@ -19,17 +19,17 @@ pub type NodeId = usize;
 /// A network of infinite width.
 #[derive(Clone, Debug, Default)]
 pub struct LimitNet {
-    nodes: Vec<Node>,
+    nodes: Vec<LimitNode>,
     output: Option<NodeId>,
 }
 
 /// A layer applied to values.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct LimitNode {
     /// Its name in errors.
     pub name: String,
     /// The layer.
-    pub layer: Layer,
+    pub layer: LimitLayer,
     /// The nodes it reads.
     pub inputs: Vec<NodeId>,
     /// The positions of its result.
@@ -39,15 +39,15 @@ pub struct Node {
 
 /// A layer of infinite width.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Layer {
+pub enum LimitLayer {
     /// Numbers of the samples: `K = x·x' / channels` at each pair of positions.
-    Input(Input),
+    Input(LimitInput),
     /// A random linear map of the units at each position, the same for all: a dense layer.
     Dense(Scales),
     /// A random linear map of the units of a patch of positions.
     Conv(Scales, Patch),
     /// A function of each unit.
-    Activation(Activation),
+    Activation(LimitActivation),
     /// The sum of values, `K = Σ shareᵢ Kᵢ`; if the shares sum to one, the units are those of the values side by side.
     Sum(Vec<f64>),
     /// The mean over a patch of positions; without the positions that are padding, unless `count_padding`.
@@ -70,7 +70,7 @@ pub enum Layer {
 
 /// The source of an input layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct LimitInput {
     /// The index among the arrays given per sample.
     pub array: usize,
     /// Numbers per position.
@@ -170,7 +170,7 @@ impl LimitNet {
     }
 
     /// All nodes; inputs come before the nodes that read them.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[LimitNode] {
         &self.nodes
     }
 
@@ -191,23 +191,23 @@ impl LimitNet {
 
     /// Images as inputs, channels first: `[channels, height, width]`.
     pub fn image(&mut self, space: Space, channels: usize) -> NodeId {
-        let input = Input { array: 0, channels, strides: [space[0] * space[1], space[1], 1] };
+        let input = LimitInput { array: 0, channels, strides: [space[0] * space[1], space[1], 1] };
         self.input_of(space, input)
     }
 
     /// Images as inputs, channels last: `[height, width, channels]`.
     pub fn image_channels_last(&mut self, space: Space, channels: usize) -> NodeId {
-        self.input_of(space, Input { array: 0, channels, strides: [1, space[1] * channels, channels] })
+        self.input_of(space, LimitInput { array: 0, channels, strides: [1, space[1] * channels, channels] })
     }
 
-    pub(super) fn input_of(&mut self, space: Space, input: Input) -> NodeId {
+    pub(super) fn input_of(&mut self, space: Space, input: LimitInput) -> NodeId {
         let id = self.nodes.len();
         let term = Term { layers: BTreeSet::from([id]), centred: false, gaussian: false };
-        self.push("input", Layer::Input(input), vec![], space, vec![term])
+        self.push("input", LimitLayer::Input(input), vec![], space, vec![term])
     }
 
-    fn push(&mut self, name: &str, layer: Layer, inputs: Vec<NodeId>, space: Space, terms: Vec<Term>) -> NodeId {
-        self.nodes.push(Node { name: name.to_owned(), layer, inputs, space, terms });
+    fn push(&mut self, name: &str, layer: LimitLayer, inputs: Vec<NodeId>, space: Space, terms: Vec<Term>) -> NodeId {
+        self.nodes.push(LimitNode { name: name.to_owned(), layer, inputs, space, terms });
         self.nodes.len() - 1
     }
 
@@ -222,7 +222,7 @@ impl LimitNet {
             let shift = (scales.bias > 0.0 || scales.bias_rate > 0.0).then(|| Term::random(id));
             self.nodes[x].terms.iter().cloned().chain(shift).collect()
         };
-        Ok(self.push(name, Layer::Dense(scales), vec![x], space, terms))
+        Ok(self.push(name, LimitLayer::Dense(scales), vec![x], space, terms))
     }
 
     /// A convolution.
@@ -230,11 +230,11 @@ impl LimitNet {
         scales.check(name)?;
         let space = patch.output(self.nodes[x].space, name)?;
         let term = Term::random(self.nodes.len());
-        Ok(self.push(name, Layer::Conv(scales, patch), vec![x], space, vec![term]))
+        Ok(self.push(name, LimitLayer::Conv(scales, patch), vec![x], space, vec![term]))
     }
 
     /// A function of each unit, which must be Gaussian: after a random layer, or a sum of such layers.
-    pub fn activation(&mut self, name: &str, x: NodeId, activation: Activation) -> Result<NodeId> {
+    pub fn activation(&mut self, name: &str, x: NodeId, activation: LimitActivation) -> Result<NodeId> {
         let node = &self.nodes[x];
         if !node.terms.iter().all(|term| term.gaussian) {
             return refuse(
@@ -246,7 +246,7 @@ impl LimitNet {
         let layers = node.terms.iter().flat_map(|term| term.layers.iter().copied()).collect();
         let term = Term { layers, centred: activation.is_odd(), gaussian: false };
         let space = node.space;
-        Ok(self.push(name, Layer::Activation(activation), vec![x], space, vec![term]))
+        Ok(self.push(name, LimitLayer::Activation(activation), vec![x], space, vec![term]))
     }
 
     /// The sum of branches, which must be uncorrelated.
@@ -275,7 +275,7 @@ impl LimitNet {
         if values.iter().any(|&x| self.nodes[x].space != space) {
             return refuse(name, "its inputs have different positions");
         }
-        Ok(self.push(name, Layer::Sum(shares), values.to_vec(), space, terms))
+        Ok(self.push(name, LimitLayer::Sum(shares), values.to_vec(), space, terms))
     }
 
     fn check_uncorrelated(&self, name: &str, a: NodeId, b: NodeId) -> Result<()> {
@@ -299,13 +299,13 @@ impl LimitNet {
     pub fn average_pool(&mut self, name: &str, x: NodeId, patch: Patch, count_padding: bool) -> Result<NodeId> {
         let space = patch.output(self.nodes[x].space, name)?;
         let terms = self.nodes[x].terms.clone();
-        Ok(self.push(name, Layer::AveragePool { patch, count_padding }, vec![x], space, terms))
+        Ok(self.push(name, LimitLayer::AveragePool { patch, count_padding }, vec![x], space, terms))
     }
 
     /// The mean over all positions.
     pub fn global_average_pool(&mut self, name: &str, x: NodeId) -> NodeId {
         let terms = self.nodes[x].terms.clone();
-        self.push(name, Layer::GlobalAveragePool, vec![x], [1, 1], terms)
+        self.push(name, LimitLayer::GlobalAveragePool, vec![x], [1, 1], terms)
     }
 
     /// The units of all positions side by side; only a dense layer can follow, because their variances differ.
@@ -315,7 +315,7 @@ impl LimitNet {
         }
         let gaussian = |term: &Term| Term { gaussian: false, ..term.clone() };
         let terms = self.nodes[x].terms.iter().map(gaussian).collect();
-        self.push(name, Layer::Flatten, vec![x], [1, 1], terms)
+        self.push(name, LimitLayer::Flatten, vec![x], [1, 1], terms)
     }
 
     /// Normalisation over the units of each position; `centred` subtracts their mean, which must be zero in the limit.
@@ -325,7 +325,7 @@ impl LimitNet {
             return refuse(name, "it normalises units whose mean is not zero: a limit needs a random layer before it");
         }
         let (space, terms) = (node.space, node.terms.clone());
-        Ok(self.push(name, Layer::LayerNorm { epsilon }, vec![x], space, terms))
+        Ok(self.push(name, LimitLayer::LayerNorm { epsilon }, vec![x], space, terms))
     }
 
     /// Replaces the scales of a linear layer that nothing reads yet.
@@ -335,7 +335,7 @@ impl LimitNet {
             return Ok(None);
         }
         match &mut self.nodes[node].layer {
-            Layer::Dense(scales) | Layer::Conv(scales, _) if scales.mixes => {
+            LimitLayer::Dense(scales) | LimitLayer::Conv(scales, _) if scales.mixes => {
                 *scales = scales.then(next);
                 Ok(Some(node))
             }
@@ -346,7 +346,7 @@ impl LimitNet {
     /// The scales of all linear layers.
     pub(super) fn scales_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut Scales)> {
         self.nodes.iter_mut().enumerate().filter_map(|(id, node)| match &mut node.layer {
-            Layer::Dense(scales) | Layer::Conv(scales, _) => Some((id, scales)),
+            LimitLayer::Dense(scales) | LimitLayer::Conv(scales, _) => Some((id, scales)),
             _ => None,
         })
     }

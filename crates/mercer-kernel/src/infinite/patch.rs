@@ -92,7 +92,7 @@ impl Patch {
                         let inside = |p: isize| (0..n).contains(&p);
                         if self.circular || inside(from) && inside(from + offset) {
                             let from = from.rem_euclid(n) as usize;
-                            AxisMap::of(&mut maps, class).add(at, from, self.stride[axis]);
+                            AxisMap::for_class(&mut maps, class).add(at, from, self.stride[axis]);
                         }
                     }
                 }
@@ -132,7 +132,7 @@ pub(super) struct Tap {
 }
 
 impl AxisMap {
-    fn of(maps: &mut Vec<Self>, class: usize) -> &mut Self {
+    fn for_class(maps: &mut Vec<Self>, class: usize) -> &mut Self {
         let at = maps.iter().position(|map| map.class == class).unwrap_or_else(|| {
             maps.push(Self { class, taps: Vec::new() });
             maps.len() - 1

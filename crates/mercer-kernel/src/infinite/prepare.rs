@@ -2,7 +2,7 @@
 
 use super::dual::Form;
 use super::limit::{Limit, LimitKind};
-use super::net::{Input, Layer, NodeId};
+use super::net::{LimitInput, LimitLayer, NodeId};
 use super::refuse;
 use super::run::{Known, Machine, Pairs, Side};
 use super::series;
@@ -25,9 +25,9 @@ pub(super) struct Prepared<T> {
 }
 
 /// Whether an input node has one position, so that pairs are one matrix product.
-pub(super) fn is_dense<T>(limit: &Limit<T>, node: NodeId) -> Option<&Input> {
+pub(super) fn is_dense<T>(limit: &Limit<T>, node: NodeId) -> Option<&LimitInput> {
     match &limit.net.nodes()[node] {
-        super::Node { layer: Layer::Input(input), space: [1, 1], .. } => Some(input),
+        super::LimitNode { layer: LimitLayer::Input(input), space: [1, 1], .. } => Some(input),
         _ => None,
     }
 }
@@ -38,7 +38,7 @@ impl<T: Real> Prepared<T> {
         let arrays: Vec<&[T]> =
             if limit.features.is_empty() { inputs.to_vec() } else { made.iter().map(|x| &x[..]).collect() };
         for node in limit.net.nodes() {
-            let Layer::Input(input) = &node.layer else { continue };
+            let LimitLayer::Input(input) = &node.layer else { continue };
             check(input, node.space[0] * node.space[1], &arrays, samples)?;
         }
         let nodes = limit.net.nodes().len();
@@ -76,7 +76,7 @@ impl<T: Real> Prepared<T> {
 }
 
 /// Checks that the array of an input exists, has the right length and is finite.
-fn check<T: Real>(input: &Input, positions: usize, arrays: &[&[T]], samples: usize) -> Result<()> {
+fn check<T: Real>(input: &LimitInput, positions: usize, arrays: &[&[T]], samples: usize) -> Result<()> {
     let size = input.channels * positions;
     let Some(array) = arrays.get(input.array) else {
         let reason = format!("the network has an input {}, {} were given", input.array, arrays.len());
@@ -115,7 +115,7 @@ fn side<T: Real>(limit: &Limit<T>, arrays: &[&[T]], samples: usize, chunk: Range
     let mut side = Side { nodes: vec![None; nodes.len()], inputs: vec![Vec::new(); nodes.len()] };
     let mut machine = Machine::default();
     for (id, node) in nodes.iter().enumerate() {
-        if let Layer::Input(input) = &node.layer
+        if let LimitLayer::Input(input) = &node.layer
             && is_dense(limit, id).is_none()
         {
             let array = arrays[input.array];
@@ -176,8 +176,8 @@ fn variance<T: Real>(
     let of = |at: usize| side.nodes[node.inputs[at]].as_ref().map_or(&[][..], |known| &known.variance);
     let positions = node.space[0] * node.space[1];
     match &node.layer {
-        Layer::Input(input) => {
-            let scale = T::of(1.0 / input.channels as f64);
+        LimitLayer::Input(input) => {
+            let scale = T::narrow(1.0 / input.channels as f64);
             if positions == 1 {
                 let rows = arrays[input.array][chunk.start * input.channels..chunk.end * input.channels]
                     .chunks_exact(input.channels);
@@ -190,44 +190,44 @@ fn variance<T: Real>(
             sum.iter_mut().for_each(|sum| *sum *= scale);
             sum
         }
-        Layer::Dense(scales) => {
-            let (weight, bias) = (T::of(scales.weight), T::of(scales.bias));
+        LimitLayer::Dense(scales) => {
+            let (weight, bias) = (T::narrow(scales.weight), T::narrow(scales.bias));
             of(0).iter().map(|&a| weight * a + bias).collect()
         }
-        Layer::Conv(scales, patch) => {
+        LimitLayer::Conv(scales, patch) => {
             let mut sums =
                 super::run::patch_sums(of(0), patch, limit.net.nodes()[node.inputs[0]].space, node.space, lanes);
-            let (weight, bias) = (T::of(scales.weight / patch.points() as f64), T::of(scales.bias));
+            let (weight, bias) = (T::narrow(scales.weight / patch.points() as f64), T::narrow(scales.bias));
             sums.iter_mut().for_each(|a| *a = weight * *a + bias);
             sums
         }
-        Layer::Activation(activation) => {
+        LimitLayer::Activation(activation) => {
             let mut value = of(0).to_vec();
             if let Some(known) = &side.nodes[node.inputs[0]] {
                 activation.apply(Form::Covariance, &mut value, None, known.moments(), known.moments());
             }
             value
         }
-        Layer::Sum(shares) => {
+        LimitLayer::Sum(shares) => {
             let mut sum = vec![T::zero(); positions * lanes];
             for (at, &share) in shares.iter().enumerate() {
-                sum.iter_mut().zip(of(at)).for_each(|(sum, &a)| *sum += T::of(share) * a);
+                sum.iter_mut().zip(of(at)).for_each(|(sum, &a)| *sum += T::narrow(share) * a);
             }
             sum
         }
-        Layer::LayerNorm { epsilon } => {
-            let epsilon = T::of(*epsilon);
+        LimitLayer::LayerNorm { epsilon } => {
+            let epsilon = T::narrow(*epsilon);
             of(0).iter().map(|&a| if a + epsilon > T::zero() { a / (a + epsilon) } else { T::zero() }).collect()
         }
-        Layer::Flatten => {
+        LimitLayer::Flatten => {
             let mut sum = vec![T::zero(); lanes];
             let input = of(0);
             input.chunks_exact(lanes).for_each(|row| sum.iter_mut().zip(row).for_each(|(sum, &a)| *sum += a));
-            let share = T::of(lanes as f64 / input.len() as f64);
+            let share = T::narrow(lanes as f64 / input.len() as f64);
             sum.iter_mut().for_each(|sum| *sum *= share);
             sum
         }
-        Layer::AveragePool { .. } | Layer::GlobalAveragePool => {
+        LimitLayer::AveragePool { .. } | LimitLayer::GlobalAveragePool => {
             let Some(program) = &limit.pools[id] else { return Vec::new() };
             let nothing: Vec<Vec<T>> = (0..limit.net.nodes().len())
                 .map(|node| if is_dense(limit, node).is_some() { vec![T::zero(); lanes] } else { Vec::new() })

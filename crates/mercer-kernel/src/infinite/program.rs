@@ -6,7 +6,7 @@
 //! memory is reused: with global pooling, one class after the other runs through all layers in cache.
 
 use super::dual::Form;
-use super::net::{Layer, LimitNet, NodeId};
+use super::net::{LimitLayer, LimitNet, NodeId};
 use super::patch::{Patch, Space, Tap};
 use std::collections::HashMap;
 
@@ -176,16 +176,16 @@ impl Compiler<'_> {
         let own = &self.net.nodes()[node];
         let plain = |input: &NodeId, class: Class| Source { node: *input, class, taps: None };
         let sources = match &own.layer {
-            Layer::Input(_) => Vec::new(),
-            Layer::Conv(_, patch) => self.patches(node, class, patch, false),
-            Layer::AveragePool { patch, .. } => self.patches(node, class, patch, true),
-            Layer::GlobalAveragePool => {
+            LimitLayer::Input(_) => Vec::new(),
+            LimitLayer::Conv(_, patch) => self.patches(node, class, patch, false),
+            LimitLayer::AveragePool { patch, .. } => self.patches(node, class, patch, true),
+            LimitLayer::GlobalAveragePool => {
                 let [rows, columns] = self.net.nodes()[own.inputs[0]].space;
                 let classes = (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column]));
                 classes.map(|class| plain(&own.inputs[0], class)).collect()
             }
-            Layer::Flatten => vec![plain(&own.inputs[0], [0, 0])],
-            Layer::Dense(_) | Layer::Activation(_) | Layer::LayerNorm { .. } | Layer::Sum(_) => {
+            LimitLayer::Flatten => vec![plain(&own.inputs[0], [0, 0])],
+            LimitLayer::Dense(_) | LimitLayer::Activation(_) | LimitLayer::LayerNorm { .. } | LimitLayer::Sum(_) => {
                 own.inputs.iter().map(|input| plain(input, class)).collect()
             }
         };
@@ -224,7 +224,7 @@ impl Compiler<'_> {
         let own = &self.net.nodes()[frame.node];
         let from_space = self.net.nodes()[node].space;
         match &own.layer {
-            Layer::AveragePool { .. } | Layer::GlobalAveragePool => {
+            LimitLayer::AveragePool { .. } | LimitLayer::GlobalAveragePool => {
                 let from = self.covariance(node, slot, form);
                 let to = self.cleared(frame);
                 self.steps.push(match taps {
@@ -233,7 +233,7 @@ impl Compiler<'_> {
                 });
                 frame.have.push((to, Form::Covariance));
             }
-            Layer::Conv(..) => {
+            LimitLayer::Conv(..) => {
                 // Padding changes a variance but not a covariance at an offset, so distances cannot be used there.
                 let (from, form) = match frame.class {
                     [0, 0] => (slot, form),
@@ -245,7 +245,7 @@ impl Compiler<'_> {
                 }
                 frame.have.push((from, form));
             }
-            Layer::Flatten => {
+            LimitLayer::Flatten => {
                 let to = self.cleared(frame);
                 self.steps.push(Step::Total { from: slot, to });
                 frame.have.push((to, form));
@@ -260,19 +260,19 @@ impl Compiler<'_> {
         let (from, form) = frame.have.last().copied().unwrap_or((0, Form::Covariance));
         let input_space = own.inputs.first().map_or([1, 1], |&input| self.net.nodes()[input].space);
         match &own.layer {
-            Layer::Input(_) => {
+            LimitLayer::Input(_) => {
                 let to = self.slot(own.space);
                 // Equal positions of nearly equal samples are the only place where covariances cancel.
                 let form = if class == [0, 0] { Form::Distance } else { Form::Covariance };
                 self.steps.push(Step::Input { node, class, form, to });
                 (to, form)
             }
-            Layer::Dense(_) => {
+            LimitLayer::Dense(_) => {
                 let to = self.slot(own.space);
                 self.steps.push(Step::Linear { node, from, to, form });
                 (to, form)
             }
-            Layer::Conv(..) => {
+            LimitLayer::Conv(..) => {
                 // A class without any pair of positions inside is zero.
                 let summed = frame.to.unwrap_or_else(|| {
                     let to = self.slot(own.space);
@@ -283,17 +283,17 @@ impl Compiler<'_> {
                 self.steps.push(Step::Linear { node, from: summed, to, form });
                 (to, form)
             }
-            Layer::Activation(activation) => {
+            LimitLayer::Activation(activation) => {
                 let to = self.slot(own.space);
                 self.steps.push(Step::Activation { node, class, from, to, form });
                 (to, activation.form(form))
             }
-            Layer::LayerNorm { .. } => {
+            LimitLayer::LayerNorm { .. } => {
                 let to = self.slot(own.space);
                 self.steps.push(Step::Norm { node, class, from, to, form });
                 (to, form)
             }
-            Layer::Sum(shares) => {
+            LimitLayer::Sum(shares) => {
                 let to = self.slot(own.space);
                 self.steps.push(Step::Clear { to });
                 let all = frame.have.iter().all(|&(_, form)| form == Form::Distance);
@@ -303,17 +303,17 @@ impl Compiler<'_> {
                 }
                 (to, if all { Form::Distance } else { Form::Covariance })
             }
-            Layer::Flatten => {
+            LimitLayer::Flatten => {
                 let factors = vec![1.0 / (input_space[0] * input_space[1]) as f64];
                 self.steps.push(Step::Scale { to: from, factors });
                 (from, form)
             }
-            Layer::GlobalAveragePool => {
+            LimitLayer::GlobalAveragePool => {
                 let factors = vec![((input_space[0] * input_space[1]) as f64).powi(-2)];
                 self.steps.push(Step::Scale { to: from, factors });
                 (from, Form::Covariance)
             }
-            Layer::AveragePool { patch, count_padding } => {
+            LimitLayer::AveragePool { patch, count_padding } => {
                 let factors = pool_factors(patch, *count_padding, input_space, own.space, class);
                 let to = frame.to.unwrap_or_else(|| {
                     let to = self.slot(own.space);

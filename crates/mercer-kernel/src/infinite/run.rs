@@ -4,7 +4,7 @@
 //! image is. Data of a single sample (variances, the coefficients of series) are gathered per lane beforehand.
 
 use super::dual::{Form, Moments, covariances};
-use super::net::{Layer, LimitNet, NodeId};
+use super::net::{LimitLayer, LimitNet, NodeId};
 use super::patch::{Patch, Space, Tap};
 use super::program::{Class, Program, Step};
 use crate::kernel::Real;
@@ -119,7 +119,7 @@ impl<T: Real> Machine<T> {
             }
             Step::Linear { node, from, to, form } => self.linear(net, *node, [*from, *to], *form, pairs),
             Step::Activation { node, class, from, to, form } => {
-                let Layer::Activation(activation) = &net.nodes()[*node].layer else { return };
+                let LimitLayer::Activation(activation) = &net.nodes()[*node].layer else { return };
                 self.turn(net, *node, *class, pairs);
                 let mut turned = std::mem::take(&mut self.turned);
                 let input = net.nodes()[*node].inputs[0];
@@ -131,21 +131,21 @@ impl<T: Real> Machine<T> {
                 std::mem::swap(&mut self.turned, &mut turned);
             }
             Step::Norm { node, class, from, to, form } => {
-                let Layer::LayerNorm { epsilon } = net.nodes()[*node].layer else { return };
+                let LimitLayer::LayerNorm { epsilon } = net.nodes()[*node].layer else { return };
                 self.turn(net, *node, *class, pairs);
                 let mut turned = std::mem::take(&mut self.turned);
                 let input = net.nodes()[*node].inputs[0];
                 if let (Some(left), Some(right)) = (&pairs.left.nodes[input], &pairs.right.nodes[input]) {
                     let right = if *class == [0, 0] { right.moments() } else { turned.moments() };
                     let (value, theta) = self.moved(*from, *to, tangent);
-                    normalise(T::of(epsilon), *form, value, theta, [left.moments(), right]);
+                    normalise(T::narrow(epsilon), *form, value, theta, [left.moments(), right]);
                 }
                 std::mem::swap(&mut self.turned, &mut turned);
             }
             Step::Add { from, to, factor } => {
                 for list in [&mut self.values, &mut self.tangents].into_iter().take(1 + usize::from(tangent)) {
                     let (source, target) = two(list, *from, *to);
-                    let factor = T::of(*factor);
+                    let factor = T::narrow(*factor);
                     dispatch(
                         #[inline(always)]
                         || target.iter_mut().zip(source).for_each(|(to, &from)| *to += factor * from),
@@ -157,7 +157,7 @@ impl<T: Real> Machine<T> {
                     let target = &mut list[*to];
                     let run = if factors.len() == 1 { target.len() } else { lanes };
                     let runs = target.chunks_exact_mut(run.max(1)).zip(factors);
-                    runs.for_each(|(run, &factor)| run.iter_mut().for_each(|x| *x *= T::of(factor)));
+                    runs.for_each(|(run, &factor)| run.iter_mut().for_each(|x| *x *= T::narrow(factor)));
                 }
             }
             Step::Covariance { node, from, to } => {
@@ -173,16 +173,16 @@ impl<T: Real> Machine<T> {
     /// `K' = weight · mean(K) + bias`, `Θ' = weight · mean(Θ) + weight_rate · mean(K) + bias_rate`, from sums.
     fn linear(&mut self, net: &LimitNet, node: NodeId, [from, to]: [usize; 2], form: Form, pairs: &Pairs<'_, T>) {
         let (scales, points) = match &net.nodes()[node].layer {
-            Layer::Dense(scales) => (scales, 1),
-            Layer::Conv(scales, patch) => (scales, patch.points()),
+            LimitLayer::Dense(scales) => (scales, 1),
+            LimitLayer::Conv(scales, patch) => (scales, patch.points()),
             _ => return,
         };
         let (left, right) = (&pairs.left.nodes[node], &pairs.right.nodes[node]);
         let (value, theta) = self.moved(from, to, pairs.tangent);
-        let share = T::of(scales.weight / points as f64);
+        let share = T::narrow(scales.weight / points as f64);
         if form == Form::Covariance {
-            let (rate, bias_rate) = (T::of(scales.weight_rate / points as f64), T::of(scales.bias_rate));
-            let bias = T::of(scales.bias);
+            let (rate, bias_rate) = (T::narrow(scales.weight_rate / points as f64), T::narrow(scales.bias_rate));
+            let bias = T::narrow(scales.bias);
             if let Some(theta) = theta {
                 dispatch(
                     #[inline(always)]
@@ -205,9 +205,9 @@ impl<T: Real> Machine<T> {
         };
         // A bias does not change distances; mean(K) = (K' − bias)/weight with K' = ½(a' + b') − Δ'.
         let ratio = scales.weight_rate / scales.weight;
-        let (rate, rest) = (T::of(ratio), T::of(scales.bias_rate - ratio * scales.bias));
+        let (rate, rest) = (T::narrow(ratio), T::narrow(scales.bias_rate - ratio * scales.bias));
         let (Some(left), Some(right)) = (left, right) else { return };
-        let half = T::of(0.5);
+        let half = T::narrow(0.5);
         dispatch(
             #[inline(always)]
             || {
@@ -330,7 +330,7 @@ fn normalise<T: Real>(
     theta: Option<&mut [T]>,
     [left, right]: [Moments<'_, T>; 2],
 ) {
-    let half = T::of(0.5);
+    let half = T::narrow(0.5);
     dispatch(
         #[inline(always)]
         || {
@@ -355,7 +355,7 @@ fn normalise<T: Real>(
 
 /// The products of the inputs at each position, or half their squared distances.
 fn input<T: Real>(net: &LimitNet, node: NodeId, class: Class, form: Form, pairs: &Pairs<'_, T>, to: &mut [T]) {
-    let Layer::Input(input) = &net.nodes()[node].layer else { return };
+    let LimitLayer::Input(input) = &net.nodes()[node].layer else { return };
     if let Some(given) = pairs.distances.get(node).filter(|given| !given.is_empty()) {
         return to.copy_from_slice(given);
     }
@@ -384,7 +384,7 @@ fn input<T: Real>(net: &LimitNet, node: NodeId, class: Class, form: Form, pairs:
                     tail.iter_mut().zip(x_tail.iter().zip(&y[..turn])).for_each(|(to, (&x, &y))| *to += x * y);
                 }
             }
-            let scale = T::of(scale);
+            let scale = T::narrow(scale);
             to.iter_mut().for_each(|to| *to *= scale);
         },
     );

@@ -17,7 +17,7 @@
 //! slope of a function with kinks (a clip) has one, but its value does not.
 
 use super::dual::{Form, Moments, PIECE, multiply, openings};
-use super::expression::Expression;
+use super::expression::Elementwise;
 use crate::kernel::Real;
 use mercer_linalg::gemm;
 use mercer_linalg::simd::dispatch;
@@ -108,7 +108,7 @@ fn legendre() -> impl Iterator<Item = (f64, f64)> {
 /// The rows that [`apply`] reads, `[BESIDE + coefficients, deviations]`, or the index of a deviation for which the series is too
 /// short. Odd functions have only coefficients of odd degree. With `slopes`, the remainder of the derivative counts.
 pub(super) fn expand<T: Real>(
-    (expression, odd): (&Expression, bool),
+    (expression, odd): (&Elementwise, bool),
     deviations: &[T],
     slopes: bool,
 ) -> Result<Vec<T>, usize> {
@@ -125,7 +125,7 @@ pub(super) fn expand<T: Real>(
             }
             let beside = [rows as f64, one.rest, one.slope_rest, one.mean_slope];
             for (which, &value) in beside.iter().chain(stored).enumerate() {
-                kept[which * count + at] = T::of(value);
+                kept[which * count + at] = T::narrow(value);
             }
         }
     }
@@ -148,7 +148,7 @@ struct Strip {
 }
 
 impl Strip {
-    fn new<T: Real>(expression: &Expression, deviations: &[T]) -> Self {
+    fn new<T: Real>(expression: &Elementwise, deviations: &[T]) -> Self {
         let deviations: Vec<f64> = deviations.iter().map(|s| s.wide()).collect();
         let points = &Rule::get().points;
         let x: Vec<f64> = deviations.iter().flat_map(|s| points.iter().map(move |z| s * z)).collect();
@@ -228,7 +228,7 @@ pub(super) fn apply<T: Real>(
         let range = which * stride + from..which * stride + from + n;
         (&left.series[range.clone()], &right.series[range])
     };
-    let (zero, one, two) = (T::zero(), T::one(), T::of(2.0));
+    let (zero, one, two) = (T::zero(), T::one(), T::narrow(2.0));
     dispatch(
         #[inline(always)]
         || correlation.iter_mut().for_each(|rho| *rho = one - *rho),

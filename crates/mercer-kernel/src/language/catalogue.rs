@@ -80,7 +80,7 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
 
 /// All names, of network kernels and classic kernels.
 pub(super) fn names() -> Vec<&'static str> {
-    KERNELS.iter().map(|entry| entry.name).chain(classic::Expression::names()).collect()
+    KERNELS.iter().map(|entry| entry.name).chain(classic::Formula::names()).collect()
 }
 
 /// The language in full, for help: kernels of networks, their settings, classic kernels.

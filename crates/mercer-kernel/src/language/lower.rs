@@ -4,8 +4,8 @@ use super::arguments::Arguments;
 use super::catalogue::{find, names, needs_network};
 use super::syntax::{Call, Content, Node, Parsed, Text};
 use super::{Defaults, SyntaxError};
-use crate::classic::Expression;
-use crate::empirical::{Kind, Selection};
+use crate::classic::Formula;
+use crate::empirical::{NtkKind, Selection};
 use crate::infinite::{LimitKind, Parametrisation, Rule, Variances};
 use crate::recipe::Recipe;
 use crate::sketch;
@@ -31,7 +31,7 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     fn node(&self, node: &Node) -> Parsed<Recipe> {
         match node {
-            _ if is_classic(node) => Ok(Recipe::Classic(Expression::lower(node, self.text)?.to_string())),
+            _ if is_classic(node) => Ok(Recipe::Classic(Formula::lower(node, self.text)?.to_string())),
             Node::Call(call) => self.call(call),
             Node::Sum(nodes) => Ok(Recipe::Sum(self.all(nodes.iter())?)),
             Node::Product(nodes) => {
@@ -65,13 +65,13 @@ impl Lowering<'_> {
                 }
                 _ => arguments.fail("normalised needs a kernel in parentheses, as in normalised(trace)"),
             },
-            "trace" => self.tangent(Kind::Trace, &arguments),
-            "pseudo" => self.tangent(Kind::Pseudo, &arguments),
-            "full" => self.tangent(Kind::Full, &arguments),
-            "logit" => self.tangent(Kind::Logit(arguments.whole_position("output")?), &arguments),
+            "trace" => self.tangent(NtkKind::Trace, &arguments),
+            "pseudo" => self.tangent(NtkKind::Pseudo, &arguments),
+            "full" => self.tangent(NtkKind::Full, &arguments),
+            "logit" => self.tangent(NtkKind::Logit(arguments.whole_position("output")?), &arguments),
             "directions" => Ok(Recipe::Directions {
                 count: arguments.whole_position("number of directions")?,
-                kind: arguments.word("of", str::parse)?.unwrap_or(Kind::Trace),
+                kind: arguments.word("of", str::parse)?.unwrap_or(NtkKind::Trace),
                 selection: selection(&arguments)?,
                 signs: arguments.flag("signs")?.unwrap_or(false),
                 seed: self.seed(&arguments)?,
@@ -90,7 +90,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn tangent(&self, kind: Kind, arguments: &Arguments<'_>) -> Parsed<Recipe> {
+    fn tangent(&self, kind: NtkKind, arguments: &Arguments<'_>) -> Parsed<Recipe> {
         let selection = selection(arguments)?;
         let parse = |text: &str| sketch::parse(text).map_err(|error| error.to_string());
         let Some((method, k)) = arguments.word("sketch", parse)? else {
@@ -101,7 +101,7 @@ impl Lowering<'_> {
             }
             return Ok(Recipe::Tangent { kind, selection, by_layer: false });
         };
-        if kind == Kind::Full && selection.combine.is_none() {
+        if kind == NtkKind::Full && selection.combine.is_none() {
             return arguments.fail_at("sketch", "the full kernel has no sketch; use trace or pseudo");
         }
         let total = arguments.flag("total")?.unwrap_or(false);
@@ -154,7 +154,7 @@ fn selection(arguments: &Arguments<'_>) -> Parsed<Selection> {
 fn is_classic(node: &Node) -> bool {
     match node {
         Node::Number(_) => true,
-        Node::Call(call) => !needs_network(&call.name) && Expression::has(&call.name),
+        Node::Call(call) => !needs_network(&call.name) && Formula::has(&call.name),
         Node::Sum(nodes) | Node::Product(nodes) => nodes.iter().all(is_classic),
     }
 }

@@ -3,10 +3,10 @@
 //! Matrices by layer and standard errors beside a mean are settings of a run. They are not part of the kernel or its
 //! text.
 
-use crate::empirical::{Kind, Selection};
+use crate::empirical::{NtkKind, Selection};
 use crate::infinite::{LimitKind, Parametrisation, Rule, Variances};
 use crate::recipe::Recipe;
-use crate::sketch::{Method, Spec};
+use crate::sketch::{SketchMethod, Spec};
 use std::fmt;
 
 impl fmt::Display for Recipe {
@@ -38,7 +38,7 @@ fn call(recipe: &Recipe) -> (&'static str, Vec<String>) {
         Recipe::Sketch(Spec { method, k, total, seed, kind, selection }) => {
             let (name, mut arguments) = tangent(*kind, selection);
             let more = match method {
-                Method::SparseJl { nonzeros } if *nonzeros != 1 => format!(":{nonzeros}"),
+                SketchMethod::SparseJl { nonzeros } if *nonzeros != 1 => format!(":{nonzeros}"),
                 _ => String::new(),
             };
             arguments.push(format!("sketch={method}:{k}{more}"));
@@ -48,7 +48,7 @@ fn call(recipe: &Recipe) -> (&'static str, Vec<String>) {
         }
         Recipe::Directions { count, kind, selection, signs, seed } => {
             let mut arguments = vec![count.to_string()];
-            push_if(&mut arguments, *kind != Kind::Trace, &format!("of={}", kind.name()));
+            push_if(&mut arguments, *kind != NtkKind::Trace, &format!("of={}", kind.name()));
             arguments.extend(chosen(selection));
             push_if(&mut arguments, *signs, "signs=true");
             arguments.push(format!("seed={seed}"));
@@ -81,12 +81,12 @@ fn push_if(arguments: &mut Vec<String>, given: bool, text: &str) {
     arguments.extend(given.then(|| text.to_owned()));
 }
 
-fn tangent(kind: Kind, selection: &Selection) -> (&'static str, Vec<String>) {
+fn tangent(kind: NtkKind, selection: &Selection) -> (&'static str, Vec<String>) {
     let (name, output) = match kind {
-        Kind::Full => ("full", None),
-        Kind::Trace => ("trace", None),
-        Kind::Pseudo => ("pseudo", None),
-        Kind::Logit(output) => ("logit", Some(output.to_string())),
+        NtkKind::Full => ("full", None),
+        NtkKind::Trace => ("trace", None),
+        NtkKind::Pseudo => ("pseudo", None),
+        NtkKind::Logit(output) => ("logit", Some(output.to_string())),
     };
     (name, output.into_iter().chain(chosen(selection)).collect())
 }

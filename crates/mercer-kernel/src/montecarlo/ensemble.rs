@@ -75,11 +75,11 @@ impl Ensemble {
             let count = value.meta.numel();
             match draw {
                 Draw::Kept(values) => values.to_vec(),
-                Draw::Constant(value) => vec![T::of(*value); count],
+                Draw::Constant(value) => vec![T::narrow(*value); count],
                 Draw::Normal(0.0) => vec![T::zero(); count],
                 Draw::Normal(deviation) => {
                     let mut random = stream(self.seed, &format!("network {index}/{}", value.name));
-                    let next = |_| T::of(f64::from((deviation * random.sample::<f64, _>(StandardNormal)) as f32));
+                    let next = |_| T::narrow(f64::from((deviation * random.sample::<f64, _>(StandardNormal)) as f32));
                     (0..count).map(next).collect()
                 }
             }

@@ -21,7 +21,7 @@ pub use ensemble::Ensemble;
 pub use moments::Moments;
 pub use networks::RandomNetworks;
 
-use crate::empirical::{Kind, Ntk, Selection};
+use crate::empirical::{Ntk, NtkKind, Selection};
 use crate::error::{KernelError, Result};
 use crate::infinite::{LimitKind, Rule};
 use crate::kernel::{Block, Cost, Kernel, Real};
@@ -74,7 +74,7 @@ pub struct MonteCarlo<T> {
 struct Inputs<T>(Vec<Vec<T>>);
 
 impl<T: Real> Inputs<T> {
-    fn of(block: &Block) -> Vec<&[T]> {
+    fn slices(block: &Block) -> Vec<&[T]> {
         block.content::<Self>().0.iter().map(Vec::as_slice).collect()
     }
 }
@@ -94,11 +94,11 @@ impl<T: Real> MonteCarlo<T> {
         seed: u64,
     ) -> Result<Self> {
         let ensemble = Arc::new(Ensemble::new(network, samples, rule, seed)?);
-        Self::of(RandomNetworks::new(ensemble, n_networks)?, of)
+        Self::over(RandomNetworks::new(ensemble, n_networks)?, of)
     }
 
     /// The mean over these networks.
-    pub fn of(networks: RandomNetworks<T>, of: LimitKind) -> Result<Self> {
+    pub fn over(networks: RandomNetworks<T>, of: LimitKind) -> Result<Self> {
         let mut kernel = Self { networks, tangent: None, errors: false, keeps: false };
         if of == LimitKind::Ntk {
             kernel.tangent = Some(kernel.tangent_of(kernel.networks.networks().start)?);
@@ -150,7 +150,7 @@ impl<T: Real> MonteCarlo<T> {
     fn tangent_of(&self, network: usize) -> Result<Ntk<T>> {
         let ensemble = self.networks.ensemble();
         let selection = Selection::default();
-        let ntk = Ntk::at(Arc::clone(ensemble.graph()), ensemble.weights(network), Kind::Trace, &selection)?;
+        let ntk = Ntk::at(Arc::clone(ensemble.graph()), ensemble.weights(network), NtkKind::Trace, &selection)?;
         Ok(match &self.tangent {
             Some(first) => ntk.sharing(first),
             None => ntk,
@@ -191,7 +191,7 @@ impl<T: Real> MonteCarlo<T> {
 
     /// The factor on the matrix of one network.
     fn factor(&self) -> T {
-        T::of(1.0 / self.networks.n_outputs() as f64)
+        T::narrow(1.0 / self.networks.n_outputs() as f64)
     }
 
     /// The number of concurrent networks.
@@ -314,7 +314,7 @@ impl<T: Real> Kernel<T> for MonteCarlo<T> {
                 add(at + 1, &one, self.factor());
             }
         } else {
-            let (x, y) = (Inputs::of(a), Inputs::of(b));
+            let (x, y) = (Inputs::slices(a), Inputs::slices(b));
             let other = (!std::ptr::eq(a, b)).then_some((&y[..], b.samples()));
             if self.stream(self.networks.networks(), (&x, a.samples()), other, add).is_err() {
                 // Errors cannot be returned here; the engine names the pair of samples.
@@ -336,7 +336,7 @@ impl<T: Real> Kernel<T> for MonteCarlo<T> {
             a.content::<Kept>().0.iter().enumerate().for_each(|(at, block)| add(at, block));
             return mean;
         }
-        let inputs = Inputs::<T>::of(a);
+        let inputs = Inputs::<T>::slices(a);
         for (at, network) in self.networks.networks().enumerate() {
             match self.prepare_one(network, &inputs, a.samples()) {
                 Ok(block) => add(at, &block),

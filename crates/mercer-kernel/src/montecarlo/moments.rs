@@ -50,7 +50,7 @@ impl<T: Real> Moments<T> {
 
 /// Adds draw number `count` to a running mean and a running sum of squared deviations.
 pub(super) fn add<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut [T], squares: &mut [T]) {
-    let share = T::of(1.0 / count as f64);
+    let share = T::narrow(1.0 / count as f64);
     let numbers = mean.iter_mut().zip(squares).zip(draw);
     dispatch(
         #[inline(always)]
@@ -67,7 +67,7 @@ pub(super) fn add<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut [T], 
 
 /// Adds draw number `count` to a running mean only; the same bits as with squares.
 pub(super) fn add_mean<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut [T]) {
-    let share = T::of(1.0 / count as f64);
+    let share = T::narrow(1.0 / count as f64);
     dispatch(
         #[inline(always)]
         || mean.iter_mut().zip(draw).for_each(|(mean, &x)| *mean += (factor * x - *mean) * share),
@@ -77,5 +77,5 @@ pub(super) fn add_mean<T: Real>(count: usize, draw: &[T], factor: T, mean: &mut 
 /// Turns squared deviations of `count` draws into standard errors of their mean.
 pub(super) fn finish<T: Real>(count: usize, squares: &mut [T]) {
     let scale = if count > 1 { 1.0 / (count as f64 * (count - 1) as f64) } else { 0.0 };
-    squares.iter_mut().for_each(|x| *x = T::of((x.wide().max(0.0) * scale).sqrt()));
+    squares.iter_mut().for_each(|x| *x = T::narrow((x.wide().max(0.0) * scale).sqrt()));
 }

@@ -46,7 +46,7 @@ impl<T: Real> RandomNetworks<T> {
             let name = &graph.value(output).name;
             return Err(KernelError::Setting(format!("{name:?} is empty or does not depend on the input")));
         }
-        let (n_outputs, shards) = (meta.numel(), Shards::of(graph));
+        let (n_outputs, shards) = (meta.numel(), Shards::new(graph));
         Ok(Self { ensemble, networks: 0..n_networks, output, n_outputs, shards })
     }
 
@@ -130,7 +130,7 @@ impl<T: Real> FeatureMap<T> for RandomNetworks<T> {
 
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {
         let (width, per_network) = (self.n_features(), self.n_outputs);
-        let scale = T::of(1.0 / (width as f64).sqrt());
+        let scale = T::narrow(1.0 / (width as f64).sqrt());
         for start in self.networks.clone().step_by(self.group()) {
             let group = start..(start + self.group()).min(self.networks.end);
             let outputs: Vec<Result<Vec<T>>> =

@@ -92,9 +92,9 @@ fn normal<T: Real>(stream: &mut ChaCha8Rng, out: &mut [T]) {
     let mut both = [T::zero(); 2 * HALF];
     for out in out.chunks_mut(2 * HALF) {
         stream.fill_bytes(&mut bytes);
-        let scale = T::of(1.0 / 4_294_967_296.0);
-        let turn = T::of(std::f64::consts::TAU / 4_294_967_296.0);
-        let half = T::of(0.5);
+        let scale = T::narrow(1.0 / 4_294_967_296.0);
+        let turn = T::narrow(std::f64::consts::TAU / 4_294_967_296.0);
+        let half = T::narrow(0.5);
         simd::dispatch(
             #[inline(always)]
             || {
@@ -102,7 +102,8 @@ fn normal<T: Real>(stream: &mut ChaCha8Rng, out: &mut [T]) {
                 // accurate.
                 for ((radius, angle), word) in radius.iter_mut().zip(&mut angle).zip(bytes.as_chunks::<8>().0) {
                     let [a, b, c, d, e, f, g, h] = *word;
-                    *radius = (whole::<T>(i32::from_le_bytes([a, b, c, d])) + T::of(2_147_483_648.0) + half) * scale;
+                    *radius =
+                        (whole::<T>(i32::from_le_bytes([a, b, c, d])) + T::narrow(2_147_483_648.0) + half) * scale;
                     *angle = whole::<T>(i32::from_le_bytes([e, f, g, h])) * turn;
                 }
             },
@@ -115,7 +116,7 @@ fn normal<T: Real>(stream: &mut ChaCha8Rng, out: &mut [T]) {
             #[inline(always)]
             || {
                 for ((radius, cosine), sine) in radius.iter().zip(cosine).zip(sine) {
-                    let radius = (T::of(-2.0) * *radius).max(T::zero()).sqrt();
+                    let radius = (T::narrow(-2.0) * *radius).max(T::zero()).sqrt();
                     (*cosine, *sine) = (*cosine * radius, *sine * radius);
                 }
             },
@@ -126,7 +127,7 @@ fn normal<T: Real>(stream: &mut ChaCha8Rng, out: &mut [T]) {
 
 #[inline(always)]
 fn whole<T: Real>(x: i32) -> T {
-    T::of(f64::from(x))
+    T::narrow(f64::from(x))
 }
 
 #[cfg(test)]

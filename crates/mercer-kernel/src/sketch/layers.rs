@@ -23,7 +23,7 @@
 
 use super::Rows;
 use super::hadamard::{After, LEAST, SignMatrix};
-use super::method::Method;
+use super::method::SketchMethod;
 use super::signs::{SignTable, bytes_for, coins};
 use crate::empirical::Gradients;
 use crate::kernel::Real;
@@ -51,15 +51,15 @@ enum Projection<T> {
 }
 
 impl<T: Real> Layers<T> {
-    pub(super) fn new(gradients: &Gradients<T>, rows: Rows, method: Method, k: usize, seed: u64) -> Self {
+    pub(super) fn new(gradients: &Gradients<T>, rows: Rows, method: SketchMethod, k: usize, seed: u64) -> Self {
         let (shapes, table) = (gradients.outer_shapes(), SignTable::new());
         let projection = |parameter: usize| {
             let mut stream = stream(seed, &format!("sketch/{method}/{parameter}"));
             // A parameter without elements has no factors either.
             let shape = shapes[parameter].filter(|shape| shape.positions * shape.left * shape.right > 0);
             match (method, shape) {
-                (Method::KhatriRao, Some(shape)) => khatri_rao(shape, rows, k, &table, &mut stream),
-                (Method::Kronecker, Some(shape)) => kronecker(shape, rows, k, &mut stream),
+                (SketchMethod::KhatriRao, Some(shape)) => khatri_rao(shape, rows, k, &table, &mut stream),
+                (SketchMethod::Kronecker, Some(shape)) => kronecker(shape, rows, k, &mut stream),
                 _ => {
                     let length = rows.copies * gradients.numel(parameter);
                     Projection::Plain(SignMatrix::new(length, k, After::Always, &mut stream))
@@ -343,7 +343,7 @@ fn kronecker<T: Real>(shape: OuterShape, rows: Rows, k: usize, stream: &mut ChaC
     };
     let left = signs(shape.left * first, T::one());
     // All sketches are divided by √K at the end; here the divisor should be √(K₁K₂).
-    let size = T::of((k as f64 / (first * second) as f64).sqrt());
+    let size = T::narrow((k as f64 / (first * second) as f64).sqrt());
     let right = signs(rows.copies * shape.right * second, size);
     let [products, gradient] = kronecker_flops(&shape, rows.per_sample * rows.copies, (first, second));
     Projection::Kronecker { shape, factored: products <= gradient, left, right, sizes: (first, second) }
@@ -373,7 +373,7 @@ fn transposed<'a, T: Copy>(from: &[T], l: usize, r: usize, to: &'a mut [T]) -> &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::empirical::{Kind, Selection};
+    use crate::empirical::{NtkKind, Selection};
     use mercer_data::Source;
     use mercer_net::Network;
     use std::path::PathBuf;
@@ -389,10 +389,12 @@ mod tests {
             let shape = vec![x.sample_shape().to_vec()];
             let x: Vec<f64> = x.read::<f64>().expect("a fixture").into_iter().collect();
             let gradients =
-                Gradients::<f64>::new(&network, &shape, Kind::Trace, &Selection::default()).expect("gradients");
+                Gradients::<f64>::new(&network, &shape, NtkKind::Trace, &Selection::default()).expect("gradients");
             let seeds = gradients.n_seeds();
             for rows in [Rows { per_sample: seeds, copies: 1 }, Rows { per_sample: 1, copies: seeds }] {
-                for (method, k) in [(Method::KhatriRao, 100), (Method::KhatriRao, 20), (Method::Kronecker, 70)] {
+                for (method, k) in
+                    [(SketchMethod::KhatriRao, 100), (SketchMethod::KhatriRao, 20), (SketchMethod::Kronecker, 70)]
+                {
                     let [products, projected] = [true, false].map(|way| {
                         let layers = forced(Layers::new(&gradients, rows, method, k, 4), way);
                         features(&gradients, &layers, &x, k * rows.per_sample)

@@ -7,7 +7,7 @@ use std::fmt;
 /// A random projection of gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum SketchMethod {
     /// Independent normal entries.
     Gaussian,
     /// Independent signs.
@@ -34,7 +34,7 @@ pub(super) const LARGEST: usize = 1 << 24;
 /// The accepted forms of a sketch.
 const FORMS: &str = "sjlt:K, sjlt:K:NONZEROS, srht:K, khatri-rao:K, kronecker:K, rademacher:K, gaussian:K";
 
-impl fmt::Display for Method {
+impl fmt::Display for SketchMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gaussian => "gaussian",
@@ -51,11 +51,11 @@ impl fmt::Display for Method {
 /// `kronecker:4096`, `rademacher:4096`, `gaussian:4096`.
 ///
 /// ```
-/// use mercer_kernel::sketch::{Method, parse};
-/// assert_eq!(parse("sjlt:4096:2").unwrap(), (Method::SparseJl { nonzeros: 2 }, 4096));
+/// use mercer_kernel::sketch::{SketchMethod, parse};
+/// assert_eq!(parse("sjlt:4096:2").unwrap(), (SketchMethod::SparseJl { nonzeros: 2 }, 4096));
 /// assert!(parse("sjlt").unwrap_err().to_string().contains("khatri-rao:K"));
 /// ```
-pub fn parse(text: &str) -> Result<(Method, usize)> {
+pub fn parse(text: &str) -> Result<(SketchMethod, usize)> {
     let wrong = || KernelError::Setting(format!("{text:?} is not a sketch; write one of {FORMS}"));
     let mut words = text.trim().split(':');
     let name = words.next().unwrap_or_default();
@@ -63,12 +63,12 @@ pub fn parse(text: &str) -> Result<(Method, usize)> {
     let k = number(words.next().ok_or_else(wrong)?)?;
     let more = words.next().map(number).transpose()?;
     let method = match (name, more) {
-        ("sjlt", nonzeros) => Method::SparseJl { nonzeros: nonzeros.unwrap_or(NONZEROS) },
-        ("gaussian", None) => Method::Gaussian,
-        ("rademacher", None) => Method::Rademacher,
-        ("srht", None) => Method::Hadamard,
-        ("khatri-rao", None) => Method::KhatriRao,
-        ("kronecker", None) => Method::Kronecker,
+        ("sjlt", nonzeros) => SketchMethod::SparseJl { nonzeros: nonzeros.unwrap_or(NONZEROS) },
+        ("gaussian", None) => SketchMethod::Gaussian,
+        ("rademacher", None) => SketchMethod::Rademacher,
+        ("srht", None) => SketchMethod::Hadamard,
+        ("khatri-rao", None) => SketchMethod::KhatriRao,
+        ("kronecker", None) => SketchMethod::Kronecker,
         _ => return Err(wrong()),
     };
     if words.next().is_some() {
@@ -78,7 +78,7 @@ pub fn parse(text: &str) -> Result<(Method, usize)> {
     Ok((method, k))
 }
 
-impl Method {
+impl SketchMethod {
     /// Checks whether this method supports K features.
     pub(super) fn check(self, k: usize) -> Result<()> {
         if k == 0 || k > LARGEST {
@@ -100,13 +100,13 @@ mod tests {
     #[test]
     fn every_method_is_found_by_its_name() {
         for (text, method) in [
-            ("gaussian:8", Method::Gaussian),
-            ("rademacher:8", Method::Rademacher),
-            ("sjlt:8", Method::SparseJl { nonzeros: NONZEROS }),
-            ("sjlt:8:3", Method::SparseJl { nonzeros: 3 }),
-            ("srht:8", Method::Hadamard),
-            ("khatri-rao:8", Method::KhatriRao),
-            ("kronecker:8", Method::Kronecker),
+            ("gaussian:8", SketchMethod::Gaussian),
+            ("rademacher:8", SketchMethod::Rademacher),
+            ("sjlt:8", SketchMethod::SparseJl { nonzeros: NONZEROS }),
+            ("sjlt:8:3", SketchMethod::SparseJl { nonzeros: 3 }),
+            ("srht:8", SketchMethod::Hadamard),
+            ("khatri-rao:8", SketchMethod::KhatriRao),
+            ("kronecker:8", SketchMethod::Kronecker),
         ] {
             assert_eq!(parse(text).expect(text), (method, 8));
             assert!(text.starts_with(&method.to_string()));

@@ -12,11 +12,11 @@
 //!
 //! # Which one
 //!
-//! Take [`Method::SparseJl`], `sjlt:4096`: it costs next to nothing compared with the gradients, and the second moment
-//! of its error is at most that of a Gaussian sketch. [`Method::Hadamard`] is as accurate, and exact within a parameter
-//! with no more than K elements. [`Method::KhatriRao`] forms no gradient of a dense layer, so it is the one for wide
+//! Take [`SketchMethod::SparseJl`], `sjlt:4096`: it costs next to nothing compared with the gradients, and the second moment
+//! of its error is at most that of a Gaussian sketch. [`SketchMethod::Hadamard`] is as accurate, and exact within a parameter
+//! with no more than K elements. [`SketchMethod::KhatriRao`] forms no gradient of a dense layer, so it is the one for wide
 //! layers whose gradients do not fit; it needs two to three times the features for the same error (four at worst).
-//! [`Method::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian and Rademacher are the
+//! [`SketchMethod::Kronecker`] is no faster here and falls only as `K^−¼`: for comparison. Gaussian and Rademacher are the
 //! paper's, and far slower (500 images at K = 4096: 166 and 59 s against 4.4, under varying load); all errors but
 //! Kronecker's fall as `1/√K`.
 //!
@@ -45,9 +45,9 @@ mod method;
 mod signs;
 mod sparse;
 
-pub use method::{Method, parse};
+pub use method::{SketchMethod, parse};
 
-use crate::empirical::{Gradients, Kind, Selection};
+use crate::empirical::{Gradients, NtkKind, Selection};
 use crate::error::{KernelError, Result};
 use crate::feature::{Effort, FeatureMap};
 use crate::kernel::Real;
@@ -62,7 +62,7 @@ use sparse::Sparse;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     /// How gradients are projected.
-    pub method: Method,
+    pub method: SketchMethod,
     /// The number of features, for every output or in total.
     pub k: usize,
     /// Whether K is the total number of features instead of the number per output.
@@ -72,7 +72,7 @@ pub struct Spec {
     #[serde(default)]
     pub seed: u64,
     /// The kernel to approximate.
-    pub kind: Kind,
+    pub kind: NtkKind,
     /// The part of the network.
     #[serde(default)]
     pub selection: Selection,
@@ -80,7 +80,7 @@ pub struct Spec {
 
 impl Spec {
     /// A sketch of all parameters, with K features for every output.
-    pub fn new(method: Method, k: usize, kind: Kind) -> Self {
+    pub fn new(method: SketchMethod, k: usize, kind: NtkKind) -> Self {
         Self { method, k, total: false, seed: 0, kind, selection: Selection::default() }
     }
 }
@@ -114,7 +114,7 @@ impl<T: Real> Sketch<T> {
     pub fn from_spec(network: &Network, samples: &[Vec<usize>], spec: &Spec) -> Result<Self> {
         let Spec { method, k, total, seed, kind, ref selection } = *spec;
         method.check(k)?;
-        if kind == Kind::Full {
+        if kind == NtkKind::Full {
             return Err(KernelError::Setting(
                 "the full kernel has no sketch: take the trace or pseudo kernel, or that of one output".to_owned(),
             ));
@@ -123,11 +123,11 @@ impl<T: Real> Sketch<T> {
         let seeds = gradients.n_seeds();
         let rows = if total { Rows { per_sample: 1, copies: seeds } } else { Rows { per_sample: seeds, copies: 1 } };
         let engine = match method {
-            Method::Gaussian | Method::Rademacher => {
+            SketchMethod::Gaussian | SketchMethod::Rademacher => {
                 let width = rows.copies * width(&gradients);
-                Engine::Dense(Dense::new(k, width, method == Method::Gaussian, seed))
+                Engine::Dense(Dense::new(k, width, method == SketchMethod::Gaussian, seed))
             }
-            Method::SparseJl { nonzeros } => Engine::Sparse(Sparse::new(&gradients, rows, (k, nonzeros), seed)),
+            SketchMethod::SparseJl { nonzeros } => Engine::Sparse(Sparse::new(&gradients, rows, (k, nonzeros), seed)),
             _ => Engine::Layers(Layers::new(&gradients, rows, method, k, seed)),
         };
         Ok(Self { gradients, spec: spec.clone(), rows, engine })
@@ -154,10 +154,10 @@ impl<T: Real> Sketch<T> {
     /// The final factor on all features.
     fn scale(&self) -> T {
         let variance = match self.spec.method {
-            Method::SparseJl { nonzeros } => nonzeros,
+            SketchMethod::SparseJl { nonzeros } => nonzeros,
             _ => self.spec.k,
         };
-        T::of(1.0 / (variance as f64).sqrt())
+        T::narrow(1.0 / (variance as f64).sqrt())
     }
 
     /// The features of one shard.
@@ -257,7 +257,7 @@ impl<T: Real> FeatureMap<T> for Sketch<T> {
                 (dense.bytes(), 2.0 * numbers * self.spec.k as f64)
             }
             Engine::Sparse(sparse) => {
-                let Method::SparseJl { nonzeros } = self.spec.method else { unreachable!("a sparse sketch") };
+                let SketchMethod::SparseJl { nonzeros } = self.spec.method else { unreachable!("a sparse sketch") };
                 (sparse.bytes(), 2.0 * numbers * nonzeros as f64)
             }
             Engine::Layers(layers) => (layers.bytes(), layers.flops()),

@@ -45,8 +45,8 @@ pub(super) fn decode<T: DataScalar>(
     for row in bytes.chunks_exact((chunk.1 * stored.size()).max(1)).take(shape.0) {
         let row = &row[..shape.1 * stored.size()];
         match stored {
-            DType::F64 => tile.extend(row.as_chunks().0.iter().map(|&bytes| T::of(f64::from_le_bytes(bytes)))),
-            _ => tile.extend(row.as_chunks().0.iter().map(|&bytes| T::of(f64::from(f32::from_le_bytes(bytes))))),
+            DType::F64 => tile.extend(row.as_chunks().0.iter().map(|&bytes| T::narrow(f64::from_le_bytes(bytes)))),
+            _ => tile.extend(row.as_chunks().0.iter().map(|&bytes| T::narrow(f64::from(f32::from_le_bytes(bytes))))),
         }
     }
     tile

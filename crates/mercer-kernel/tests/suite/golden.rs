@@ -5,7 +5,7 @@
 //! the weights of `cifar10_resnet20`, which differ from those of its own file in the last bit of four tensors: 1e-7 too.
 
 use mercer_data::{Dataset, Source};
-use mercer_kernel::{Form, Kind, Ntk, Real, Selection};
+use mercer_kernel::{Ntk, NtkForm, NtkKind, Real, Selection};
 use mercer_net::Network;
 use std::path::PathBuf;
 
@@ -42,9 +42,9 @@ fn open(name: &str) -> Network {
 }
 
 /// The kernel of what the network returns, which the reference values are of: one network ends in a log-softmax.
-fn kernel_of<T: Real>(network: &Network, shapes: &[Vec<usize>], kind: Kind) -> Ntk<T> {
+fn kernel_of<T: Real>(network: &Network, shapes: &[Vec<usize>], kind: NtkKind) -> Ntk<T> {
     let output = network.output_names().into_iter().next();
-    Ntk::of(network, shapes, kind, &Selection { output, ..Selection::default() }).expect("a kernel")
+    Ntk::with_selection(network, shapes, kind, &Selection { output, ..Selection::default() }).expect("a kernel")
 }
 
 fn numbers<T: Real>(name: &str, key: &str) -> Vec<T> {
@@ -71,11 +71,11 @@ fn outputs<T: Real>(name: &str, tolerance: f64) {
     }
 }
 
-fn kernel<T: Real>(name: &str, form: Option<Form>, tolerance: f64) {
+fn kernel<T: Real>(name: &str, form: Option<NtkForm>, tolerance: f64) {
     let network = open(name);
     let data: Vec<T> = numbers(name, "x");
     let expected: Vec<f64> = numbers(name, "ntk");
-    let mut ntk = kernel_of::<T>(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full);
+    let mut ntk = kernel_of::<T>(&network, &[array(name, "x").sample_shape().to_vec()], NtkKind::Full);
     if let Some(form) = form {
         ntk = ntk.with_form(form);
     }
@@ -105,8 +105,8 @@ fn outputs_in_single_precision() {
 
 #[test]
 fn kernels_from_explicit_gradients() {
-    NAMES.iter().for_each(|&(name, tolerance, _)| kernel::<f64>(name, Some(Form::Explicit), tolerance));
-    NAMES.iter().for_each(|&(name, ..)| kernel::<f32>(name, Some(Form::Explicit), 1e-5));
+    NAMES.iter().for_each(|&(name, tolerance, _)| kernel::<f64>(name, Some(NtkForm::Explicit), tolerance));
+    NAMES.iter().for_each(|&(name, ..)| kernel::<f32>(name, Some(NtkForm::Explicit), 1e-5));
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn kernels_from_the_cheapest_factors() {
 fn kernels_from_outer_products_only() {
     // The deep ResNets have up to 1024 positions in 50 layers: all pairs of them would take minutes and show nothing new.
     for &(name, tolerance, _) in NAMES.iter().filter(|(name, ..)| !name.contains("resnet")) {
-        kernel::<f64>(name, Some(Form::Factored), tolerance);
+        kernel::<f64>(name, Some(NtkForm::Factored), tolerance);
     }
 }
 
 /// The kernels of fewer outputs that follow from the full one, `[samples, outputs, samples, outputs]`.
-fn derived(full: &[f64], samples: usize, outputs: usize) -> Vec<(Kind, Vec<f64>)> {
+fn derived(full: &[f64], samples: usize, outputs: usize) -> Vec<(NtkKind, Vec<f64>)> {
     let at = |i: usize, p: usize, j: usize, q: usize| full[((i * outputs + p) * samples + j) * outputs + q];
     let each = |value: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
         (0..samples * samples).map(|ij| value(ij / samples, ij % samples)).collect()
@@ -132,10 +132,10 @@ fn derived(full: &[f64], samples: usize, outputs: usize) -> Vec<(Kind, Vec<f64>)
     let pairs = |i, j| (0..outputs * outputs).map(move |pq| at(i, pq / outputs, j, pq % outputs)).sum::<f64>();
     let last = outputs - 1;
     vec![
-        (Kind::Trace, each(&|i, j| (0..outputs).map(|p| at(i, p, j, p)).sum())),
-        (Kind::Pseudo, each(&|i, j| pairs(i, j) / outputs as f64)),
-        (Kind::Logit(0), each(&|i, j| at(i, 0, j, 0))),
-        (Kind::Logit(last), each(&|i, j| at(i, last, j, last))),
+        (NtkKind::Trace, each(&|i, j| (0..outputs).map(|p| at(i, p, j, p)).sum())),
+        (NtkKind::Pseudo, each(&|i, j| pairs(i, j) / outputs as f64)),
+        (NtkKind::Logit(0), each(&|i, j| at(i, 0, j, 0))),
+        (NtkKind::Logit(last), each(&|i, j| at(i, last, j, last))),
     ]
 }
 
@@ -150,7 +150,7 @@ fn scalar_kernels<T: Real>(name: &str, tolerance: f64) {
         let gram = ntk.gram(&[&data], 6).expect("runs");
         let error = distance(&gram, &expected);
         assert!(error <= tolerance, "{name}: {kind:?} off by {error:e}");
-        if kind != Kind::Trace {
+        if kind != NtkKind::Trace {
             continue;
         }
         let layers = ntk.by_layer().gram(&[&data], 6).expect("runs");
@@ -179,7 +179,7 @@ fn scalar_kernels_from_outer_products() {
         let shape = vec![array(name, "x").sample_shape().to_vec()];
         let full: Vec<f64> = numbers(name, "ntk");
         for (kind, expected) in derived(&full, 6, full.len().isqrt() / 6) {
-            for form in [Form::Factored, Form::Explicit] {
+            for form in [NtkForm::Factored, NtkForm::Explicit] {
                 let ntk = kernel_of::<f64>(&network, &shape, kind);
                 let gram = ntk.with_form(form).gram(&[&data], 6).expect("runs");
                 let error = distance(&gram, &expected);
@@ -195,7 +195,7 @@ fn layers_sum_to_the_full_kernel() {
         let network = open(name);
         let data: Vec<f64> = numbers(name, "x");
         let expected: Vec<f64> = numbers(name, "ntk");
-        let ntk = kernel_of::<f64>(&network, &[array(name, "x").sample_shape().to_vec()], Kind::Full);
+        let ntk = kernel_of::<f64>(&network, &[array(name, "x").sample_shape().to_vec()], NtkKind::Full);
         let layers = ntk.by_layer().gram(&[&data], 6).expect("runs");
         let mut sum = vec![0.0; expected.len()];
         layers.chunks_exact(sum.len()).for_each(|part| sum.iter_mut().zip(part).for_each(|(to, &x)| *to += x));
@@ -214,7 +214,9 @@ fn a_classifier_has_the_kernel_of_its_logits() {
     let logits = mercer_net::network::default_logits(&graph).and_then(|(_, logits)| logits).expect("logits");
     let chosen = Selection { output: Some(logits.name.clone()), ..Selection::default() };
     let gram = |selection: &Selection| {
-        Ntk::<f64>::of(&network, &shape, Kind::Full, selection).and_then(|ntk| ntk.gram(&[&data], 6)).expect("runs")
+        Ntk::<f64>::with_selection(&network, &shape, NtkKind::Full, selection)
+            .and_then(|ntk| ntk.gram(&[&data], 6))
+            .expect("runs")
     };
     let of_logits = gram(&Selection::default());
     assert_eq!(of_logits, gram(&chosen));

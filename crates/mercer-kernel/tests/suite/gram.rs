@@ -2,8 +2,8 @@
 
 use mercer_data::Dataset;
 use mercer_kernel::gram::{Gram, InMemory, Sink};
-use mercer_kernel::store::{Columns, Layout, TilePlace, Tiles};
-use mercer_kernel::{Block, Cost, Kernel, KernelError, Kind, Ntk, Result};
+use mercer_kernel::store::{GramColumns, GramLayout, TilePlace, Tiles};
+use mercer_kernel::{Block, Cost, Kernel, KernelError, Ntk, NtkKind, Result};
 use mercer_net::Network;
 use mercer_net::arch::Mlp;
 use mercer_run::Context;
@@ -141,7 +141,7 @@ fn some_tiles_are_only_those() {
 fn threads_do_not_change_a_bit() {
     let network: Network = Mlp::new(WIDTH, &[17, 9], 4).build(3).unwrap();
     let data = [vectors(700, WIDTH)];
-    for kind in [Kind::Full, Kind::Trace, Kind::Pseudo] {
+    for kind in [NtkKind::Full, NtkKind::Trace, NtkKind::Pseudo] {
         let kernel = Ntk::<f32>::new(&network, &[vec![WIDTH]], kind).unwrap();
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -166,7 +166,7 @@ fn a_bad_sample_is_named_by_its_row() {
     let mut numbers = Array2::<f32>::ones((600, WIDTH));
     numbers[[517, 1]] = 3e38;
     let data = [Dataset::from_array("huge", numbers.into_dyn().view()).unwrap()];
-    let kernel = Ntk::<f32>::new(&network, &[vec![WIDTH]], Kind::Trace).unwrap();
+    let kernel = Ntk::<f32>::new(&network, &[vec![WIDTH]], NtkKind::Trace).unwrap();
     let error = Gram::new(&kernel, &data).to_arrays(&Context::new()).unwrap_err();
     assert!(error.to_string().contains("517"), "{error}");
 }
@@ -273,10 +273,10 @@ fn sparse(path: &std::path::Path, rows: u64) {
 #[test]
 fn the_bytes_of_a_store_are_known_before() {
     for (count, symmetric) in [(10, true), (7, false)] {
-        let columns = Columns::Samples { count, symmetric };
+        let columns = GramColumns::Samples { count, symmetric };
         let arrays = vec!["one".to_owned(), "two".to_owned()];
         let precision = mercer_data::DType::F64;
-        let layout = Layout { arrays, rows: 10, columns, per_sample: 1, tile: 4, precision };
+        let layout = GramLayout { arrays, rows: 10, columns, per_sample: 1, tile: 4, precision };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gram.zarr");
         let manifest = mercer_kernel::store::Manifest::new(layout.clone());

@@ -6,7 +6,7 @@
 //! single precision: 1e-6 in relative Frobenius norm.
 
 use mercer_data::{Dataset, Source};
-use mercer_kernel::{Kind, Ntk};
+use mercer_kernel::{Ntk, NtkKind};
 use mercer_net::Network;
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,7 @@ fn tangent_kernels_are_those_of_the_module() {
         let network = unmerged(path);
         let (x, data) = (array(name, "x"), numbers(name, "x"));
         let expected = numbers(name, &format!("ntk{}", suffix(name, exporter)));
-        let ntk = Ntk::<f64>::new(&network, &[x.sample_shape().to_vec()], Kind::Full).expect("a kernel");
+        let ntk = Ntk::<f64>::new(&network, &[x.sample_shape().to_vec()], NtkKind::Full).expect("a kernel");
         let error = distance(&ntk.gram(&[&data], x.n_samples()).expect("runs"), &expected);
         (error > TOLERANCE).then(|| format!("off by {error:e}"))
     });

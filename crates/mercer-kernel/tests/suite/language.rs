@@ -2,8 +2,8 @@
 
 use mercer_kernel::infinite::{LimitKind, Parametrisation, Rule, Variances};
 use mercer_kernel::language::Defaults;
-use mercer_kernel::sketch::{Method, Spec};
-use mercer_kernel::{Kind, Recipe, Selection};
+use mercer_kernel::sketch::{SketchMethod, Spec};
+use mercer_kernel::{NtkKind, Recipe, Selection};
 use mercer_net::Network;
 use mercer_net::arch::{Initialisation, Mlp};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn recipe(text: &str) -> Recipe {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn tangent(kind: Kind) -> Recipe {
+fn tangent(kind: NtkKind) -> Recipe {
     Recipe::Tangent { kind, selection: Selection::default(), by_layer: false }
 }
 
@@ -27,20 +27,20 @@ fn every_kernel_has_a_text() {
     let he = Rule::initialisation(Initialisation::He);
     let boxed = Box::new;
     for (text, expected) in [
-        ("trace", tangent(Kind::Trace)),
-        (" full ( ) ", tangent(Kind::Full)),
-        ("logit(0)", tangent(Kind::Logit(0))),
-        ("logit( 7 )", tangent(Kind::Logit(7))),
+        ("trace", tangent(NtkKind::Trace)),
+        (" full ( ) ", tangent(NtkKind::Full)),
+        ("logit(0)", tangent(NtkKind::Logit(0))),
+        ("logit( 7 )", tangent(NtkKind::Logit(7))),
         (
             "pseudo(node='logits \"raw\" \\\\ 1', outputs=[0,1], combine=[1, -1.5], params=[\"layer3.*\", \"it's\"])",
-            Recipe::Tangent { kind: Kind::Pseudo, selection: chosen, by_layer: false },
+            Recipe::Tangent { kind: NtkKind::Pseudo, selection: chosen, by_layer: false },
         ),
         (
             "trace(sketch=sjlt:4096:2, total=true, seed=18446744073709551615)",
             Recipe::Sketch(Spec {
                 total: true,
                 seed: u64::MAX,
-                ..Spec::new(Method::SparseJl { nonzeros: 2 }, 4096, Kind::Trace)
+                ..Spec::new(SketchMethod::SparseJl { nonzeros: 2 }, 4096, NtkKind::Trace)
             }),
         ),
         ("ck", Recipe::Conjugate { output: None, bias: true }),
@@ -67,14 +67,14 @@ fn every_kernel_has_a_text() {
             "directions(1000, of=logit:2, signs=true)",
             Recipe::Directions {
                 count: 1000,
-                kind: Kind::Logit(2),
+                kind: NtkKind::Logit(2),
                 selection: Selection::default(),
                 signs: true,
                 seed: 0,
             },
         ),
         ("rbf + 0.1*linear", Recipe::Classic("rbf(lengthscale=1) + 0.1*linear()".to_owned())),
-        ("normalised(trace)", Recipe::Normalised(boxed(tangent(Kind::Trace)))),
+        ("normalised(trace)", Recipe::Normalised(boxed(tangent(NtkKind::Trace)))),
         (
             "0.5*ck*2 + 0.1*rbf(lengthscale=2) + 1",
             Recipe::Sum(vec![
@@ -88,7 +88,7 @@ fn every_kernel_has_a_text() {
             Recipe::Normalised(boxed(Recipe::Product(vec![
                 Recipe::Classic("rbf(lengthscale=1)".to_owned()),
                 Recipe::Sum(vec![
-                    tangent(Kind::Trace),
+                    tangent(NtkKind::Trace),
                     Recipe::Classic("linear()".to_owned()),
                     Recipe::Classic("1".to_owned()),
                 ]),

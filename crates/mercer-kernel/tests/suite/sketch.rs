@@ -1,19 +1,19 @@
 //! Sketches against exact kernels: unbiased, as accurate as they should be, and the same wherever they are computed.
 
 use mercer_data::Source;
-use mercer_kernel::sketch::{Method, Sketch, Spec};
-use mercer_kernel::{FeatureMap, Kind, Ntk, Real, Selection};
+use mercer_kernel::sketch::{Sketch, SketchMethod, Spec};
+use mercer_kernel::{FeatureMap, Ntk, NtkKind, Real, Selection};
 use mercer_net::Network;
 use std::path::PathBuf;
 
-const ALL: [Method; 7] = [
-    Method::Gaussian,
-    Method::Rademacher,
-    Method::SparseJl { nonzeros: 1 },
-    Method::SparseJl { nonzeros: 3 },
-    Method::Hadamard,
-    Method::KhatriRao,
-    Method::Kronecker,
+const ALL: [SketchMethod; 7] = [
+    SketchMethod::Gaussian,
+    SketchMethod::Rademacher,
+    SketchMethod::SparseJl { nonzeros: 1 },
+    SketchMethod::SparseJl { nonzeros: 3 },
+    SketchMethod::Hadamard,
+    SketchMethod::KhatriRao,
+    SketchMethod::Kronecker,
 ];
 
 /// Samples of a fixture.
@@ -52,8 +52,8 @@ impl<T: Real> Fixture<T> {
         rows.iter().flat_map(|a| rows.iter().map(move |b| product(a, b))).collect()
     }
 
-    fn exact(&self, kind: Kind, selection: &Selection) -> Vec<f64> {
-        let kernel = Ntk::<T>::of(&self.network, &self.shape, kind, selection).expect("a kernel");
+    fn exact(&self, kind: NtkKind, selection: &Selection) -> Vec<f64> {
+        let kernel = Ntk::<T>::with_selection(&self.network, &self.shape, kind, selection).expect("a kernel");
         kernel.gram(&[&self.x], N).expect("runs").iter().map(|x| x.wide()).collect()
     }
 
@@ -88,17 +88,17 @@ fn unbiased(name: &str, spec: &Spec) {
 #[test]
 fn sketches_are_unbiased() {
     for method in ALL {
-        unbiased("mlp_erf", &Spec::new(method, 50, Kind::Pseudo));
-        unbiased("conv_zoo_legacy", &Spec::new(method, 33, Kind::Trace));
-        unbiased("conv_zoo_legacy", &Spec { total: true, ..Spec::new(method, 33, Kind::Trace) });
+        unbiased("mlp_erf", &Spec::new(method, 50, NtkKind::Pseudo));
+        unbiased("conv_zoo_legacy", &Spec::new(method, 33, NtkKind::Trace));
+        unbiased("conv_zoo_legacy", &Spec { total: true, ..Spec::new(method, 33, NtkKind::Trace) });
     }
-    unbiased("mlp_erf", &Spec::new(Method::KhatriRao, 20, Kind::Logit(1)));
+    unbiased("mlp_erf", &Spec::new(SketchMethod::KhatriRao, 20, NtkKind::Logit(1)));
 }
 
 #[test]
 fn sketches_of_a_transformer_are_unbiased() {
-    for method in [Method::Hadamard, Method::KhatriRao, Method::Kronecker] {
-        unbiased("tiny_bert", &Spec { total: true, ..Spec::new(method, 20, Kind::Trace) });
+    for method in [SketchMethod::Hadamard, SketchMethod::KhatriRao, SketchMethod::Kronecker] {
+        unbiased("tiny_bert", &Spec { total: true, ..Spec::new(method, 20, NtkKind::Trace) });
     }
 }
 
@@ -107,13 +107,13 @@ fn sketches_of_a_transformer_are_unbiased() {
 #[test]
 fn errors_fall_as_one_over_the_root_of_k() {
     let fixture = fixture::<f64>("mlp_tanh");
-    for kind in [Kind::Pseudo, Kind::Trace] {
-        let exact = fixture.error(&Spec::new(Method::Gaussian, 256, kind), 200);
-        for method in ALL.into_iter().filter(|&method| method != Method::Kronecker) {
+    for kind in [NtkKind::Pseudo, NtkKind::Trace] {
+        let exact = fixture.error(&Spec::new(SketchMethod::Gaussian, 256, kind), 200);
+        for method in ALL.into_iter().filter(|&method| method != SketchMethod::Kronecker) {
             let [few, many] = [16, 256].map(|k| fixture.error(&Spec::new(method, k, kind), 200));
             let ratio = few / many;
             assert!((3.2..6.0).contains(&ratio), "{method}, {kind:?}: {few} to {many}, {ratio}");
-            let worst = if method == Method::KhatriRao { 2.5 } else { 1.2 };
+            let worst = if method == SketchMethod::KhatriRao { 2.5 } else { 1.2 };
             assert!(many <= worst * exact, "{method}, {kind:?}: {many} against {exact}");
         }
     }
@@ -124,7 +124,7 @@ fn errors_fall_as_one_over_the_root_of_k() {
 #[test]
 fn the_kronecker_sketch_falls_as_the_fourth_root() {
     let fixture = fixture::<f64>("mlp_tanh");
-    let [few, many] = [16, 4096].map(|k| fixture.error(&Spec::new(Method::Kronecker, k, Kind::Pseudo), 200));
+    let [few, many] = [16, 4096].map(|k| fixture.error(&Spec::new(SketchMethod::Kronecker, k, NtkKind::Pseudo), 200));
     let ratio = few / many;
     assert!((3.2..5.5).contains(&ratio), "{few} to {many}: {ratio}");
 }
@@ -133,7 +133,7 @@ fn the_kronecker_sketch_falls_as_the_fourth_root() {
 fn threads_make_no_difference_and_blocks_next_to_none() {
     let fixture = fixture::<f32>("tiny_vit");
     for method in ALL {
-        let spec = Spec::new(method, 300, Kind::Trace);
+        let spec = Spec::new(method, 300, NtkKind::Trace);
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
         let [one, three] = [1, 3].map(|threads| pool(threads).install(|| fixture.features(&spec)));
         assert_eq!(one, three, "{method}");
@@ -155,7 +155,7 @@ fn a_description_gives_the_same_map_again() {
     let fixture = fixture::<f32>("conv_zoo_legacy");
     let selection = Selection { components: Some(vec![2, 0]), ..Selection::default() };
     for method in ALL {
-        let spec = Spec { total: true, seed: 9, selection: selection.clone(), ..Spec::new(method, 77, Kind::Trace) };
+        let spec = Spec { total: true, seed: 9, selection: selection.clone(), ..Spec::new(method, 77, NtkKind::Trace) };
         let text = serde_json::to_string(fixture.sketch(&spec).spec()).expect("JSON");
         let read: Spec = serde_json::from_str(&text).expect("a description");
         assert_eq!(read, spec);
@@ -171,7 +171,7 @@ fn a_description_gives_the_same_map_again() {
 fn single_and_double_precision_agree() {
     let (single, double) = (fixture::<f32>("tiny_bert"), fixture::<f64>("tiny_bert"));
     for method in ALL {
-        let spec = Spec::new(method, 200, Kind::Pseudo);
+        let spec = Spec::new(method, 200, NtkKind::Pseudo);
         let wide: Vec<f64> = single.features(&spec).iter().map(|&x| f64::from(x)).collect();
         let error = relative(&wide, &double.features(&spec));
         assert!(error < 2e-5, "{method}: {error}");
@@ -187,12 +187,12 @@ fn sketches_of_transformers_are_close() {
         let fixture = fixture::<f64>(name);
         for method in ALL {
             let variance = match method {
-                Method::Kronecker => 4.0 / (K as f64).sqrt(),
-                Method::KhatriRao => 8.0 / K as f64,
+                SketchMethod::Kronecker => 4.0 / (K as f64).sqrt(),
+                SketchMethod::KhatriRao => 8.0 / K as f64,
                 _ => 2.0 / K as f64,
             };
             for total in [false, true] {
-                let error = fixture.error(&Spec { total, ..Spec::new(method, K, Kind::Trace) }, 1);
+                let error = fixture.error(&Spec { total, ..Spec::new(method, K, NtkKind::Trace) }, 1);
                 assert!(error < 3.0 * variance.sqrt(), "{name}, {method}, total {total}: {error}");
             }
         }
@@ -204,7 +204,7 @@ fn parameters_without_outer_form_alone() {
     let fixture = fixture::<f64>("conv_zoo_legacy");
     let selection = Selection { parameters: vec!["*bias*".to_owned()], ..Selection::default() };
     for method in ALL {
-        let spec = Spec { selection: selection.clone(), ..Spec::new(method, 1000, Kind::Trace) };
+        let spec = Spec { selection: selection.clone(), ..Spec::new(method, 1000, NtkKind::Trace) };
         let error = fixture.error(&spec, 4);
         assert!(error < 0.15, "{method}: {error}");
     }
@@ -214,10 +214,10 @@ fn parameters_without_outer_form_alone() {
 fn what_makes_no_sense_is_refused() {
     let fixture = fixture::<f32>("mlp_erf");
     let refuse = |spec: &Spec| Sketch::<f32>::from_spec(&fixture.network, &fixture.shape, spec).expect_err("no sketch");
-    assert!(refuse(&Spec::new(Method::Gaussian, 8, Kind::Full)).to_string().contains("trace"));
-    refuse(&Spec::new(Method::Gaussian, 0, Kind::Trace));
-    refuse(&Spec::new(Method::SparseJl { nonzeros: 9 }, 8, Kind::Trace));
-    let sketch = fixture.sketch(&Spec::new(Method::Hadamard, 8, Kind::Trace));
+    assert!(refuse(&Spec::new(SketchMethod::Gaussian, 8, NtkKind::Full)).to_string().contains("trace"));
+    refuse(&Spec::new(SketchMethod::Gaussian, 0, NtkKind::Trace));
+    refuse(&Spec::new(SketchMethod::SparseJl { nonzeros: 9 }, 8, NtkKind::Trace));
+    let sketch = fixture.sketch(&Spec::new(SketchMethod::Hadamard, 8, NtkKind::Trace));
     let mut features = vec![0.0; N * sketch.n_features()];
     let (mut x, third) = (fixture.x.clone(), 3 * fixture.x.len() / N);
     x[third] = f32::NAN;

@@ -13,7 +13,7 @@ use crate::error::{Result, check_positive};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::minimise::Minimise;
 use crate::normal::Normal;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::elementary::exp_in_place;
@@ -97,7 +97,7 @@ impl Curvature {
 impl Fit<Classes> for Glm {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let n_classes = classes.present().len();

@@ -15,7 +15,7 @@ use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_positive};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::repair;
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, cholesky, matmul};
@@ -43,7 +43,7 @@ impl BinaryLogistic {
 impl Fit<Classes> for BinaryLogistic {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         if classes.present().len() != 2 {

@@ -11,12 +11,12 @@
 //! ```
 //! use mercer_data::Classes;
 //! use mercer_learn::classification::Svm;
-//! use mercer_learn::{Classify, Fit, Samples};
+//! use mercer_learn::{Classify, Fit, SampleRows};
 //! use ndarray::array;
 //!
 //! let gram = array![[4.0, 2.0, -2.0, -4.0], [2.0, 1.0, -1.0, -2.0], [-2.0, -1.0, 1.0, 2.0], [-4.0, -2.0, 2.0, 4.0]];
-//! let machine = Svm::new(1.0)?.fit(&Samples::Gram(gram.view()), &Classes::new(vec![0, 0, 1, 1], 2)?)?;
-//! assert_eq!(machine.decide(&Samples::Gram(gram.view()))?, [0, 0, 1, 1]);
+//! let machine = Svm::new(1.0)?.fit(&SampleRows::Gram(gram.view()), &Classes::new(vec![0, 0, 1, 1], 2)?)?;
+//! assert_eq!(machine.decide(&SampleRows::Gram(gram.view()))?, [0, 0, 1, 1]);
 //! # Ok::<(), mercer_learn::LearnError>(())
 //! ```
 

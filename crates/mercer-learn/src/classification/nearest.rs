@@ -13,7 +13,7 @@
 use crate::classes::ClassSet;
 use crate::error::{Result, check_size, setting};
 use crate::repair::Repair;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::matmul;
@@ -78,7 +78,7 @@ pub struct Neighbours {
 impl Fit<Classes> for NearestNeighbours {
     type Machine = Neighbours;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, _: &Context) -> Result<Neighbours> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, _: &Context) -> Result<Neighbours> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
         if self.neighbours > samples.n_samples() {
@@ -86,8 +86,8 @@ impl Fit<Classes> for NearestNeighbours {
         }
         let (classes, labels) = ClassSet::from_labels(labels);
         let features = match samples {
-            Samples::Features(features) => features.to_owned(),
-            Samples::Gram(_) => Array2::zeros((0, 0)),
+            SampleRows::Features(features) => features.to_owned(),
+            SampleRows::Gram(_) => Array2::zeros((0, 0)),
         };
         let (basis, squares, repairs) = (samples.basis(), samples.diagonal(), classes.repairs());
         Ok(Neighbours { basis, count: self.neighbours, by: self.by, features, squares, labels, classes, repairs })
@@ -101,12 +101,12 @@ impl Neighbours {
     }
 
     /// The nearest training samples of every sample, nearest first.
-    pub fn nearest(&self, samples: &Samples<'_>) -> Result<Vec<Vec<usize>>> {
+    pub fn nearest(&self, samples: &SampleRows<'_>) -> Result<Vec<Vec<usize>>> {
         let width = if self.basis == SampleKind::Gram { self.squares.len() } else { self.features.ncols() };
         samples.check_for_predict(self.basis, width)?;
         let kernel: CowArray<'_, f64, Ix2> = match samples {
-            Samples::Gram(kernel) => CowArray::from(*kernel),
-            Samples::Features(features) => CowArray::from(matmul(*features, self.features.t())),
+            SampleRows::Gram(kernel) => CowArray::from(*kernel),
+            SampleRows::Features(features) => CowArray::from(matmul(*features, self.features.t())),
         };
         let of_row = |row: ndarray::ArrayView1<'_, f64>| {
             let far = |(k, square): (&f64, &f64)| match self.by {
@@ -128,7 +128,7 @@ impl Neighbours {
 }
 
 impl Predict for Neighbours {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         let nearest = self.nearest(samples)?;
         let mut votes = Array2::zeros((nearest.len(), self.classes.present().len()));
         for (row, nearest) in nearest.iter().enumerate() {
@@ -151,7 +151,7 @@ impl Classify for Neighbours {
         &self.classes
     }
 
-    fn probabilities(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn probabilities(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         Ok(self.classes.spread(self.predict(samples)?))
     }
 }
@@ -175,7 +175,7 @@ pub struct Centres {
 impl Fit<Classes> for NearestCentre {
     type Machine = Centres;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, _: &Context) -> Result<Centres> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, _: &Context) -> Result<Centres> {
         samples.check_for_fit()?;
         check_size("the number of labels", samples.n_samples(), labels.indices().len())?;
         let (classes, compact) = ClassSet::from_labels(labels);
@@ -187,8 +187,8 @@ impl Fit<Classes> for NearestCentre {
         let images = matmul(samples.rows().t(), shares.view());
         let means = samples.weights(shares);
         let squares = match samples {
-            Samples::Gram(_) => (&images * &means).sum_axis(ndarray::Axis(0)),
-            Samples::Features(_) => means.mapv(|v| v * v).sum_axis(ndarray::Axis(0)),
+            SampleRows::Gram(_) => (&images * &means).sum_axis(ndarray::Axis(0)),
+            SampleRows::Features(_) => means.mapv(|v| v * v).sum_axis(ndarray::Axis(0)),
         };
         let repairs = classes.repairs();
         Ok(Centres { basis: samples.basis(), means, squares, classes, repairs })
@@ -196,7 +196,7 @@ impl Fit<Classes> for NearestCentre {
 }
 
 impl Predict for Centres {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         samples.check_for_predict(self.basis, self.means.nrows())?;
         Ok(matmul(samples.rows(), self.means.view()) - &(&self.squares * 0.5))
     }

@@ -21,7 +21,7 @@
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_run::Context;
@@ -180,7 +180,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 impl Fit<Classes> for SgdGlm {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let rows = samples.rows();

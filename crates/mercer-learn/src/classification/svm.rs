@@ -11,7 +11,7 @@
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_positive};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use crate::traits::Fit;
 use mercer_data::Classes;
 use mercer_run::Context;
@@ -120,7 +120,7 @@ impl Svm {
 impl Fit<Classes> for Svm {
     type Machine = LinearClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, context: &Context) -> Result<LinearClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();

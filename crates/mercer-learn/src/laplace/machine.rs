@@ -16,7 +16,7 @@ use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::repair::{self, Repair};
 use mercer_data::{Dataset, Labels, RowBlock};
 use mercer_kernel::activation::Activations;
-use mercer_kernel::empirical::{Gradients, Kind};
+use mercer_kernel::empirical::{Gradients, NtkKind};
 use mercer_kernel::sketch::{self, Sketch, Spec};
 use mercer_kernel::{FeatureMap, KernelError, Real};
 use mercer_net::Network;
@@ -112,11 +112,11 @@ impl<T: Real> Laplace<T> {
         if graph.parameters().is_empty() {
             return Err(setting("the number of parameters", 0, "a posterior needs parameters"));
         }
-        let Target { value: output, logits, .. } = Target::of(&graph, settings)?;
+        let Target { value: output, logits, .. } = Target::new(&graph, settings)?;
         let n_outputs = graph.value(output).meta.numel();
         let weights = network.weights::<T>(&graph);
         let selection = settings.selection(&graph)?;
-        let gradients = || Gradients::new(network, samples, Kind::Trace, &selection);
+        let gradients = || Gradients::new(network, samples, NtkKind::Trace, &selection);
         let kernel = |wanted: bool| -> Result<Option<Blocks<T>>> {
             Ok(if wanted { Some(Blocks::new(Source::All(gradients()?), false)) } else { None })
         };
@@ -151,10 +151,10 @@ impl<T: Real> Laplace<T> {
                 (curvature, chosen)
             }
             Structure::Sketch { method, k, seed, residual } => {
-                let spec = Spec { method, k, total: false, seed, kind: Kind::Trace, selection: selection.clone() };
+                let spec = Spec { method, k, total: false, seed, kind: NtkKind::Trace, selection: selection.clone() };
                 let sketch = Arc::new(Sketch::<T>::from_spec(network, samples, &spec)?);
                 let pace = match method {
-                    sketch::Method::Gaussian | sketch::Method::Rademacher => Pace::of_products,
+                    sketch::SketchMethod::Gaussian | sketch::SketchMethod::Rademacher => Pace::of_products,
                     _ => Pace::of_shards,
                 };
                 let pace = pace(sketch.grain(), sketch.effort().flops);

@@ -6,7 +6,7 @@ use super::source::Head;
 use super::target::Target;
 use crate::error::{LearnError, Result};
 use mercer_kernel::Real;
-use mercer_kernel::empirical::{Gradients, Kind};
+use mercer_kernel::empirical::{Gradients, NtkKind};
 use mercer_net::Network;
 use mercer_net::graph::{Graph, ValueId};
 use mercer_run::{Context, resident_memory};
@@ -38,7 +38,7 @@ impl PosteriorNeeds {
     ) -> Result<Self> {
         settings.check()?;
         let graph = network.graph(samples)?;
-        let output = Target::of(&graph, settings)?.value;
+        let output = Target::new(&graph, settings)?.value;
         let (n_parameters, sides, numbers) = sides::<T>(network, samples, &graph, output, settings, features)?;
         let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
         let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
@@ -90,7 +90,7 @@ fn sides<T: Real>(
     }
     let selection = settings.selection(graph)?;
     let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
-    let gradients = Gradients::<T>::new(network, samples, Kind::Trace, &selection)?;
+    let gradients = Gradients::<T>::new(network, samples, NtkKind::Trace, &selection)?;
     let shapes = gradients.outer_shapes();
     let own = (0..shapes.len()).filter(|&at| gradients.chosen()[at]);
     let count: usize = own.clone().map(|at| gradients.numel(at)).sum();

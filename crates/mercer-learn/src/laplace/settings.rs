@@ -26,7 +26,7 @@ pub enum Structure {
     /// Jacobians projected to a few numbers, with the same projection for every output.
     Sketch {
         /// How they are projected.
-        method: sketch::Method,
+        method: sketch::SketchMethod,
         /// To how many numbers.
         k: usize,
         /// The random seed.
@@ -116,7 +116,7 @@ impl LaplaceSettings {
     /// For an output that does not exist, and for probabilities of classes whose logits cannot be found: the node is
     /// named.
     pub fn selection(&self, graph: &Graph) -> Result<Selection> {
-        let output = Some(Target::of(graph, self)?.name);
+        let output = Some(Target::new(graph, self)?.name);
         Ok(Selection { output, parameters: self.parameters.clone(), ..Selection::default() })
     }
 
@@ -125,7 +125,7 @@ impl LaplaceSettings {
     /// # Errors
     /// As [`selection`](Self::selection).
     pub fn n_outputs(&self, graph: &Graph) -> Result<usize> {
-        Ok(graph.value(Target::of(graph, self)?.value).meta.numel())
+        Ok(graph.value(Target::new(graph, self)?.value).meta.numel())
     }
 
     pub(super) fn is_last_layer(&self) -> bool {

@@ -84,7 +84,7 @@ impl<T: Real> Source<T> {
         self.parameters().iter().map(numbers).sum()
     }
 
-    /// Samples that are processed at once.
+    /// SampleRows that are processed at once.
     pub(super) fn grain(&self) -> usize {
         match self {
             Self::All(gradients) => gradients.grain(),
@@ -151,7 +151,7 @@ pub(super) struct Layer {
 impl<T: Real> Head<T> {
     /// The last layer before an output. The error names the node that keeps it from being a linear layer.
     pub(super) fn new(network: &Network, graph: &Arc<Graph>, output: ValueId) -> Result<Self> {
-        let layer = LastLayer::of(graph, output)?;
+        let layer = LastLayer::new(graph, output)?;
         let refused = |node: String, reason: &str| NetError::Unsupported { node, reason: reason.to_owned() };
         if let Some(node) = &layer.obstacle {
             let reason = "follows the last layer and is not linear; name the value before it as the output";
@@ -231,7 +231,7 @@ impl<T: Real> Head<T> {
         let square = self.n_outputs * self.n_outputs;
         let mut units = vec![T::zero(); samples * square];
         for unit in units.chunks_exact_mut(square.max(1)) {
-            unit.iter_mut().step_by(self.n_outputs + 1).for_each(|x| *x = T::of(scale));
+            unit.iter_mut().step_by(self.n_outputs + 1).for_each(|x| *x = T::narrow(scale));
         }
         units
     }

@@ -83,7 +83,7 @@ impl<T: Real> Laplace<T> {
         }
         if stored.settings.output.is_none() {
             let graph = network.graph(&stored.samples)?;
-            if Target::of(&graph, &stored.settings)?.logits.is_some() {
+            if Target::new(&graph, &stored.settings)?.logits.is_some() {
                 let text = "is a posterior of the network's probabilities, written by an earlier version; fit it again";
                 return Err(wrong(text.to_owned()));
             }

@@ -17,7 +17,7 @@ pub(super) struct Target {
 
 impl Target {
     /// The value named in the settings; otherwise the first output or, for classes, its logits.
-    pub(super) fn of(graph: &Graph, settings: &LaplaceSettings) -> Result<Self> {
+    pub(super) fn new(graph: &Graph, settings: &LaplaceSettings) -> Result<Self> {
         if let Some(name) = &settings.output {
             return Ok(Self { value: find(graph, name)?, name: name.clone(), logits: None });
         }

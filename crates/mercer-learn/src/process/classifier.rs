@@ -11,7 +11,7 @@ use crate::classification::{Mode, mode};
 use crate::error::{Result, check_size};
 use crate::laplace::PredictiveDraws;
 use crate::repair::{self, Repair};
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::{Classify, Fit, Predict};
 use mercer_data::Classes;
 use mercer_linalg::{Cholesky, matmul, symmetric_eigen};
@@ -66,7 +66,7 @@ impl From<Mode> for Binary {
 impl Fit<Classes> for ProcessClassification {
     type Machine = ProcessClassifier;
 
-    fn learn(&self, samples: &Samples<'_>, labels: &Classes, context: &Context) -> Result<ProcessClassifier> {
+    fn learn(&self, samples: &SampleRows<'_>, labels: &Classes, context: &Context) -> Result<ProcessClassifier> {
         samples.check_for_fit()?;
         let (classes, compact) = ClassSet::for_boundary(labels, samples.n_samples())?;
         let kernel = samples.gram();
@@ -82,8 +82,8 @@ impl Fit<Classes> for ProcessClassification {
             Latent::Several(found)
         };
         let features = match samples {
-            Samples::Features(features) => features.to_owned(),
-            Samples::Gram(_) => Array2::zeros((0, 0)),
+            SampleRows::Features(features) => features.to_owned(),
+            SampleRows::Gram(_) => Array2::zeros((0, 0)),
         };
         Ok(ProcessClassifier { basis: samples.basis(), features, latent, classes, repairs })
     }
@@ -105,17 +105,17 @@ impl ProcessClassifier {
         }
     }
 
-    fn kernel<'a>(&self, samples: &Samples<'a>) -> Result<CowArray<'a, f64, Ix2>> {
+    fn kernel<'a>(&self, samples: &SampleRows<'a>) -> Result<CowArray<'a, f64, Ix2>> {
         let width = if self.basis == SampleKind::Gram { self.n_training() } else { self.features.ncols() };
         samples.check_for_predict(self.basis, width)?;
         Ok(match samples {
-            Samples::Gram(kernel) => CowArray::from(*kernel),
-            Samples::Features(features) => CowArray::from(matmul(*features, self.features.t())),
+            SampleRows::Gram(kernel) => CowArray::from(*kernel),
+            SampleRows::Features(features) => CowArray::from(matmul(*features, self.features.t())),
         })
     }
 
     /// Probabilities of all classes at samples with these prior variances `κ(x, x)`.
-    pub fn posterior_probabilities(&self, samples: &Samples<'_>, prior: ArrayView1<'_, f64>) -> Result<Array2<f64>> {
+    pub fn posterior_probabilities(&self, samples: &SampleRows<'_>, prior: ArrayView1<'_, f64>) -> Result<Array2<f64>> {
         check_size("the number of prior variances", samples.n_samples(), prior.len())?;
         let kernel = self.kernel(samples)?;
         let present = match &self.latent {
@@ -145,7 +145,7 @@ impl Binary {
 }
 
 impl Predict for ProcessClassifier {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         let kernel = self.kernel(samples)?;
         Ok(match &self.latent {
             Latent::Binary(latent) => {

@@ -10,14 +10,14 @@
 //!
 //! ```
 //! use mercer_learn::process::ProcessRegression;
-//! use mercer_learn::{Fit, Samples};
+//! use mercer_learn::{Fit, SampleRows};
 //! use ndarray::array;
 //!
 //! let (gram, targets) = (array![[1.0, 0.5], [0.5, 1.0]], array![[1.0], [-1.0]]);
-//! let process = ProcessRegression::new(0.01)?.fit(&Samples::Gram(gram.view()), &targets)?;
+//! let process = ProcessRegression::new(0.01)?.fit(&SampleRows::Gram(gram.view()), &targets)?;
 //! // The first sample again, and one that has nothing to do with either.
 //! let rows = array![[1.0, 0.5], [0.0, 0.0]];
-//! let found = process.posterior(&Samples::Gram(rows.view()), array![1.0, 1.0].view())?;
+//! let found = process.posterior(&SampleRows::Gram(rows.view()), array![1.0, 1.0].view())?;
 //! assert!(found.means[[0, 0]] > 0.9 && found.variances[0] < 0.02);
 //! assert_eq!((found.means[[1, 0]], found.variances[1]), (0.0, 1.0));
 //! # Ok::<(), mercer_learn::LearnError>(())
@@ -35,7 +35,7 @@ pub use tune::{Covariance, Tune, Tuned};
 use crate::error::{Result, check_not_negative, check_size};
 use crate::regression::check;
 use crate::repair::{self, Repair};
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::{Fit, Predict};
 use mercer_linalg::{Cholesky, cholesky, cholesky_shifted, matmul, matmul_into};
 use mercer_run::Context;
@@ -88,7 +88,7 @@ pub struct ProcessPosterior {
 impl Fit<Array2<f64>> for ProcessRegression {
     type Machine = Process;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, _: &Context) -> Result<Process> {
+    fn learn(&self, samples: &SampleRows<'_>, targets: &Array2<f64>, _: &Context) -> Result<Process> {
         check(samples, targets.view())?;
         let (means, targets, mut repairs) = crate::regression::centre(targets.view(), self.centred);
         let factor = cholesky_shifted(samples.gram().view(), self.noise)?;
@@ -96,8 +96,8 @@ impl Fit<Array2<f64>> for ProcessRegression {
         let coefficients = factor.solve(targets.view())?;
         let log_likelihood = log_likelihood(&factor, targets.view(), coefficients.view());
         let features = match samples {
-            Samples::Features(features) => features.to_owned(),
-            Samples::Gram(_) => Array2::zeros((0, 0)),
+            SampleRows::Features(features) => features.to_owned(),
+            SampleRows::Gram(_) => Array2::zeros((0, 0)),
         };
         let (basis, noise) = (samples.basis(), self.noise);
         Ok(Process { basis, features, factor, coefficients, means, noise, log_likelihood, repairs })
@@ -122,17 +122,17 @@ impl Process {
         self.noise
     }
 
-    fn kernel<'a>(&self, samples: &Samples<'a>) -> Result<CowArray<'a, f64, Ix2>> {
+    fn kernel<'a>(&self, samples: &SampleRows<'a>) -> Result<CowArray<'a, f64, Ix2>> {
         let width = if self.basis == SampleKind::Gram { self.factor.dim() } else { self.features.ncols() };
         samples.check_for_predict(self.basis, width)?;
         Ok(match samples {
-            Samples::Gram(kernel) => CowArray::from(*kernel),
-            Samples::Features(features) => CowArray::from(matmul(*features, self.features.t())),
+            SampleRows::Gram(kernel) => CowArray::from(*kernel),
+            SampleRows::Features(features) => CowArray::from(matmul(*features, self.features.t())),
         })
     }
 
     /// Means and variances at samples with these prior variances `κ(x, x)`.
-    pub fn posterior(&self, samples: &Samples<'_>, prior: ArrayView1<'_, f64>) -> Result<ProcessPosterior> {
+    pub fn posterior(&self, samples: &SampleRows<'_>, prior: ArrayView1<'_, f64>) -> Result<ProcessPosterior> {
         check_size("the number of prior variances", samples.n_samples(), prior.len())?;
         let kernel = self.kernel(samples)?;
         let explained = self.factor.solve_lower(kernel.t())?;
@@ -146,7 +146,7 @@ impl Process {
     /// Functions drawn from the posterior of one target, at samples with this prior covariance, with a column per draw.
     pub fn draw(
         &self,
-        samples: &Samples<'_>,
+        samples: &SampleRows<'_>,
         prior: ArrayView2<'_, f64>,
         target: usize,
         count: usize,
@@ -170,7 +170,7 @@ impl Process {
 }
 
 impl Predict for Process {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         Ok(matmul(self.kernel(samples)?.view(), self.coefficients.view()) + &self.means)
     }
 

@@ -5,7 +5,7 @@ use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::minimise::Minimise;
 use mercer_data::random::stream;
 use mercer_kernel::KernelError;
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use mercer_linalg::{cholesky, matmul_into};
 use mercer_run::Context;
 use ndarray::{Array2, ArrayView2};
@@ -26,21 +26,21 @@ pub trait Covariance: Sized {
     fn gradient(&self, rows: ArrayView2<'_, f64>, seeds: ArrayView2<'_, f64>) -> Result<Vec<f64>>;
 }
 
-impl Covariance for Expression {
+impl Covariance for Formula {
     fn logs(&self) -> Vec<f64> {
-        Expression::logs(self)
+        Formula::logs(self)
     }
 
     fn with_logs(&self, logs: &[f64]) -> Result<Self> {
-        Ok(Expression::with_logs(self, logs).map_err(KernelError::from)?)
+        Ok(Formula::with_logs(self, logs).map_err(KernelError::from)?)
     }
 
     fn gram(&self, rows: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        Ok(Expression::gram(self, rows)?)
+        Ok(Formula::gram(self, rows)?)
     }
 
     fn gradient(&self, rows: ArrayView2<'_, f64>, seeds: ArrayView2<'_, f64>) -> Result<Vec<f64>> {
-        Ok(Expression::gradient(self, rows, seeds)?)
+        Ok(Formula::gradient(self, rows, seeds)?)
     }
 }
 

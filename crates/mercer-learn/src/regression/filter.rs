@@ -18,7 +18,7 @@
 use crate::error::{LearnError, Result, check_not_negative, check_positive, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::selection::{Selected, Strongest};
 use crate::traits::finite;
 use mercer_linalg::{matmul, symmetric_eigen, thin_svd};
@@ -85,7 +85,7 @@ pub struct Decomposition {
 
 impl Decomposition {
     /// From training samples.
-    pub fn new(samples: &Samples<'_>) -> Result<Self> {
+    pub fn new(samples: &SampleRows<'_>) -> Result<Self> {
         samples.check_for_fit()?;
         Self::of_rows(samples.basis(), samples.rows())
     }
@@ -201,7 +201,7 @@ impl Decomposition {
         &self,
         times: &[f64],
         targets: ArrayView2<'_, f64>,
-        validation: &Samples<'_>,
+        validation: &SampleRows<'_>,
         validation_targets: ArrayView2<'_, f64>,
     ) -> Result<(f64, f64)> {
         use crate::traits::Predict;

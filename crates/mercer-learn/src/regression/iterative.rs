@@ -9,7 +9,7 @@ use super::ridge::centre;
 use crate::error::{Result, check_positive, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::{Fit, Predict, finite};
 use mercer_data::random::stream;
 use mercer_kernel::Real;
@@ -140,14 +140,14 @@ impl IterativeRidge {
         check_size("the number of targets", gram.dim(), targets.nrows())?;
         mercer_linalg::check_finite("the targets", targets)?;
         let (bias, targets, repairs) = centre(targets, self.centred);
-        let shift = T::of(self.alpha);
+        let shift = T::narrow(self.alpha);
         if shift == T::zero() {
             return Err(setting("alpha", self.alpha, "it vanishes in the precision of the kernel"));
         }
         let rank = low.as_ref().map_or(0, Array2::ncols);
         let inverse = low.map(|factor| LowRankInverse::new(factor, shift)).transpose()?;
         let method = ConjugateGradient { shift, tolerance: self.tolerance, max_iterations: self.max_iterations };
-        let rhs = targets.mapv(T::of);
+        let rhs = targets.mapv(T::narrow);
         // A failed product is not finite, and the iteration then returns an error.
         let apply = |x: ArrayView2<'_, T>| match &inverse {
             Some(inverse) => inverse.apply(x).unwrap_or_else(|_| Array2::from_elem(x.dim(), T::nan())),
@@ -210,17 +210,18 @@ impl<T: Real> LinearOperator<T> for Watched<'_, T> {
 fn nystrom<T: Real>(operator: &dyn LinearOperator<T>, rank: usize, seed: u64) -> Result<Array2<T>> {
     let mut random = stream(seed, "ridge/nystrom");
     let mut draw = || -> f64 { StandardNormal.sample(&mut random) };
-    let gaussian = Array2::from_shape_simple_fn((operator.dim(), rank), || T::of(draw()));
+    let gaussian = Array2::from_shape_simple_fn((operator.dim(), rank), || T::narrow(draw()));
     let basis = thin_qr(gaussian.view())?.q;
     let mut image = Array2::zeros(basis.dim());
     operator.apply_block(basis.view(), image.view_mut());
     mercer_linalg::check_finite("the kernel operator", image.view())?;
     // A small shift keeps the inner matrix definite; it is not undone, because a preconditioner need not be exact.
-    let shift =
-        T::of((operator.dim() as f64).sqrt() * T::epsilon().wide() * mercer_linalg::verify::frobenius(image.view()));
+    let shift = T::narrow(
+        (operator.dim() as f64).sqrt() * T::epsilon().wide() * mercer_linalg::verify::frobenius(image.view()),
+    );
     image.scaled_add(shift, &basis);
     let inner = matmul(basis.t(), image.view());
-    let inner = (&inner + &inner.t()).mapv(|v| v * T::of(0.5));
+    let inner = (&inner + &inner.t()).mapv(|v| v * T::narrow(0.5));
     let factor = cholesky(inner.view())?;
     Ok(solve_triangular(Triangle::Lower, factor.lower.view(), image.t())?.reversed_axes())
 }
@@ -228,11 +229,11 @@ fn nystrom<T: Real>(operator: &dyn LinearOperator<T>, rank: usize, seed: u64) ->
 impl Fit<Array2<f64>> for IterativeRidge {
     type Machine = Iterated;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, context: &Context) -> Result<Iterated> {
+    fn learn(&self, samples: &SampleRows<'_>, targets: &Array2<f64>, context: &Context) -> Result<Iterated> {
         super::check(samples, targets.view())?;
         match samples {
-            Samples::Gram(gram) => self.fit_columns(&gram.to_owned(), targets.view(), context),
-            Samples::Features(features) => {
+            SampleRows::Gram(gram) => self.fit_columns(&gram.to_owned(), targets.view(), context),
+            SampleRows::Features(features) => {
                 let mut found = self.fit_columns(&syrk(*features), targets.view(), context)?;
                 found.machine.weights = matmul(features.t(), found.machine.weights.view());
                 found.machine.basis = SampleKind::Features;
@@ -243,7 +244,7 @@ impl Fit<Array2<f64>> for IterativeRidge {
 }
 
 impl Predict for Iterated {
-    fn predict(&self, samples: &Samples<'_>) -> Result<Array2<f64>> {
+    fn predict(&self, samples: &SampleRows<'_>) -> Result<Array2<f64>> {
         self.machine.predict(samples)
     }
 

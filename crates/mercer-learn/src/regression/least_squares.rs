@@ -14,7 +14,7 @@ use super::filter::Decomposition;
 use crate::error::{LearnError, Result, check_size, setting};
 use crate::linear::Linear;
 use crate::repair::Repair;
-use crate::samples::{SampleKind, Samples};
+use crate::samples::{SampleKind, SampleRows};
 use crate::traits::Fit;
 use mercer_linalg::matmul;
 use mercer_run::Context;
@@ -60,7 +60,7 @@ impl Default for LeastSquares {
 impl Fit<Array2<f64>> for LeastSquares {
     type Machine = Linear;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, _: &Context) -> Result<Linear> {
+    fn learn(&self, samples: &SampleRows<'_>, targets: &Array2<f64>, _: &Context) -> Result<Linear> {
         super::check(samples, targets.view())?;
         let n_samples = samples.n_samples();
         let roots = match &self.weights {

@@ -12,18 +12,18 @@ pub use ridge::Ridge;
 pub(crate) use ridge::centre;
 
 use crate::error::{LearnError, Result, check_size};
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use mercer_linalg::check_finite;
 use ndarray::ArrayView2;
 
-/// Samples and targets that belong together, all finite.
-pub(crate) fn check(samples: &Samples<'_>, targets: ArrayView2<'_, f64>) -> Result<()> {
+/// SampleRows and targets that belong together, all finite.
+pub(crate) fn check(samples: &SampleRows<'_>, targets: ArrayView2<'_, f64>) -> Result<()> {
     samples.check_for_fit()?;
     check_targets(samples, targets)
 }
 
 /// Targets that belong to samples, which are checked elsewhere.
-fn check_targets(samples: &Samples<'_>, targets: ArrayView2<'_, f64>) -> Result<()> {
+fn check_targets(samples: &SampleRows<'_>, targets: ArrayView2<'_, f64>) -> Result<()> {
     if samples.n_samples() == 0 {
         return Err(LearnError::Empty { what: "fit" });
     }

@@ -9,7 +9,7 @@
 use crate::error::{Result, check_not_negative};
 use crate::linear::Linear;
 use crate::repair::{self, Repair};
-use crate::samples::Samples;
+use crate::samples::SampleRows;
 use crate::traits::Fit;
 use mercer_linalg::{LinalgError, cholesky_shifted, matmul, syrk};
 use mercer_run::Context;
@@ -18,10 +18,10 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 /// Kernel ridge regression.
 ///
 /// ```
-/// use mercer_learn::{Fit, Predict, Samples, regression::Ridge};
+/// use mercer_learn::{Fit, Predict, SampleRows, regression::Ridge};
 /// use ndarray::array;
 /// let gram = array![[2.0, 1.0], [1.0, 2.0]];
-/// let machine = Ridge::new(1.0)?.fit(&Samples::Gram(gram.view()), &array![[8.0], [0.0]])?;
+/// let machine = Ridge::new(1.0)?.fit(&SampleRows::Gram(gram.view()), &array![[8.0], [0.0]])?;
 /// assert!((machine.weights()[(0, 0)] - 3.0).abs() < 1e-12);
 /// # Ok::<(), mercer_learn::LearnError>(())
 /// ```
@@ -75,18 +75,18 @@ fn of_the_gram_matrix(error: LinalgError) -> LinalgError {
 impl Fit<Array2<f64>> for Ridge {
     type Machine = Linear;
 
-    fn learn(&self, samples: &Samples<'_>, targets: &Array2<f64>, _: &Context) -> Result<Linear> {
+    fn learn(&self, samples: &SampleRows<'_>, targets: &Array2<f64>, _: &Context) -> Result<Linear> {
         super::check_targets(samples, targets.view())?;
         let (bias, targets, mut repairs) = centre(targets.view(), self.centred);
         let (rows, columns) = samples.rows().dim();
-        let primal = matches!(samples, Samples::Features(_)) && columns < rows;
+        let primal = matches!(samples, SampleRows::Features(_)) && columns < rows;
         let factor = match samples {
-            Samples::Features(features) => {
+            SampleRows::Features(features) => {
                 samples.check_for_fit()?;
                 cholesky_shifted(syrk(if primal { features.t() } else { *features }).view(), self.alpha)?
             }
             // The factorisation makes all checks of a fit while it copies the matrix.
-            Samples::Gram(gram) => cholesky_shifted(*gram, self.alpha).map_err(of_the_gram_matrix)?,
+            SampleRows::Gram(gram) => cholesky_shifted(*gram, self.alpha).map_err(of_the_gram_matrix)?,
         };
         repairs.extend(repair::jitter(&factor));
         let weights = if primal {

@@ -1,8 +1,8 @@
 //! Gradient flow on kernels: reference values, the differential equation itself, and limits.
 
 use mercer_data::{Existing, Source};
-use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
-use mercer_kernel::{Kind, Ntk};
+use mercer_kernel::infinite::{Limit, LimitActivation, LimitKind, LimitNet, Scales};
+use mercer_kernel::{Ntk, NtkKind};
 use mercer_learn::ensemble::{FlowSettings, InfiniteEnsemble, Linearised, Prior};
 use mercer_learn::{LearnError, Repair};
 use mercer_net::arch::Mlp;
@@ -25,7 +25,7 @@ fn limit(of: LimitKind) -> Array2<f64> {
     let mut value = net.input(x.ncols());
     for layer in 0..3 {
         value = net.dense(&format!("dense{layer}"), value, Scales::ntk(1.5, 0.1)).expect("a layer");
-        value = net.activation(&format!("relu{layer}"), value, Activation::relu()).expect("an activation");
+        value = net.activation(&format!("relu{layer}"), value, LimitActivation::relu()).expect("an activation");
     }
     net.dense("output", value, Scales::ntk(1.5, 0.1)).expect("a layer");
     let kernel = Limit::<f64>::new(net, of).expect("a limit");
@@ -102,15 +102,15 @@ fn the_linearised_network_follows_gradient_flow() {
     let f0 = Array2::from_shape_vec((9, 2), outputs).expect("outputs");
     let targets = f0.mapv(|x| (5.0 * x).cos());
     let (n, time, rate) = (6, 7.0, 0.3);
-    for kind in [Kind::Full, Kind::Pseudo] {
+    for kind in [NtkKind::Full, NtkKind::Pseudo] {
         let gram = Ntk::<f64>::new(&network, &[vec![3]], kind).expect("a kernel").gram(&[flat], 9).expect("a matrix");
-        let per = if kind == Kind::Full { 2 } else { 1 };
+        let per = if kind == NtkKind::Full { 2 } else { 1 };
         let gram = Array2::from_shape_vec((9 * per, 9 * per), gram).expect("square");
         let settings = FlowSettings { learning_rate: rate, regularisation: 0.0 };
         let train = s![..n * per, ..n * per];
         let (known, y) = (f0.slice(s![..n, ..]), targets.slice(s![..n, ..]));
         let machine = Linearised::fit(gram.slice(train), known, y, settings).expect("fits");
-        assert_eq!(machine.is_full(), kind == Kind::Full);
+        assert_eq!(machine.is_full(), kind == NtkKind::Full);
         let cross = gram.slice(s![n * per.., ..n * per]);
         let found = machine.predict(time, cross, f0.slice(s![n.., ..])).expect("predicts");
         // Runge and Kutta's fourth order: the error of 4000 steps is far below the tolerance.

@@ -2,12 +2,12 @@
 
 use mercer_data::random::stream;
 use mercer_data::{Classes, Existing, write_npy};
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use mercer_learn::classification::{BinaryLogistic, Glm, NearestCentre, NearestNeighbours, Svm};
 use mercer_learn::metrics::{area_under_precision_recall, area_under_roc, kendall_tau, r_squared};
 use mercer_learn::process::{ProcessClassification, ProcessRegression, Tune};
 use mercer_learn::regression::{IterativeRidge, Ridge};
-use mercer_learn::{Classify, Fit, Predict, Samples};
+use mercer_learn::{Classify, Fit, Predict, SampleRows};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayBase, Data, Dimension};
 use rand::RngExt;
@@ -45,12 +45,12 @@ fn machines_for_python() -> Fallible<()> {
     }
     folder.classes("many", many.indices())?;
     folder.classes("two", two.indices())?;
-    let kernel: Expression = "rbf(lengthscale=1.3)".parse()?;
+    let kernel: Formula = "rbf(lengthscale=1.3)".parse()?;
     let (gram, cross) = (kernel.gram(x.view())?, kernel.cross(z.view(), x.view())?);
     folder.write("gram", &gram)?;
     folder.write("cross", &cross)?;
-    let (training, new) = (Samples::Gram(gram.view()), Samples::Gram(cross.view()));
-    let (features, new_features) = (Samples::Features(x.view()), Samples::Features(z.view()));
+    let (training, new) = (SampleRows::Gram(gram.view()), SampleRows::Gram(cross.view()));
+    let (features, new_features) = (SampleRows::Features(x.view()), SampleRows::Features(z.view()));
 
     folder.write("ridge", &Ridge::new(0.3)?.fit(&training, &targets)?.predict(&new)?)?;
     folder.write("ridge_features", &Ridge::new(0.3)?.fit(&features, &targets)?.predict(&new_features)?)?;
@@ -65,7 +65,7 @@ fn machines_for_python() -> Fallible<()> {
     // With noise, so that the likelihood has its maximum inside.
     let noisy = Array2::from_shape_fn((120, 1), |(i, _)| targets[(i, 0)] + 0.3 * (random.random::<f64>() - 0.5));
     folder.write("tuned_targets", &noisy)?;
-    let start: Expression = "1*rbf(lengthscale=1)".parse()?;
+    let start: Formula = "1*rbf(lengthscale=1)".parse()?;
     let tuned = Tune { noise: 0.1, centred: false, restarts: 2, seed: 0 }.run(
         &start,
         x.view(),

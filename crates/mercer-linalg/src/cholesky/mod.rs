@@ -96,7 +96,7 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
     let diagonal = matrix.diag().to_owned();
     let mean = diagonal.iter().map(|v| v.wide()).sum::<f64>() / n as f64;
     // Taken now, because the factor overwrites the matrix.
-    let original = verify::Image::of(matrix.view(), Depth::of_this_build());
+    let original = verify::Image::new(matrix.view(), Depth::of_this_build());
     let mut failure = LinalgError::NotPositiveDefinite { pivot: 0, relative_jitter: 0.0 };
     for (rung, &relative_jitter) in ladder.iter().enumerate() {
         if rung > 0 {
@@ -104,7 +104,7 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
             drop(std::mem::take(&mut matrix));
             matrix = input::symmetric_copy(ROUTINE, a)?.matrix;
         }
-        let jitter = T::of(relative_jitter * mean);
+        let jitter = T::narrow(relative_jitter * mean);
         matrix.diag_mut().zip_mut_with(&diagonal, |v, &d| *v = d + jitter);
         match factorise(&mut matrix, diagonal.mapv(|d| d + jitter).view()) {
             Ok(()) => {
@@ -127,7 +127,7 @@ fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Ch
 /// matrix is left in an undefined state.
 fn factorise<T: Scalar>(a: &mut Array2<T>, diagonal: ArrayView1<'_, T>) -> std::result::Result<(), usize> {
     T::cholesky_seq(lend_mut(&mut a.view_mut()))?;
-    let noise = T::of((a.nrows() as f64).sqrt()) * T::epsilon();
+    let noise = T::narrow((a.nrows() as f64).sqrt()) * T::epsilon();
     let clear = |pivot: T, diagonal: T| pivot * pivot > noise * diagonal;
     if let Some(pivot) = a.diag().iter().zip(diagonal).position(|(&l, &d)| !clear(l, d)) {
         return Err(pivot);

@@ -195,7 +195,7 @@ impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
             self.projected.slice_mut(s![..=j, j]).assign(&coefficients);
             self.projected.slice_mut(s![j, ..=j]).assign(&coefficients);
             self.coupling = norm(image.view());
-            let noise = T::of((image.len() as f64).sqrt() * 4.0) * T::epsilon() * magnitude;
+            let noise = T::narrow((image.len() as f64).sqrt() * 4.0) * T::epsilon() * magnitude;
             if self.coupling > noise {
                 self.next = Some(image / self.coupling);
             }
@@ -278,7 +278,7 @@ fn kept(size: usize, wanted: usize) -> usize {
 }
 
 fn norm<T: Scalar>(x: ArrayView1<'_, T>) -> T {
-    T::of(x.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt())
+    T::narrow(x.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt())
 }
 
 /// `x ← x - Vᵀ(V·x)`; returns `V·x`.

@@ -83,14 +83,14 @@ impl Randomised {
             }
         }
         let projected = matmul(basis.t(), image.view());
-        let projected = (&projected + &projected.t()).mapv(|v| v * T::of(0.5));
+        let projected = (&projected + &projected.t()).mapv(|v| v * T::narrow(0.5));
         let ritz = symmetric_eigen(projected.view())?;
         let rotation = ritz.vectors.slice(s![.., ..wanted]);
         let values = ritz.values.slice(s![..wanted]).to_owned();
         let (vectors, images) = (matmul(basis.view(), rotation), matmul(image.view(), rotation));
         let distance = |pair: usize| {
             let difference = &images.column(pair) - &vectors.column(pair).mapv(|v| v * values[pair]);
-            T::of(verify::frobenius(difference.view().insert_axis(Axis(0))))
+            T::narrow(verify::frobenius(difference.view().insert_axis(Axis(0))))
         };
         let residuals = Array1::from_shape_fn(wanted, distance);
         verify::require(ROUTINE, "orthogonality", verify::orthogonality(vectors.view(), verify::Depth::Full))?;

@@ -18,7 +18,7 @@ pub(super) struct Erf;
 /// `(n, exp(r) - 1)` with `x = n·ln 2 + r`, `|r| ≤ ln 2 / 2`.
 #[inline(always)]
 fn exp_parts<R: Real, const FMA: bool>(x: R) -> (R, R) {
-    let n = (x * R::of(std::f64::consts::LOG2_E)).nearest();
+    let n = (x * R::narrow(std::f64::consts::LOG2_E)).nearest();
     let r = (-n).fma::<FMA>(R::LN_2[1], (-n).fma::<FMA>(R::LN_2[0], x));
     (n, (r * r).fma::<FMA>(horner::<R, FMA>(r, R::EXP), r))
 }
@@ -30,7 +30,7 @@ fn exp<R: Real, const FMA: bool>(x: R) -> R {
     let x = if x > high { high } else { x };
     let (n, rest) = exp_parts::<R, FMA>(x);
     // Two factors, because 2^n itself leaves the range where the result is subnormal or just overflows.
-    let half = (n * R::of(0.5)).nearest();
+    let half = (n * R::narrow(0.5)).nearest();
     (rest + R::one()) * half.power_of_two() * (n - half).power_of_two()
 }
 
@@ -59,7 +59,7 @@ impl Kernel for Tanh {
         let (n, rest) = exp_parts::<R, FMA>(magnitude + magnitude);
         let power = n.power_of_two();
         let t = power.fma::<FMA>(rest, power - R::one());
-        (t / (t + R::of(2.0))).copysign(x)
+        (t / (t + R::narrow(2.0))).copysign(x)
     }
 }
 
@@ -70,9 +70,9 @@ impl Kernel for Ln {
     fn at<R: Real, const FMA: bool>(x: R) -> R {
         let (k, m) = x.split();
         let f = m - R::one();
-        let s = f / (f + R::of(2.0));
+        let s = f / (f + R::narrow(2.0));
         let z = s * s;
-        let half_square = R::of(0.5) * f * f;
+        let half_square = R::narrow(0.5) * f * f;
         let inner = s.fma::<FMA>(half_square + z * horner::<R, FMA>(z, R::LN), k * R::LN_2[1]);
         let finite = k.fma::<FMA>(R::LN_2[0], f - (half_square - inner));
         let positive = if x < R::infinity() { finite } else { x };
@@ -110,7 +110,7 @@ impl Kernel for Cos {
     /// `cos((n + ½)π + r) = -(-1)ⁿ sin r`.
     #[inline(always)]
     fn at<R: Real, const FMA: bool>(x: R) -> R {
-        let (odd, r) = x.reduce::<FMA>(R::of(0.5));
+        let (odd, r) = x.reduce::<FMA>(R::narrow(0.5));
         sin_near_zero::<R, FMA>(-r).turned(odd)
     }
 
@@ -123,7 +123,7 @@ impl Kernel for Acos {
     /// `π/2 - asin(x)` in the middle; `2 asin(√((1-|x|)/2))`, mirrored for `x < 0`, outside of `|x| ≤ ½`.
     #[inline(always)]
     fn at<R: Real, const FMA: bool>(x: R) -> R {
-        let half = R::of(0.5);
+        let half = R::narrow(0.5);
         let magnitude = x.abs();
         let middle = magnitude <= half;
         let outer = (R::one() - magnitude) * half;
@@ -142,7 +142,7 @@ impl Kernel for Erf {
     /// `x·P(x²)` for `|x| ≤ 1`, `1 - e^{-x²}·Q((|x| - 3) / (|x| + 3))` beyond.
     #[inline(always)]
     fn at<R: Real, const FMA: bool>(x: R) -> R {
-        let (one, three) = (R::one(), R::of(3.0));
+        let (one, three) = (R::one(), R::narrow(3.0));
         let magnitude = x.abs();
         let magnitude = if magnitude > R::ERF_END { R::ERF_END } else { magnitude };
         let square = magnitude * magnitude;

@@ -50,7 +50,7 @@ fn run<K: Kernel, R: Real, const FMA: bool>(x: &mut [R]) {
     }
     // Chunks, so that one large argument slows down only its neighbours. The result for an element never depends on the
     // chunks.
-    let limit = R::of(K::LIMIT);
+    let limit = R::narrow(K::LIMIT);
     for chunk in x.chunks_mut(256) {
         if chunk.iter().fold(false, |far, v| far | (v.abs() > limit)) {
             for v in chunk {

@@ -9,7 +9,7 @@ use super::*;
 /// Units in the last place between a result and its reference in `f64`, counted at the reference. Subnormal results are
 /// counted in units of the smallest number.
 fn ulps<R: Real>(found: R, reference: f64) -> f64 {
-    let (found, near) = (found.wide(), R::of(reference).wide());
+    let (found, near) = (found.wide(), R::narrow(reference).wide());
     if found == near || (found.is_nan() && near.is_nan()) {
         return 0.0;
     }
@@ -27,7 +27,7 @@ fn arguments<R: Real>([low, high]: [f64; 2]) -> Vec<R> {
         let magnitude = 10f64.powf(-30.0 + 35.0 * i as f64 / 3_999.0);
         [magnitude, -magnitude]
     });
-    even.chain(wide.filter(|x| *x >= low && *x <= high)).map(R::of).collect()
+    even.chain(wide.filter(|x| *x >= low && *x <= high)).map(R::narrow).collect()
 }
 
 /// The worst error of the dispatched sweep and of the plain kernel, in units in the last place.
@@ -112,7 +112,7 @@ fn erf_is_accurate() {
 
 /// Every function at one argument, as its bits; all NaN alike.
 fn edge<R: Real>(function: ElementaryFunction, x: f64) -> f64 {
-    let mut y = [R::of(x)];
+    let mut y = [R::narrow(x)];
     apply(function, &mut y);
     y[0].wide()
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 /// `A·Aᵀ + I`: eigenvalues from 1 to about n, so solves lose at most a factor n.
 fn definite<T: Scalar>(n: usize, seed: u64) -> Array2<T> {
     let a = random::<T>(n, n, seed);
-    product(a.view(), a.t()).mapv(T::of) + Array2::eye(n)
+    product(a.view(), a.t()).mapv(T::narrow) + Array2::eye(n)
 }
 
 fn hilbert(n: usize) -> Array2<f64> {

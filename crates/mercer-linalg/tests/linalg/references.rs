@@ -8,7 +8,7 @@ pub(crate) fn random<T: Scalar>(rows: usize, columns: usize, seed: u64) -> Array
     let mut state = seed.wrapping_mul(2_862_933_555_777_941_757).wrapping_add(3_037_000_493);
     Array2::from_shape_simple_fn((rows, columns), || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        T::of((state >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
+        T::narrow((state >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
     })
 }
 

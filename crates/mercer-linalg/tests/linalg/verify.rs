@@ -20,7 +20,7 @@ fn damage_is_seen<T: Scalar>(n: usize, slip: f64) {
         assert!(sound.iter().all(|ratio| *ratio < LIMIT / 6.0), "{sound:?}");
 
         let mut values = eigen.values.clone();
-        values[n / 2] += T::of(slip * n as f64);
+        values[n / 2] += T::narrow(slip * n as f64);
         assert!(eigen_residual(a.view(), values.view(), eigen.vectors.view(), depth) > LIMIT, "a value is off");
 
         let mut vectors = eigen.vectors.clone();

@@ -32,8 +32,8 @@ impl Values {
     /// The numbers in another scalar.
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         match self {
-            Self::F32(values) => values.iter().map(|&x| T::of(f64::from(x))).collect(),
-            Self::F64(values) => values.iter().map(|&x| T::of(x)).collect(),
+            Self::F32(values) => values.iter().map(|&x| T::narrow(f64::from(x))).collect(),
+            Self::F64(values) => values.iter().map(|&x| T::narrow(x)).collect(),
         }
     }
 

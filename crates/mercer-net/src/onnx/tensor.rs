@@ -71,10 +71,10 @@ impl Tensor {
     /// The elements in one scalar; truth values are 0 and 1.
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         match &self.data {
-            Data::F32(values) => values.iter().map(|&x| T::of(f64::from(x))).collect(),
-            Data::F64(values) => values.iter().map(|&x| T::of(x)).collect(),
-            Data::Int(values) => values.iter().map(|&x| T::of(x as f64)).collect(),
-            Data::Bool(values) => values.iter().map(|&x| T::of(f64::from(u8::from(x)))).collect(),
+            Data::F32(values) => values.iter().map(|&x| T::narrow(f64::from(x))).collect(),
+            Data::F64(values) => values.iter().map(|&x| T::narrow(x)).collect(),
+            Data::Int(values) => values.iter().map(|&x| T::narrow(x as f64)).collect(),
+            Data::Bool(values) => values.iter().map(|&x| T::narrow(f64::from(u8::from(x)))).collect(),
         }
     }
 

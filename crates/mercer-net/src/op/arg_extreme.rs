@@ -62,7 +62,7 @@ impl<T: Element> OpKernel<T> for ArgExtreme {
             let lane = at / inner * size * inner + at % inner;
             let value = |index: usize| x.data[lane + index * inner];
             let best = (1..size).fold(0, |best, new| if self.better(value(new), value(best)) { new } else { best });
-            *y = T::of(best as f64);
+            *y = T::narrow(best as f64);
         }
     }
 

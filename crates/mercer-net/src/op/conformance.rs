@@ -33,7 +33,7 @@ impl Operand {
 
     fn numbers<T: Element>(&self, seed: u64, samples: usize) -> Vec<T> {
         let count = self.shape.iter().product::<usize>() * if self.batched { samples } else { 1 };
-        uniform(seed, count).into_iter().map(|x| T::of((self.domain)(x))).collect()
+        uniform(seed, count).into_iter().map(|x| T::narrow((self.domain)(x))).collect()
     }
 }
 

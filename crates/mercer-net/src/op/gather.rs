@@ -150,7 +150,7 @@ impl<T: Element> OpKernel<T> for Gather {
     ) {
         let rows = call.arg(0).shape[0];
         let places = left.iter_mut().zip(call.arg(1).data);
-        places.for_each(|(left, &index)| *left = T::of(position(index, rows) as f64));
+        places.for_each(|(left, &index)| *left = T::narrow(position(index, rows) as f64));
         right.copy_from_slice(dy);
     }
 }

@@ -17,16 +17,16 @@ pub(crate) fn softplus<T: Element>(x: T) -> T {
 /// `x^p`; small whole powers by multiplication, so that negative bases and speed are right.
 #[inline(always)]
 pub(crate) fn power<T: Element>(x: T, p: T) -> T {
-    let two = T::of(2.0);
+    let two = T::narrow(2.0);
     if p == T::zero() {
         T::one()
     } else if p == T::one() {
         x
     } else if p == two {
         x * x
-    } else if p == T::of(3.0) {
+    } else if p == T::narrow(3.0) {
         x * x * x
-    } else if p == T::of(0.5) {
+    } else if p == T::narrow(0.5) {
         x.sqrt()
     } else if p == -T::one() {
         T::one() / x
@@ -39,7 +39,7 @@ pub(crate) fn power<T: Element>(x: T, p: T) -> T {
 #[inline(always)]
 pub(crate) fn round_half_to_even<T: Element>(x: T) -> T {
     let rounded = x.round();
-    if (x - x.trunc()).abs() == T::of(0.5) && rounded % T::of(2.0) != T::zero() {
+    if (x - x.trunc()).abs() == T::narrow(0.5) && rounded % T::narrow(2.0) != T::zero() {
         rounded - x.signum()
     } else {
         rounded

@@ -61,18 +61,18 @@ impl Normalise {
         let wide = |axis: &usize| shape[*axis] > 1;
         let first = (0..shape.len()).filter(wide).find(|axis| self.axes.contains(axis)).unwrap_or(shape.len());
         let rows = (first..shape.len()).filter(wide).all(|axis| self.axes.contains(&axis));
-        Plan { rows, loops, groups, members, epsilon: T::of(self.epsilon), centred: self.centred }
+        Plan { rows, loops, groups, members, epsilon: T::narrow(self.epsilon), centred: self.centred }
     }
 }
 
 impl<T: Element> Plan<T> {
     fn inverse(&self, sum_of_squares: T) -> T {
-        T::one() / (sum_of_squares / T::of(self.members as f64) + self.epsilon).sqrt()
+        T::one() / (sum_of_squares / T::narrow(self.members as f64) + self.epsilon).sqrt()
     }
 
     /// Mean and `1/σ` of every group.
     fn statistics(&self, x: &[T], mean: &mut [T], inverse: &mut [T]) {
-        let (zero, count) = (T::zero(), T::of(self.members as f64));
+        let (zero, count) = (T::zero(), T::narrow(self.members as f64));
         if self.rows {
             return dispatch(
                 #[inline(always)]
@@ -145,7 +145,7 @@ impl<T: Element> Plan<T> {
         inverse: &[T],
         [means, slopes]: [&mut [T]; 2],
     ) {
-        let (zero, count) = (T::zero(), T::of(self.members as f64));
+        let (zero, count) = (T::zero(), T::narrow(self.members as f64));
         let put = |to: &mut T, x: T| if ADD { *to += x } else { *to = x };
         if self.rows {
             return dispatch(

@@ -133,7 +133,7 @@ impl Op for Pad {
 
 impl<T: Element> OpKernel<T> for Pad {
     fn apply(&self, call: &Call<'_, T>, y: &mut [T], _: &mut Scratch<T>) {
-        let constant = if let Margin::Constant(value) = self.mode { T::of(value) } else { T::zero() };
+        let constant = if let Margin::Constant(value) = self.mode { T::narrow(value) } else { T::zero() };
         let (x, shape) = (call.arg(0), call.result().shape);
         let size = numel(shape);
         for sample in 0..call.n_results() {

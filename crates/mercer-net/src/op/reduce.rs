@@ -80,7 +80,7 @@ impl Plan {
     fn scale<T: Element>(&self) -> Option<T> {
         match self.kind {
             Reduction::Sum => Some(T::one()),
-            Reduction::Mean => Some(T::one() / T::of(self.members as f64)),
+            Reduction::Mean => Some(T::one() / T::narrow(self.members as f64)),
             _ => None,
         }
     }
@@ -93,7 +93,7 @@ impl Plan {
             Reduction::Prod => self.fold(x, y, T::one(), |a, b| a * b),
         }
         if self.kind == Reduction::Mean {
-            let count = T::of(self.members as f64);
+            let count = T::narrow(self.members as f64);
             y.iter_mut().for_each(|y| *y /= count);
         }
     }

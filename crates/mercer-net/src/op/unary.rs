@@ -151,7 +151,7 @@ impl Function {
     /// The values over a slice.
     pub fn values<T: Element>(&self, x: &[T], y: &mut [T]) {
         use Function::*;
-        let c = T::of;
+        let c = T::narrow;
         let (zero, one, half) = (T::zero(), T::one(), c(0.5));
         let positive = move |x: T| if x > zero { x } else { zero };
         match *self {
@@ -223,7 +223,7 @@ impl Function {
     /// The derivatives over a slice, from `x` and `y = f(x)`.
     pub fn slopes<T: Element>(&self, x: &[T], y: &[T], d: &mut [T]) {
         use Function::*;
-        let c = T::of;
+        let c = T::narrow;
         let (zero, one, half) = (T::zero(), T::one(), c(0.5));
         let step = move |yes: bool| if yes { one } else { zero };
         match *self {
@@ -321,7 +321,7 @@ const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
 #[inline(always)]
 fn gelu_inner<T: Element>(x: T) -> T {
-    T::of(GELU_SCALE) * (x + T::of(GELU_CUBIC) * x * x * x)
+    T::narrow(GELU_SCALE) * (x + T::narrow(GELU_CUBIC) * x * x * x)
 }
 
 impl Op for Unary {

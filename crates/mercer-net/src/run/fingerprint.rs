@@ -26,7 +26,7 @@ impl Network {
     pub fn wide_fingerprint<T: Element>(&self, graph: &Graph) -> Option<String> {
         let rounded = |values: &Values| match values {
             Values::F32(_) => false,
-            Values::F64(values) => values.iter().any(|&x| T::of(x).wide() != x),
+            Values::F64(values) => values.iter().any(|&x| T::narrow(x).wide() != x),
         };
         let arrays = || self.parameters().iter().map(|parameter| parameter.values());
         arrays()

@@ -56,7 +56,7 @@ impl<T: Element> Weights<T> {
         for (array, &id) in parameters.iter().zip(&graph.parameters) {
             assert_eq!(array.len(), graph.value(id).meta.numel(), "size of {}", graph.value(id).name);
         }
-        let constants = graph.constants.iter().map(|data| data.iter().map(|&x| T::of(x)).collect()).collect();
+        let constants = graph.constants.iter().map(|data| data.iter().map(|&x| T::narrow(x)).collect()).collect();
         Self { parameters, constants }
     }
 

@@ -29,7 +29,7 @@ impl<T: Element + mercer_data::DataScalar> Loaded<T> {
                 Self { inputs, classes: rows.map(|row| classes.indices()[row]).collect(), values: None }
             }
             Labels::Targets(targets) => {
-                let values = rows.flat_map(|row| targets.row(row).to_owned()).map(T::of).collect();
+                let values = rows.flat_map(|row| targets.row(row).to_owned()).map(T::narrow).collect();
                 Self { inputs, classes: Vec::new(), values: Some(values) }
             }
         }

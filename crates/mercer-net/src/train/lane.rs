@@ -94,7 +94,7 @@ impl<T: Element> Lane<T> {
             if let SampleTarget::Class(class) = target {
                 self.correct += usize::from(largest(output) == class);
             }
-            let scale = T::of(weight / work.samples as f64);
+            let scale = T::narrow(weight / work.samples as f64);
             slope.iter_mut().for_each(|slope| *slope *= scale);
         }
         if !work.learn {

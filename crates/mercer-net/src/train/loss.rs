@@ -107,12 +107,12 @@ impl Loss {
                 let mut sum = 0.0;
                 for (at, (slope, &output)) in slope.iter_mut().zip(output).enumerate() {
                     let wanted = match target {
-                        SampleTarget::Class(class) => T::of(if class == at { 1.0 } else { 0.0 }),
+                        SampleTarget::Class(class) => T::narrow(if class == at { 1.0 } else { 0.0 }),
                         SampleTarget::Values(values) => values[at],
                     };
                     let weight = output_weights.as_ref().map_or(1.0, |weights| weights[at]);
                     let difference = output - wanted;
-                    *slope = T::of(weight) * difference;
+                    *slope = T::narrow(weight) * difference;
                     sum += weight * difference.wide() * difference.wide();
                 }
                 0.5 * sum

@@ -79,7 +79,7 @@ impl<T: Element> Part<'_, T> {
 
     fn update_here(self, rule: &Rule) {
         let Self { values, gradient, first, second } = self;
-        let (rate, decay) = (T::of(rule.rate), T::of(rule.decay));
+        let (rate, decay) = (T::narrow(rule.rate), T::narrow(rule.decay));
         let each = values.iter_mut().zip(gradient);
         match rule.kind {
             Kind::Plain => dispatch(
@@ -89,7 +89,7 @@ impl<T: Element> Part<'_, T> {
                 },
             ),
             Kind::Momentum { keep, nesterov } => {
-                let keep = T::of(keep);
+                let keep = T::narrow(keep);
                 let ahead = if nesterov { (T::one(), keep) } else { (T::zero(), T::one()) };
                 dispatch(
                     #[inline(always)]
@@ -103,8 +103,8 @@ impl<T: Element> Part<'_, T> {
                 );
             }
             Kind::Adam { betas, root_correction, epsilon, shrink } => {
-                let [new, keep, new_square] = [1.0 - betas[0], betas[1], 1.0 - betas[1]].map(T::of);
-                let [root_correction, epsilon, shrink] = [root_correction, epsilon, shrink].map(T::of);
+                let [new, keep, new_square] = [1.0 - betas[0], betas[1], 1.0 - betas[1]].map(T::narrow);
+                let [root_correction, epsilon, shrink] = [root_correction, epsilon, shrink].map(T::narrow);
                 dispatch(
                     #[inline(always)]
                     || {
@@ -118,7 +118,7 @@ impl<T: Element> Part<'_, T> {
                 );
             }
             Kind::AdaGrad { epsilon } => {
-                let epsilon = T::of(epsilon);
+                let epsilon = T::narrow(epsilon);
                 dispatch(
                     #[inline(always)]
                     || {

@@ -23,7 +23,7 @@ fn networks() -> Vec<(&'static str, Network)> {
 }
 
 fn numbers<T: Element>(count: usize) -> Vec<T> {
-    (0..count).map(|i| T::of((i as f64 * 0.7).sin())).collect()
+    (0..count).map(|i| T::narrow((i as f64 * 0.7).sin())).collect()
 }
 
 /// Samples of a pass.

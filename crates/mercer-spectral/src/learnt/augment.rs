@@ -58,7 +58,7 @@ impl Augmentation {
             out.copy_from_slice(image);
         }
         if self.noise > 0.0 {
-            out.iter_mut().for_each(|x| *x += T::of(self.noise * random.sample::<f64, _>(StandardNormal)));
+            out.iter_mut().for_each(|x| *x += T::narrow(self.noise * random.sample::<f64, _>(StandardNormal)));
         }
     }
 }
@@ -92,10 +92,10 @@ fn resample<T: Real>(image: &[T], (height, width): (usize, usize), (rows, column
     let size = height * width;
     for (plane, out) in image.chunks_exact(size).zip(out.chunks_exact_mut(size)) {
         for (&(top, bottom, down), out) in rows.0.iter().zip(out.chunks_exact_mut(width)) {
-            let down = T::of(down);
+            let down = T::narrow(down);
             let (above, below) = (&plane[top * width..(top + 1) * width], &plane[bottom * width..(bottom + 1) * width]);
             for (&(left, right, over), out) in columns.0.iter().zip(out) {
-                let over = T::of(over);
+                let over = T::narrow(over);
                 let upper = above[left] + over * (above[right] - above[left]);
                 let lower = below[left] + over * (below[right] - below[left]);
                 *out = upper + down * (lower - upper);

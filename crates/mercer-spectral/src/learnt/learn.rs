@@ -256,7 +256,7 @@ impl<T: Real> Run<T> {
         for (kernel, objective) in self.objectives.iter_mut().enumerate() {
             let view = View { functions: k, outputs: self.outputs, per_sample: self.per_sample, kernel };
             view.gather(raw, own);
-            let scale = T::of(self.scales[kernel].recip());
+            let scale = T::narrow(self.scales[kernel].recip());
             let mut product = |v: &[T], out: &mut [T]| {
                 draws.product(kernel, v, k, out)?;
                 out.iter_mut().for_each(|x| *x *= scale);
@@ -295,7 +295,7 @@ impl<T: Real> Run<T> {
         } else {
             (0..objectives.len()).map(|kernel| Arc::new(whole.at_output(kernel)) as Arc<dyn Basis<T>>).collect()
         };
-        let narrow = |map: &Array2<f64>| map.mapv(T::of);
+        let narrow = |map: &Array2<f64>| map.mapv(T::narrow);
         let mut before = Vec::new();
         for ((objective, basis), scale) in objectives.iter().zip(&bases).zip(&scales) {
             let (values, map) = objective.outcome()?;

@@ -102,11 +102,11 @@ impl<T: Real> Objective<T> for Nested<T> {
         }
         for i in 0..k {
             for j in 0..k {
-                mix[i * k + j] = T::of(4.0 / n * nesting.mask(i, j, k)) * gram[i * k + j];
+                mix[i * k + j] = T::narrow(4.0 / n * nesting.mask(i, j, k)) * gram[i * k + j];
             }
         }
         gemm([rows, k, k], (outputs, k, 1), (mix, k, 1), false, cotangents);
-        let factors: Vec<T> = (0..k).map(|j| T::of(-4.0 / (n * n) * nesting.share(j, k))).collect();
+        let factors: Vec<T> = (0..k).map(|j| T::narrow(-4.0 / (n * n) * nesting.share(j, k))).collect();
         dispatch(
             #[inline(always)]
             || {

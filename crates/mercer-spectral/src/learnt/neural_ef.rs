@@ -66,7 +66,7 @@ fn scales<T: Real>(u: &[T], k: usize, out: &mut [T]) {
             }
         },
     );
-    let share = T::of(1.0 / rows as f64);
+    let share = T::narrow(1.0 / rows as f64);
     out.iter_mut().for_each(|sum| *sum = (*sum * share).sqrt());
 }
 
@@ -89,14 +89,14 @@ impl<T: Real> Objective<T> for NeuralEf<T> {
         inner(rows, k, psi, image, (n * n).recip(), r);
         let diagonal: Vec<T> = (0..k).map(|j| r[j * k + j]).collect();
         average(values, &diagonal, *keep);
-        let floor = T::of(FLOOR) * diagonal.iter().fold(T::min_positive_value(), |most, &x| most.max(x.abs()));
+        let floor = T::narrow(FLOOR) * diagonal.iter().fold(T::min_positive_value(), |most, &x| most.max(x.abs()));
         // image · mix = −(2/n²) K (ψ_j − Σ_{i<j} R_ij/R_ii ψ_i)
-        let factor = T::of(-2.0 / (n * n));
+        let factor = T::narrow(-2.0 / (n * n));
         let mut loss = 0.0;
         for i in 0..k {
             for j in 0..k {
                 let r_ii = diagonal[i].max(floor);
-                let bound = T::of(2.0) * (r_ii * diagonal[j].abs().max(floor)).sqrt();
+                let bound = T::narrow(2.0) * (r_ii * diagonal[j].abs().max(floor)).sqrt();
                 let r_ij = if diagonal[i] > T::zero() { r[i * k + j].min(bound).max(-bound) } else { T::zero() };
                 mix[i * k + j] = match i.cmp(&j) {
                     std::cmp::Ordering::Less => -factor * r_ij / r_ii,
@@ -147,7 +147,7 @@ fn scale_columns<T: Real>(from: &[T], factors: &[T], to: &mut [T]) {
 fn through_normalisation<T: Real>(psi: &[T], inverse: &[T], cotangents: &mut [T], scratch: &mut [T]) {
     let k = inverse.len();
     let means = &mut scratch[..k];
-    let share = T::of(k as f64 / psi.len() as f64);
+    let share = T::narrow(k as f64 / psi.len() as f64);
     dispatch(
         #[inline(always)]
         || {

@@ -79,7 +79,7 @@ pub(super) struct Average<'a, T> {
 /// `AᵀB` of two `n × k` matrices, times a factor.
 pub(super) fn inner<T: Real>(rows: usize, k: usize, a: &[T], b: &[T], factor: f64, out: &mut [T]) {
     gemm([k, k, rows], (a, 1, k), (b, k, 1), false, out);
-    let factor = T::of(factor);
+    let factor = T::narrow(factor);
     out.iter_mut().for_each(|x| *x *= factor);
 }
 
@@ -89,7 +89,7 @@ pub(super) fn average<T: Real>(average: &mut Vec<T>, new: &[T], keep: f64) {
         average.extend_from_slice(new);
         return;
     }
-    let (keep, fresh) = (T::of(keep), T::of(1.0 - keep));
+    let (keep, fresh) = (T::narrow(keep), T::narrow(1.0 - keep));
     mercer_linalg::simd::dispatch(
         #[inline(always)]
         || average.iter_mut().zip(new).for_each(|(old, &new)| *old = keep * *old + fresh * new),

@@ -133,7 +133,7 @@ impl<'a, T: Real> Pairs<'a, T> {
 /// `(n·S − 1 1ᵀ)·V` for rows whose two halves are exchanged by `S`.
 fn exchange<T: Real>(v: &[T], width: usize, out: &mut [T]) {
     let half = v.len() / 2;
-    let n = T::of((v.len() / width.max(1)) as f64);
+    let n = T::narrow((v.len() / width.max(1)) as f64);
     let mut sums = vec![T::zero(); width];
     for row in v.chunks_exact(width) {
         sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);

@@ -101,11 +101,11 @@ impl<T: Real> Objective<T> for Spin<T> {
         let inverse = self.whitening()?;
         inner(rows, k, outputs, &self.image, (n * n).recip(), &mut self.small);
         let values = matmul(matmul(inverse.view(), symmetric(&self.small).view()).view(), inverse.t());
-        let quotients: Vec<T> = values.diag().iter().map(|&value| T::of(value)).collect();
+        let quotients: Vec<T> = values.diag().iter().map(|&value| T::narrow(value)).collect();
         average(&mut self.values, &quotients, self.keep);
         let (a, b) = masked(inverse.view(), values.view());
         self.covariance_cotangent = b;
-        let mix: Vec<T> = a.iter().map(|&x| T::of(-2.0 / (n * n) * x)).collect();
+        let mix: Vec<T> = a.iter().map(|&x| T::narrow(-2.0 / (n * n) * x)).collect();
         gemm([rows, k, k], (&self.image, k, 1), (&mix, k, 1), false, cotangents);
         Ok(-values.diag().sum())
     }
@@ -120,7 +120,7 @@ impl<T: Real> Objective<T> for Spin<T> {
         }
         let keep = if is_first { 0.0 } else { self.keep };
         self.row.resize(rows * k, T::zero());
-        let (factor, mut at) = (T::of(2.0 / rows as f64), 0);
+        let (factor, mut at) = (T::narrow(2.0 / rows as f64), 0);
         for i in 0..k {
             // One pass for all columns j ≥ i if they share no parameter, otherwise one each.
             for first in i..if separate { i + 1 } else { k } {
@@ -131,10 +131,10 @@ impl<T: Real> Objective<T> for Spin<T> {
                 }
                 let fresh = passes.reverse(weights, &self.row);
                 let row = &mut self.jacobian[at * size..(at + 1) * size];
-                let (keep, new) = (T::of(keep), T::of(1.0 - keep));
+                let (keep, new) = (T::narrow(keep), T::narrow(1.0 - keep));
                 for j in columns {
                     let range = owners.get(j).cloned().unwrap_or(0..size);
-                    let share = T::of(self.covariance_cotangent[(i, j)]);
+                    let share = T::narrow(self.covariance_cotangent[(i, j)]);
                     let parts = row[range.clone()].iter_mut().zip(&fresh[range.clone()]);
                     let parts = parts.zip(&mut gradient[range.clone()]);
                     dispatch(

@@ -17,7 +17,7 @@ use crate::error::{Result, SpectralError};
 use crate::exact::Solver;
 use crate::spectrum::Spectrum;
 use mercer_data::Dataset;
-use mercer_kernel::{Kind, Ntk, Selection};
+use mercer_kernel::{Ntk, NtkKind, Selection};
 use mercer_net::Network;
 use mercer_run::Context;
 use ndarray::{Array2, ArrayView2};
@@ -60,7 +60,7 @@ pub fn tangents(
     };
     let inputs = read(landmarks)?;
     let slices: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
-    let gram = Ntk::<f64>::of(&scalar, &shapes, Kind::Trace, &Selection::default())?.gram(&slices, m)?;
+    let gram = Ntk::<f64>::with_selection(&scalar, &shapes, NtkKind::Trace, &Selection::default())?.gram(&slices, m)?;
     let gram = ArrayView2::from_shape((m, m), &gram).map_err(|error| SpectralError::Setting(error.to_string()))?;
     let spectrum = Spectrum::of_matrix(gram, functions, Solver::Full, context)?;
     let mut passes = Passes::<f64>::new(&graph);

@@ -229,13 +229,13 @@ fn averages_move_slowly() {
 fn tangents_begin_as_eigenfunctions_of_the_tangent_kernel() {
     use super::{Batches, Learn, LearningMethod, LearningSettings, Matrices, tangents};
     use mercer_data::{Dataset, synthetic};
-    use mercer_kernel::{Kind, Ntk, Selection};
+    use mercer_kernel::{Ntk, NtkKind, Selection};
     use mercer_net::train::Schedule;
     let points = synthetic::uniform(60, 2, -1.0, 1.0, 1).unwrap();
     let data = [Dataset::from_array("points", points.view().into_dyn()).unwrap()];
     let network = Mlp::new(2, &[16], 2).activation(Activation::Tanh).build(2).unwrap();
     let selection = Selection { combine: Some(vec![-1.0, 2.0]), ..Selection::default() };
-    let ntk = Ntk::<f64>::of(&network, &[vec![2]], Kind::Trace, &selection).unwrap();
+    let ntk = Ntk::<f64>::with_selection(&network, &[vec![2]], NtkKind::Trace, &selection).unwrap();
     let gram = Array2::from_shape_vec((60, 60), ntk.gram(&[points.as_slice().unwrap()], 60).unwrap()).unwrap();
     let truth = crate::Spectrum::of_matrix(gram.view(), 5, crate::Solver::Full, &Context::new()).unwrap();
     let all: Vec<usize> = (0..60).collect();

@@ -51,7 +51,7 @@ impl<T: Real> Core<T> {
         let values = Array1::from_iter(kept.iter().map(|&j| eigen.values[j]));
         let mut whitening = eigen.vectors.select(Axis(1), &kept);
         scale_columns(&mut whitening, values.mapv(|value| value.abs().sqrt().recip()));
-        Ok(Self { whitening: whitening.mapv(T::of), values, floor })
+        Ok(Self { whitening: whitening.mapv(T::narrow), values, floor })
     }
 
     pub(super) fn is_positive(&self) -> bool {
@@ -67,13 +67,13 @@ impl<T: Real> Core<T> {
         let inner = matmul(right.t(), signed.view());
         let eigen = symmetric_eigen(((&inner + &inner.t()) * 0.5).view())?;
         let first = eigen.vectors.slice(s![.., ..k.min(eigen.values.len())]);
-        let vectors = matmul(svd.left.view(), first).mapv(T::of);
-        let values = eigen.values.mapv(T::of);
+        let vectors = matmul(svd.left.view(), first).mapv(T::narrow);
+        let values = eigen.values.mapv(T::narrow);
         let spectrum = Spectrum::from_eigenpairs(values.view(), vectors.clone(), k, false, T::epsilon().wide())?;
         let root = (features.nrows() as f64).sqrt();
         let mut weights = matmul(signed.view(), first);
         scale_columns(&mut weights, eigen.values.mapv(|value| if value > 0.0 { root / value } else { 0.0 }));
-        let weights = follow_signs(weights.mapv(T::of), &vectors, &spectrum);
+        let weights = follow_signs(weights.mapv(T::narrow), &vectors, &spectrum);
         Ok((spectrum, weights))
     }
 

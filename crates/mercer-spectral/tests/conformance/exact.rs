@@ -2,7 +2,7 @@
 
 use crate::problems::{POLYNOMIAL, Problem, points};
 use mercer_data::Dataset;
-use mercer_kernel::{Kind, Ntk, NtkOperator, Selection};
+use mercer_kernel::{Ntk, NtkKind, NtkOperator, Selection};
 use mercer_linalg::{matmul, syrk};
 use mercer_run::Context;
 use mercer_spectral::{Comparison, Solver, Spectrum, exact, gram_matrix};
@@ -55,7 +55,7 @@ fn features_have_the_spectrum_of_their_products() {
 fn a_tangent_kernel_without_its_matrix() {
     let network = mercer_net::arch::Mlp::new(2, &[12], 3).build(1).expect("builds");
     let data = vec![Dataset::from_array("x", points(40, 2, 1.0).into_dyn().view()).expect("data")];
-    for kind in [Kind::Trace, Kind::Full] {
+    for kind in [NtkKind::Trace, NtkKind::Full] {
         let ntk = Ntk::<f64>::new(&network, &[vec![2]], kind).expect("a kernel");
         let gram = gram_matrix(&ntk, &data, &Context::new()).expect("a matrix");
         let truth = Spectrum::of_matrix(gram.view(), 4, Solver::Full, &Context::new()).expect("solves");
@@ -74,8 +74,8 @@ fn a_tangent_kernel_without_its_matrix() {
 fn single_precision() {
     let network = mercer_net::arch::Mlp::new(2, &[12], 3).build(1).expect("builds");
     let data = vec![Dataset::from_array("x", points(40, 2, 1.0).into_dyn().view()).expect("data")];
-    let narrow: Arc<Ntk<f32>> = Arc::new(Ntk::new(&network, &[vec![2]], Kind::Trace).expect("a kernel"));
-    let wide: Arc<Ntk<f64>> = Arc::new(Ntk::new(&network, &[vec![2]], Kind::Trace).expect("a kernel"));
+    let narrow: Arc<Ntk<f32>> = Arc::new(Ntk::new(&network, &[vec![2]], NtkKind::Trace).expect("a kernel"));
+    let wide: Arc<Ntk<f64>> = Arc::new(Ntk::new(&network, &[vec![2]], NtkKind::Trace).expect("a kernel"));
     let (_, truth) = exact(wide, &data, 4, Solver::Full, &Context::new()).expect("solves");
     for solver in SOLVERS {
         let (functions, _) = exact(Arc::clone(&narrow) as _, &data, 4, solver, &Context::new()).expect("solves");

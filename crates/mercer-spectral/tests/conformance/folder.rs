@@ -2,7 +2,7 @@
 
 use crate::problems::{POLYNOMIAL, Problem, RBF, points};
 use mercer_data::{Dataset, Existing};
-use mercer_kernel::{Kind, Recipe, SavedKernel, Selection};
+use mercer_kernel::{NtkKind, Recipe, SavedKernel, Selection};
 use mercer_net::Network;
 use mercer_net::network::{Batching, SavedNetwork};
 use mercer_run::Context;
@@ -37,7 +37,7 @@ fn the_kernel_of_a_network_is_saved_with_its_functions() {
     let network = Network::from_onnx_bytes(&bytes, Batching::Samples).expect("reads");
     let data = vec![Dataset::from_array("x", points(30, 2, 1.0).into_dyn().view()).expect("data")];
     let shapes = [vec![2]];
-    let tangent = Recipe::Tangent { kind: Kind::Trace, selection: Selection::default(), by_layer: false };
+    let tangent = Recipe::Tangent { kind: NtkKind::Trace, selection: Selection::default(), by_layer: false };
     for recipe in [tangent, Recipe::Conjugate { output: None, bias: true }] {
         let built = recipe.build::<f64>(Some(&network), &shapes).expect("builds");
         let solved = match built.map {

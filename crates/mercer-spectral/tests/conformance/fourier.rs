@@ -2,7 +2,7 @@
 
 use crate::problems::points;
 use mercer_kernel::FeatureMap;
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use mercer_linalg::matmul;
 use mercer_spectral::{Density, Fourier, FourierSpec, SpectralError};
 use ndarray::Array2;
@@ -113,7 +113,7 @@ fn classic_kernels_have_features() {
         "matern32()",
         "2*matern52()",
     ] {
-        let kernel: Expression = text.parse().expect(text);
+        let kernel: Formula = text.parse().expect(text);
         let spec = FourierSpec::of_classic(&kernel, 20_000).expect(text);
         let phi = features(&spec, &x);
         let error = matmul(phi.view(), phi.t()) - kernel.gram(x.view()).expect(text);
@@ -121,7 +121,7 @@ fn classic_kernels_have_features() {
         assert!(error.iter().all(|e| e.abs() < 0.06 * spec.variance), "{text}");
     }
     for text in ["linear()", "rbf() + rbf()", "rbf()*matern12()", "periodic()", "2", "rational_quadratic()"] {
-        let kernel: Expression = text.parse().expect(text);
+        let kernel: Formula = text.parse().expect(text);
         assert!(matches!(FourierSpec::of_classic(&kernel, 10), Err(SpectralError::Setting(_))), "{text}");
     }
 }

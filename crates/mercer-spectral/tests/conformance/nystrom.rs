@@ -3,7 +3,7 @@
 use crate::problems::{POLYNOMIAL, Plain, Problem, RBF, points, problems};
 use mercer_data::Dataset;
 use mercer_kernel::Kernel;
-use mercer_kernel::classic::{Classic, Expression};
+use mercer_kernel::classic::{Classic, Formula};
 use mercer_linalg::matmul;
 use mercer_run::Context;
 use mercer_spectral::{Landmarks, Nystrom};
@@ -152,7 +152,7 @@ fn rounding_is_not_taken_for_a_negative_eigenvalue() {
     for formula in
         ["rbf(lengthscale=3)", "rbf(lengthscale=0.2)", "laplacian()", "polynomial(degree=6, bias=2)", "linear()"]
     {
-        let kernel = formula.parse::<Expression>().expect("a kernel");
+        let kernel = formula.parse::<Formula>().expect("a kernel");
         let kernel: Arc<dyn Kernel<f32>> = Arc::new(Classic::new(&kernel, 3).expect("a size"));
         let data = vec![Dataset::from_array("x", points(400, 3, 1.5).into_dyn().view()).expect("data")];
         for landmarks in choices(120).into_iter().chain([Landmarks::All]) {

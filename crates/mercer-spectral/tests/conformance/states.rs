@@ -42,7 +42,7 @@ fn run<T: Real>(case: Case, problem: &Problem, folder: &Path, steps: usize) -> R
         let second = [Dataset::from_array("second", (&problem.points + 0.01).into_dyn().view())?];
         learn.run(network, &mut Pairs::given(&problem.data, &second, 8, 0, &Context::new())?)?
     } else {
-        let mut kernel = Matrices::new(problem.gram.mapv(T::of), 1)?;
+        let mut kernel = Matrices::new(problem.gram.mapv(T::narrow), 1)?;
         learn.run(network, &mut Batches::new(&problem.data, &mut kernel, 16, 0, &Context::new())?)?
     };
     learnt.before[0].eval_data(&problem.data, &Context::new())

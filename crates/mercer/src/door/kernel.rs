@@ -11,7 +11,7 @@ use mercer_data::folder::SavedSamples;
 use mercer_kernel::gram::{FeatureRun, Gram, InMemory};
 use mercer_kernel::store::Store;
 use mercer_kernel::{Built, Real, Recipe, SavedKernel};
-use mercer_learn::{Fit, KernelMachine, Machine, Samples};
+use mercer_learn::{Fit, KernelMachine, Machine, SampleRows};
 use mercer_net::Network;
 use mercer_net::network::SavedNetwork;
 use mercer_run::Context;
@@ -143,7 +143,7 @@ impl<'a> KernelFn<'a> {
             return Err(Error::new("a machine takes one number per pair of samples").hint("‹kernel› trace or pseudo"));
         }
         let gram = matrix(Gram::new(&*built.kernel, &inputs).to_kernel(&self.context)?, 1)?;
-        let machine = settings.fit_within(&Samples::Gram(gram.view()), &y.targets()?, &self.context)?.into();
+        let machine = settings.fit_within(&SampleRows::Gram(gram.view()), &y.targets()?, &self.context)?.into();
         let samples = SavedSamples { inputs, labels: Some(y.labels()?), ..SavedSamples::default() };
         let kernel = Some(SavedKernel::new(self.recipe.clone(), None));
         Ok(FittedMachine::new(KernelMachine { machine, kernel, samples }, self.clone()))

@@ -129,7 +129,7 @@ pub(super) fn look(path: &Path, parameters: &ParameterSpec, given: &[GivenShape]
         Ok(graph) => (graph, None),
         Err(error) => (None, Some(error)),
     };
-    let mut found = ModelFindings::of(path, &network, graph.as_deref());
+    let mut found = ModelFindings::new(path, &network, graph.as_deref());
     found.is_free = shapes.is_none();
     for (input, sample) in found.inputs.iter_mut().zip(shapes.unwrap_or_default()) {
         input.sample = input.is_free().then_some(sample);
@@ -138,7 +138,7 @@ pub(super) fn look(path: &Path, parameters: &ParameterSpec, given: &[GivenShape]
 }
 
 impl ModelFindings {
-    fn of(path: &Path, network: &Network, graph: Option<&Graph>) -> Self {
+    fn new(path: &Path, network: &Network, graph: Option<&Graph>) -> Self {
         let (exporter, opset) = network.origin().unzip();
         let results = graph.map_or(&[][..], Graph::outputs).iter();
         let results: HashMap<&str, _> = results.map(|(name, id)| (&name[..], *id)).collect();
@@ -148,7 +148,7 @@ impl ModelFindings {
             OutputFindings {
                 shape: meta.map(|meta| meta.shape.clone()),
                 shape_text: meta.map_or_else(String::new, batched_shape),
-                ending: known.map(|(graph, id)| EndingFindings::of(Ending::find(graph, id))),
+                ending: known.map(|(graph, id)| EndingFindings::new(Ending::find(graph, id))),
                 name,
             }
         };
@@ -164,11 +164,11 @@ impl ModelFindings {
             file: path.display().to_string(),
             exporter: exporter.filter(|name| !name.is_empty()),
             opset,
-            inputs: network.inputs().iter().map(InputFindings::of).collect(),
+            inputs: network.inputs().iter().map(InputFindings::new).collect(),
             outputs: outputs.collect(),
             n_params: network.n_params(),
             n_tensors: network.parameters().len(),
-            parameters: network.parameters().iter().map(TensorFindings::of).collect(),
+            parameters: network.parameters().iter().map(TensorFindings::new).collect(),
             constants: constants.collect(),
             folded_normalisations: network.folded_normalisations(),
             remarks: network.remarks(),
@@ -181,7 +181,7 @@ impl ModelFindings {
 }
 
 impl InputFindings {
-    fn of(input: &Input) -> Self {
+    fn new(input: &Input) -> Self {
         Self {
             name: input.name.clone(),
             shape: input.shape.clone(),
@@ -200,7 +200,7 @@ impl InputFindings {
 }
 
 impl EndingFindings {
-    fn of(ending: Ending) -> Self {
+    fn new(ending: Ending) -> Self {
         match ending {
             Ending::Open => Self::Open,
             Ending::Probabilities(Logits { name, node, squash, .. }) => {
@@ -218,7 +218,7 @@ impl EndingFindings {
 }
 
 impl TensorFindings {
-    fn of(parameter: &Parameter) -> Self {
+    fn new(parameter: &Parameter) -> Self {
         Self {
             name: parameter.name().to_owned(),
             shape: parameter.shape().to_vec(),

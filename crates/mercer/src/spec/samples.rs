@@ -45,7 +45,7 @@ impl Samples {
         let bound = assign(setting, &names, data, opening.inputs)?;
         let like = if like.iter().any(Option::is_some) { like } else { &network.trained_on().columns };
         let integers: Vec<bool> = inputs.iter().map(|input| input.is_integer()).collect();
-        Self::of(bound, &integers, options, like, opening)
+        Self::collect(bound, &integers, options, like, opening)
     }
 
     /// Opens one set of samples, without a network.
@@ -67,11 +67,11 @@ impl Samples {
             }
             DataRef::Given { given } => Bound::Given(Box::new(opening.inputs.array(given)?.clone())),
         };
-        Self::of(vec![bound], &[false], options, like, opening)
+        Self::collect(vec![bound], &[false], options, like, opening)
     }
 
     /// Opens a source per input; integers are not preprocessed.
-    fn of(
+    fn collect(
         bound: Vec<Bound>,
         integers: &[bool],
         options: &DataSpec,

@@ -5,11 +5,11 @@
 
 use mercer::data::folder::{Folder, SavedSamples};
 use mercer::data::{Classes, Dataset, Existing, Labels, Preprocess, Source, write_npy};
-use mercer::kernel::{Kind, Recipe, SavedKernel, Selection};
+use mercer::kernel::{NtkKind, Recipe, SavedKernel, Selection};
 use mercer::learn::ensemble::{FlowSettings, InfiniteEnsemble, Linearised, Prior};
 use mercer::learn::laplace::{Laplace, LaplaceSettings, Likelihood, Posterior, Structure};
 use mercer::learn::regression::Ridge;
-use mercer::learn::{Fit, KernelMachine, Machine, Samples};
+use mercer::learn::{Fit, KernelMachine, Machine, SampleRows};
 use mercer::net::Network;
 use mercer::net::arch::Mlp;
 use mercer::net::network::{SavedNetwork, TrainedOn};
@@ -43,7 +43,7 @@ fn network(outputs: usize) -> (Network, SavedNetwork) {
     (saved.open().expect("opens"), saved)
 }
 
-fn tangent(kind: Kind) -> Recipe {
+fn tangent(kind: NtkKind) -> Recipe {
     Recipe::Tangent { kind, selection: Selection::default(), by_layer: false }
 }
 
@@ -160,12 +160,12 @@ fn write_fixtures() {
         }
     };
     write(MACHINE, &|path| {
-        let built = tangent(Kind::Trace).build::<f64>(Some(&three), &shapes).expect("a kernel");
+        let built = tangent(NtkKind::Trace).build::<f64>(Some(&three), &shapes).expect("a kernel");
         let matrix = mercer::kernel::gram::Gram::new(&*built.kernel, &train).to_kernel(&context).expect("a matrix");
         let matrix = matrix.into_dimensionality().expect("a matrix");
         let targets = classes.one_hot::<f64>().expect("targets");
-        let ridge = Ridge::new(0.1).expect("a ridge").fit(&Samples::Gram(matrix.view()), &targets).expect("fits");
-        let kernel = SavedKernel::new(tangent(Kind::Trace), Some(saved.clone()));
+        let ridge = Ridge::new(0.1).expect("a ridge").fit(&SampleRows::Gram(matrix.view()), &targets).expect("fits");
+        let kernel = SavedKernel::new(tangent(NtkKind::Trace), Some(saved.clone()));
         let machine = KernelMachine {
             machine: Machine::from(ridge),
             kernel: Some(kernel.with_identity(built.kernel.identity())),
@@ -179,10 +179,10 @@ fn write_fixtures() {
         machine.save(path, Existing::Refuse).expect("saves");
     });
     write(FUNCTIONS, &|path| {
-        let kernel = tangent(Kind::Trace).build::<f64>(Some(&three), &shapes).expect("a kernel").kernel;
+        let kernel = tangent(NtkKind::Trace).build::<f64>(Some(&three), &shapes).expect("a kernel").kernel;
         let fit = Nystrom::new(Landmarks::Uniform(4)).fit(kernel, &train, 2, &context).expect("fits");
         let functions = fit.functions.note("method", "nystrom");
-        let functions = functions.with_kernel(Some(SavedKernel::new(tangent(Kind::Trace), Some(saved.clone()))));
+        let functions = functions.with_kernel(Some(SavedKernel::new(tangent(NtkKind::Trace), Some(saved.clone()))));
         functions.save(path, Existing::Refuse).expect("saves");
     });
     write(POSTERIOR, &|path| {
@@ -195,7 +195,7 @@ fn write_fixtures() {
     write(THROUGH, &|path| {
         let settings = LaplaceSettings::new(Structure::Features { residual: true }, Likelihood::Categorical);
         let selection = settings.selection(&three.graph(&shapes).expect("a graph")).expect("a selection");
-        let recipe = Recipe::Tangent { kind: Kind::Full, selection, by_layer: false };
+        let recipe = Recipe::Tangent { kind: NtkKind::Full, selection, by_layer: false };
         let kernel = recipe.build::<f64>(Some(&three), &shapes).expect("a kernel").kernel;
         let fit = Nystrom::new(Landmarks::Uniform(5)).fit(kernel, &train, 2, &context).expect("fits");
         let functions = fit.functions.with_kernel(Some(SavedKernel::new(recipe, Some(saved.clone()))));

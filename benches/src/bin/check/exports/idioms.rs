@@ -7,7 +7,7 @@
 use super::{Fallible, TOLERANCE, error, files, named, open};
 use crate::Outcome;
 use crate::golden::{counted, distance};
-use mercer_kernel::{Kind, Ntk, Real};
+use mercer_kernel::{Ntk, NtkKind, Real};
 use mercer_net::Network;
 use std::path::Path;
 
@@ -58,6 +58,6 @@ fn kernel<T: Real>(network: &Network, values: &Path, key: &str) -> Fallible<f64>
     let x = open(values, "x")?;
     let data: Vec<T> = x.read::<T>()?.into_iter().collect();
     let expected: Vec<f64> = open(values, key)?.read::<f64>()?.into_iter().collect();
-    let ntk = Ntk::<T>::new(network, &[x.sample_shape().to_vec()], Kind::Full)?;
+    let ntk = Ntk::<T>::new(network, &[x.sample_shape().to_vec()], NtkKind::Full)?;
     Ok(distance(&ntk.gram(&[&data], x.n_samples())?, &expected))
 }

@@ -3,7 +3,7 @@
 use super::{Fallible, distance};
 use mercer_data::{Dataset, Source};
 use mercer_kernel::gram::Gram;
-use mercer_kernel::{Kind, Ntk, NtkOperator, Selection};
+use mercer_kernel::{Ntk, NtkKind, NtkOperator, Selection};
 use mercer_net::{Element, Network};
 use mercer_run::Context;
 use std::path::Path;
@@ -56,10 +56,10 @@ fn kernel(network: &Network, tokens: &Path) -> Fallible<bool> {
     let shapes: Vec<Vec<usize>> = data.iter().map(|set| set.sample_shape().to_vec()).collect();
     let n = data[0].n_samples();
     let start = Instant::now();
-    let ntk = Ntk::<f32>::new(network, &shapes, Kind::Pseudo)?;
+    let ntk = Ntk::<f32>::new(network, &shapes, NtkKind::Pseudo)?;
     let gram = Gram::new(&ntk, &data).to_arrays(&Context::new())?.remove(0);
     let (seconds, peak) = (start.elapsed().as_secs_f64(), mercer_run::peak_memory());
-    let operator = NtkOperator::<f32>::new(network, &data, Kind::Pseudo, &Selection::default(), &Context::new())?;
+    let operator = NtkOperator::<f32>::new(network, &data, NtkKind::Pseudo, &Selection::default(), &Context::new())?;
     let v: Vec<f32> = (0..n).map(|at| (at as f32 * 0.7).sin()).collect();
     let found = operator.multiply(&v)?;
     let expected: Vec<f64> =

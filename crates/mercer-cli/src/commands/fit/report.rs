@@ -1,7 +1,7 @@
 //! What the command says.
 
 use mercer::job::Outcome;
-use mercer::job::fit::{FitFindings, Selection, Solution, Tuning};
+use mercer::job::fit::{FitFindings, SelectionFindings, SolutionFindings, Tuning};
 use mercer::text::{count, duration};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn outcome(outcome: &Outcome<FitFindings>, folder: &Path) -> String {
 }
 
 /// How the machine was found.
-fn solution(found: &Solution) -> String {
+fn solution(found: &SolutionFindings) -> String {
     let mut text = String::new();
     if let Some(choice) = &found.selection {
         let (setting, value) = match found.cost {
@@ -61,7 +61,7 @@ fn solution(found: &Solution) -> String {
 }
 
 /// The values that were tried, with their scores; the one that was taken is marked.
-fn selection(choice: &Selection, setting: &str, chosen: f64) -> String {
+fn selection(choice: &SelectionFindings, setting: &str, chosen: f64) -> String {
     let folds = choice.folds.map(|folds| format!(", {folds} folds")).unwrap_or_default();
     let criterion = choice.criterion.replace('-', " ");
     let mut text = format!("{setting} {chosen} by {} ({criterion}{folds})\n", choice.by);

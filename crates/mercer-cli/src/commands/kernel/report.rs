@@ -3,7 +3,7 @@
 use crate::format::table;
 use mercer::job::Outcome;
 use mercer::job::kernel::{KernelFindings, KernelPlan, Room};
-use mercer::kernel::empirical::Form;
+use mercer::kernel::empirical::NtkForm;
 use mercer::kernel::gram::Listing;
 use mercer::text::{bytes, count, duration, grouped, rounded_up, shape};
 
@@ -75,7 +75,7 @@ pub(super) fn plan(planned: &KernelPlan) -> String {
 
 /// The number of parameters in each form.
 fn forms(found: &KernelFindings) -> String {
-    let number = |form: Form| found.layers.iter().filter(|choice| choice.form == form).count();
-    let (factored, explicit) = (number(Form::Factored) + number(Form::Absorbed), number(Form::Explicit));
+    let number = |form: NtkForm| found.layers.iter().filter(|choice| choice.form == form).count();
+    let (factored, explicit) = (number(NtkForm::Factored) + number(NtkForm::Absorbed), number(NtkForm::Explicit));
     format!("{} contracted factored, {explicit} as explicit gradients\n", count(factored, "parameter"))
 }

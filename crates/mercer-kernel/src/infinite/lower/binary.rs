@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::walk::{Known, Random, Walk, uniform};
 use crate::error::Result;
-use crate::infinite::expression::Expression;
+use crate::infinite::expression::Elementwise;
 use crate::infinite::net::Scales;
 use crate::infinite::refuse;
 use mercer_net::graph::{Node, ValueId};
@@ -17,7 +17,7 @@ impl Walk<'_> {
         match (a, b) {
             (Known::Random(x), Known::Random(y)) if x.node == y.node && x.layout == y.layout => {
                 self.check_shortcut(&label, combine, x, y)?;
-                let function = Expression::Binary(combine, Arc::clone(&x.function), Arc::clone(&y.function));
+                let function = Elementwise::Binary(combine, Arc::clone(&x.function), Arc::clone(&y.function));
                 let sole = x.sole && y.sole;
                 self.elementwise(&label, &Random { sole, ..x.clone() }, function)
             }
@@ -26,10 +26,10 @@ impl Walk<'_> {
                 let Some(value) = uniform(data) else {
                     return refuse(&label, "it combines units with constants that differ from unit to unit");
                 };
-                let (own, constant) = (Arc::clone(&x.function), Arc::new(Expression::Constant(value)));
+                let (own, constant) = (Arc::clone(&x.function), Arc::new(Elementwise::Constant(value)));
                 let first = matches!(a, Known::Random(_));
                 let ordered = |own, constant| if first { (own, constant) } else { (constant, own) };
-                let (a, b) = ordered(Arc::new(Expression::Unit), Arc::clone(&constant));
+                let (a, b) = ordered(Arc::new(Elementwise::Unit), Arc::clone(&constant));
                 if let Some(layer) = self.own_scale(&label, x, simplified(combine, a, b))? {
                     return Ok(layer);
                 }
@@ -77,7 +77,7 @@ impl Walk<'_> {
         // The sign of a branch does not affect a covariance without cross terms.
         let branches = [self.materialise(&label, x)?, self.materialise(&label, y)?];
         let sum = self.net.sum(&label, &branches)?;
-        Ok(Random::of(sum, x.layout.clone()))
+        Ok(Random::bare(sum, x.layout.clone()))
     }
 
     fn with_input(&mut self, label: &str, x: &Random, own: ValueId, fixed: ValueId) -> Result<Random> {
@@ -88,7 +88,7 @@ impl Walk<'_> {
         let input = self.fixed(label, fixed, &x.layout)?;
         let branch = self.materialise(label, x)?;
         let sum = self.net.sum(label, &[branch, input])?;
-        Ok(Random::of(sum, x.layout.clone()))
+        Ok(Random::bare(sum, x.layout.clone()))
     }
 
     /// A bias or a scale per unit.
@@ -133,13 +133,13 @@ impl Walk<'_> {
         } else {
             self.scaled(label, &behind, scales)?
         };
-        Ok(Random::of(made, x.layout.clone()))
+        Ok(Random::bare(made, x.layout.clone()))
     }
 
     /// The value as its own layer.
     fn layer_behind(&mut self, label: &str, x: &Random) -> Result<Random> {
         let node = self.materialise(label, x)?;
-        Ok(Random { sole: x.sole, ..Random::of(node, x.layout.clone()) })
+        Ok(Random { sole: x.sole, ..Random::bare(node, x.layout.clone()) })
     }
 
     /// A choice between functions of the same units.
@@ -158,7 +158,7 @@ impl Walk<'_> {
                     base = Some(Random { sole, ..x.clone() });
                 }
                 Known::Constant(data) => match uniform(data) {
-                    Some(value) => functions.push(Arc::new(Expression::Constant(value))),
+                    Some(value) => functions.push(Arc::new(Elementwise::Constant(value))),
                     None => return refuse(&label, "it chooses between constants that differ from unit to unit"),
                 },
                 _ => return refuse(&label, "it chooses between branches"),
@@ -167,16 +167,16 @@ impl Walk<'_> {
         let (Some(base), [condition, a, b]) = (base, &functions[..]) else {
             return refuse(&label, "it needs three operands");
         };
-        let function = Expression::Where(Arc::clone(condition), Arc::clone(a), Arc::clone(b));
+        let function = Elementwise::Where(Arc::clone(condition), Arc::clone(a), Arc::clone(b));
         self.elementwise(&label, &base, function)
     }
 }
 
 /// Constants that are scales and powers become functions of one number.
-fn simplified(combine: Combine, a: Arc<Expression>, b: Arc<Expression>) -> Expression {
+fn simplified(combine: Combine, a: Arc<Elementwise>, b: Arc<Elementwise>) -> Elementwise {
     match (combine, &*a, &*b) {
-        (Combine::Pow, _, Expression::Constant(power)) => Expression::Unary(Function::Power(*power), a),
-        _ => Expression::Binary(combine, a, b),
+        (Combine::Pow, _, Elementwise::Constant(power)) => Elementwise::Unary(Function::Power(*power), a),
+        _ => Elementwise::Binary(combine, a, b),
     }
 }
 

@@ -12,11 +12,11 @@ const SAMPLES: usize = 64;
 
 /// The inputs of the infinitely wide layers: the network's inputs, or fixed functions of them (preprocessing, patches).
 #[derive(Clone, Debug, Default)]
-pub struct Features {
+pub struct LimitFeatures {
     graph: Option<Arc<Graph>>,
 }
 
-impl Features {
+impl LimitFeatures {
     /// The part of a graph that these values need; none if they are the inputs.
     pub(super) fn new(graph: &Graph, arrays: &[ValueId]) -> Result<Self> {
         if arrays == graph.inputs() {

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::walk::{Known, Random, Walk};
 use crate::error::Result;
-use crate::infinite::expression::Expression;
+use crate::infinite::expression::Elementwise;
 use crate::infinite::net::{NodeId, Scales};
 use crate::infinite::patch::Patch;
 use crate::infinite::refuse;
@@ -47,7 +47,7 @@ impl Walk<'_> {
         let scales = self.rule.weight(fan_in).then(Scales::factor(*factor));
         let made = self.net.dense(&label, input, scales)?;
         self.fan_in.insert(made, fan_in);
-        Ok(Random::of(made, Layout { channel: last, space, flat: false }))
+        Ok(Random::bare(made, Layout { channel: last, space, flat: false }))
     }
 
     pub(super) fn conv(&mut self, node: &Node, conv: &Conv, operands: &[Known]) -> Result<Random> {
@@ -99,7 +99,7 @@ impl Walk<'_> {
         }
         let made = self.net.conv(&label, input, scales, patch)?;
         self.fan_in.insert(made, fan_in);
-        Ok(Random::of(made, layout))
+        Ok(Random::bare(made, layout))
     }
 
     pub(super) fn pad(&self, label: &str, x: Random, shape: &[usize], pad: &Pad) -> Result<Random> {
@@ -120,7 +120,7 @@ impl Walk<'_> {
         }
         let input = self.materialise(label, x)?;
         let pooled = self.net.average_pool(label, input, patch_of(&pool.kernel, &pool.window), count_padding)?;
-        Ok(Random::of(pooled, x.layout.clone()))
+        Ok(Random::bare(pooled, x.layout.clone()))
     }
 
     pub(super) fn reduce(&mut self, label: &str, x: &Random, shape: &[usize], reduce: &Reduce) -> Result<Random> {
@@ -146,7 +146,7 @@ impl Walk<'_> {
         } else {
             self.net.average_pool(label, input, Patch::valid(size).stride(size), true)?
         };
-        let mean = Random::of(pooled, layout);
+        let mean = Random::bare(pooled, layout);
         if reduce.kind == Reduction::Mean {
             return Ok(mean);
         }
@@ -154,7 +154,7 @@ impl Walk<'_> {
         self.elementwise(
             label,
             &mean,
-            Expression::Unary(Function::Affine { scale, shift: 0.0 }, Arc::new(Expression::Unit)),
+            Elementwise::Unary(Function::Affine { scale, shift: 0.0 }, Arc::new(Elementwise::Unit)),
         )
     }
 
@@ -175,7 +175,7 @@ impl Walk<'_> {
         let units: Vec<f64> = node.inputs.iter().map(|&id| self.shape(id)[concat.axis] as f64).collect();
         let all: f64 = units.iter().sum();
         let joined = self.net.concat(&label, &parts, units.iter().map(|units| units / all).collect())?;
-        Ok(Random::of(joined, layout))
+        Ok(Random::bare(joined, layout))
     }
 }
 

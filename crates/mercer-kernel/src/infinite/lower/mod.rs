@@ -1,8 +1,8 @@
 //! Lowers a graph of primitives to a network of infinite width.
 //!
-//! Values that depend on the inputs but on no parameter form a fixed [feature map](Features), which stays a graph.
+//! Values that depend on the inputs but on no parameter form a fixed [feature map](LimitFeatures), which stays a graph.
 //! After the first parameters, every value is an elementwise function of a layer's units. It is kept as an
-//! [`Expression`] until an operation that is not elementwise reads it, so that an exported GELU, a product of
+//! [`Elementwise`] until an operation that is not elementwise reads it, so that an exported GELU, a product of
 //! correlated branches, becomes one activation. A product with a parameter is a random layer and a sum with one its
 //! bias; scales around them define the parametrisation.
 //!
@@ -20,7 +20,7 @@ mod layout;
 mod rule;
 mod walk;
 
-pub use features::Features;
+pub use features::LimitFeatures;
 pub use rule::{Parametrisation, Rule, Variances};
 pub(crate) use walk::uniform;
 
@@ -36,7 +36,7 @@ pub struct Lowered {
     /// The layers.
     pub net: LimitNet,
     /// The inputs of the layers, in place of the network's inputs.
-    pub features: Features,
+    pub features: LimitFeatures,
 }
 
 /// The limit of the first output of a graph, or of its logits if it ends in a softmax or sigmoid. An error names the

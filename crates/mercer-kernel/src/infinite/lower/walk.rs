@@ -1,11 +1,11 @@
 //! One walk over the nodes of a graph.
 
 use super::layout::Layout;
-use super::{Features, Lowered, Rule, Variances};
+use super::{LimitFeatures, Lowered, Rule, Variances};
 use crate::error::Result;
-use crate::infinite::activation::Activation;
-use crate::infinite::expression::Expression;
-use crate::infinite::net::{Input, LimitNet, NodeId, Scales};
+use crate::infinite::activation::LimitActivation;
+use crate::infinite::expression::Elementwise;
+use crate::infinite::net::{LimitInput, LimitNet, NodeId, Scales};
 use crate::infinite::refuse;
 use mercer_net::graph::{Graph, Node, Origin, ValueId};
 use mercer_net::op::{
@@ -34,7 +34,7 @@ pub(super) enum Known {
 #[derive(Clone, Debug)]
 pub(super) struct Random {
     pub(super) node: NodeId,
-    pub(super) function: Arc<Expression>,
+    pub(super) function: Arc<Elementwise>,
     pub(super) layout: Layout,
     /// The node that computed the function.
     pub(super) name: Option<Arc<str>>,
@@ -45,8 +45,8 @@ pub(super) struct Random {
 }
 
 impl Random {
-    pub(super) fn of(node: NodeId, layout: Layout) -> Self {
-        Self { node, function: Arc::new(Expression::Unit), layout, name: None, margin: None, sole: true }
+    pub(super) fn bare(node: NodeId, layout: Layout) -> Self {
+        Self { node, function: Arc::new(Elementwise::Unit), layout, name: None, margin: None, sole: true }
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Walk<'a> {
     /// The fan-in of each random layer.
     pub(super) fan_in: HashMap<NodeId, usize>,
     /// Activations that exist already.
-    activations: Vec<(NodeId, Arc<Expression>, NodeId)>,
+    activations: Vec<(NodeId, Arc<Elementwise>, NodeId)>,
 }
 
 impl<'a> Walk<'a> {
@@ -155,10 +155,12 @@ impl<'a> Walk<'a> {
             return refuse(&label, "padding is known before a convolution only");
         }
         if let Some(&Unary(function)) = op.downcast_ref::<Unary>() {
-            if let Some(layer) = self.own_scale(&label, &x, Expression::Unary(function, Arc::new(Expression::Unit)))? {
+            if let Some(layer) =
+                self.own_scale(&label, &x, Elementwise::Unary(function, Arc::new(Elementwise::Unit)))?
+            {
                 return Ok(layer);
             }
-            return self.elementwise(&label, &x, Expression::Unary(function, Arc::clone(&x.function)));
+            return self.elementwise(&label, &x, Elementwise::Unary(function, Arc::clone(&x.function)));
         }
         let moved = |layout: Option<Layout>| match layout {
             Some(layout) => Ok(Random { layout, ..x.clone() }),
@@ -192,26 +194,26 @@ impl<'a> Walk<'a> {
             }
             let input = self.materialise(&label, &x)?;
             let normed = self.net.layer_norm(&label, input, norm.epsilon, norm.centred)?;
-            return Ok(Random::of(normed, x.layout));
+            return Ok(Random::bare(normed, x.layout));
         }
         refuse(&label, &format!("{} has none", node.op.name()))
     }
 
     /// A scale directly after a layer belongs to the layer if nothing else reads it. This matters if deviations are
     /// given, which hold regardless of the graph's scales.
-    pub(super) fn own_scale(&mut self, label: &str, x: &Random, function: Expression) -> Result<Option<Random>> {
+    pub(super) fn own_scale(&mut self, label: &str, x: &Random, function: Elementwise) -> Result<Option<Random>> {
         let Some((factor, 0.0)) = function.affine() else { return Ok(None) };
         let given = matches!(self.rule.variances, Variances::Deviations { .. });
-        let bare = x.sole && x.margin.is_none() && *x.function == Expression::Unit;
+        let bare = x.sole && x.margin.is_none() && *x.function == Elementwise::Unit;
         if !given || !bare || factor == 0.0 {
             return Ok(None);
         }
         let merged = self.net.append_scales(x.node, label, Scales::factor(factor))?;
-        Ok(merged.map(|node| Random::of(node, x.layout.clone())))
+        Ok(merged.map(|node| Random::bare(node, x.layout.clone())))
     }
 
     /// Another function of the same units.
-    pub(super) fn elementwise(&self, label: &str, x: &Random, function: Expression) -> Result<Random> {
+    pub(super) fn elementwise(&self, label: &str, x: &Random, function: Elementwise) -> Result<Random> {
         if x.margin.is_some() {
             return refuse(label, "padding is known before a convolution only");
         }
@@ -226,11 +228,11 @@ impl<'a> Walk<'a> {
         if x.margin.is_some() {
             return refuse(label, "padding is known before a convolution only");
         }
-        if *x.function == Expression::Unit {
+        if *x.function == Elementwise::Unit {
             return Ok(x.node);
         }
         let same =
-            |(node, function, _): &&(NodeId, Arc<Expression>, NodeId)| *node == x.node && *function == x.function;
+            |(node, function, _): &&(NodeId, Arc<Elementwise>, NodeId)| *node == x.node && *function == x.function;
         if let Some(&(_, _, made)) = self.activations.iter().find(same) {
             return Ok(made);
         }
@@ -238,7 +240,7 @@ impl<'a> Walk<'a> {
         let made = match x.function.affine() {
             Some((0.0, _)) => return refuse(label, "it does not depend on its input"),
             Some((factor, 0.0)) => self.scaled(label, x, Scales::factor(factor))?,
-            _ => self.net.activation(label, x.node, Activation::recognise(&x.function))?,
+            _ => self.net.activation(label, x.node, LimitActivation::recognise(&x.function))?,
         };
         if made != x.node {
             self.activations.push((x.node, Arc::clone(&x.function), made));
@@ -292,16 +294,16 @@ impl<'a> Walk<'a> {
             _ => (0, 0),
         };
         let rest: usize = shape.iter().product();
-        let input = Input { array, channels: shape[layout.channel], strides: [stride(layout.channel), row, column] };
+        let input =
+            LimitInput { array, channels: shape[layout.channel], strides: [stride(layout.channel), row, column] };
         let space = layout.sizes(shape);
         if input.channels * space[0] * space[1] != rest {
             return refuse(label, &format!("its input of shape {shape:?} has more axes than units, rows and columns"));
         }
-        let existing = self
-            .net
-            .nodes()
-            .iter()
-            .position(|node| node.layer == crate::infinite::Layer::Input(input.clone()) && node.space == space);
+        let existing =
+            self.net.nodes().iter().position(|node| {
+                node.layer == crate::infinite::LimitLayer::Input(input.clone()) && node.space == space
+            });
         Ok(existing.unwrap_or_else(|| self.net.input_of(space, input)))
     }
 
@@ -326,7 +328,7 @@ impl<'a> Walk<'a> {
         for (id, scales) in self.net.scales_mut().filter(|(_, scales)| scales.mixes) {
             rule.settle(scales, fan_in.get(&id).copied().unwrap_or(1));
         }
-        Ok(Lowered { net: self.net, features: Features::new(self.graph, &self.arrays)? })
+        Ok(Lowered { net: self.net, features: LimitFeatures::new(self.graph, &self.arrays)? })
     }
 }
 

@@ -4,23 +4,23 @@ mod damage;
 mod matrices;
 mod resume;
 
-use super::{Columns, Layout, Manifest, Store};
+use super::{GramColumns, GramLayout, Manifest, Store};
 use mercer_data::{DType, DataScalar};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A layout of one array.
-fn layout(rows: usize, columns: Columns, per_sample: usize, tile: usize, precision: DType) -> Layout {
-    Layout { arrays: vec!["kernel".to_owned()], rows, columns, per_sample, tile, precision }
+fn layout(rows: usize, columns: GramColumns, per_sample: usize, tile: usize, precision: DType) -> GramLayout {
+    GramLayout { arrays: vec!["kernel".to_owned()], rows, columns, per_sample, tile, precision }
 }
 
 /// A symmetric scalar kernel of 7 samples in tiles of 3, in `f32`.
 fn small() -> Manifest {
-    manifest(layout(7, Columns::Samples { count: 7, symmetric: true }, 1, 3, DType::F32))
+    manifest(layout(7, GramColumns::Samples { count: 7, symmetric: true }, 1, 3, DType::F32))
 }
 
-fn manifest(layout: Layout) -> Manifest {
+fn manifest(layout: GramLayout) -> Manifest {
     Manifest::new(layout)
         .fact("kernel", json!({"name": "ntk", "kind": "trace", "scale": 0.1}))
         .fact("network", "aa00")
@@ -36,9 +36,9 @@ fn fresh() -> (TempDir, PathBuf) {
 }
 
 /// An entry of a matrix: symmetric if the layout is, and different everywhere else.
-fn entry<T: DataScalar>(layout: &Layout, array: usize, row: usize, column: usize) -> T {
+fn entry<T: DataScalar>(layout: &GramLayout, array: usize, row: usize, column: usize) -> T {
     let (row, column) = if layout.is_symmetric() { (row.min(column), row.max(column)) } else { (row, column) };
-    T::of(1000.0 * array as f64 + 31.0 * row as f64 + column as f64 + 0.25)
+    T::narrow(1000.0 * array as f64 + 31.0 * row as f64 + column as f64 + 0.25)
 }
 
 /// The tile of each array, entry by entry.
@@ -63,7 +63,7 @@ fn fill<T: DataScalar>(store: &Store, tiles: impl IntoIterator<Item = usize>) {
 }
 
 /// A complete store of this layout.
-fn complete<T: DataScalar>(path: &Path, layout: Layout) -> Store {
+fn complete<T: DataScalar>(path: &Path, layout: GramLayout) -> Store {
     let store = Store::create(path, manifest(layout)).unwrap();
     fill::<T>(&store, 0..store.n_tiles());
     store

@@ -1,11 +1,11 @@
 //! Gradients against central differences of the matrix.
 
 use super::{ALL, kernel, normal};
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use ndarray::Array2;
 
 /// `Σ G_ij (κ_ij(θ + h) − κ_ij(θ − h))/2h`.
-fn differences(kernel: &Expression, x: &Array2<f64>, weights: &Array2<f64>) -> Vec<f64> {
+fn differences(kernel: &Formula, x: &Array2<f64>, weights: &Array2<f64>) -> Vec<f64> {
     const STEP: f64 = 1e-5;
     let logs = kernel.logs();
     (0..logs.len())

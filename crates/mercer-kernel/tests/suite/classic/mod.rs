@@ -6,11 +6,11 @@ mod numbers;
 mod text;
 
 use mercer_data::random::stream;
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use ndarray::Array2;
 use rand::RngExt;
 
-fn kernel(text: &str) -> Expression {
+fn kernel(text: &str) -> Formula {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 

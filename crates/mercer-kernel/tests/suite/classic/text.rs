@@ -1,11 +1,11 @@
 //! The textual form.
 
 use super::{ALL, kernel};
-use mercer_kernel::classic::{ClassicError, Expression};
+use mercer_kernel::classic::{ClassicError, Formula};
 use proptest::prelude::*;
 
 fn error(text: &str) -> (usize, String) {
-    match text.parse::<Expression>() {
+    match text.parse::<Formula>() {
         Err(ClassicError::Text(error)) => (error.column, error.reason),
         other => panic!("{text}: {other:?}"),
     }
@@ -62,7 +62,7 @@ fn errors_point_at_the_column() {
         let (found, why) = error(text);
         assert!(found == column && why.contains(reason), "{text}: column {found}: {why}");
     }
-    let shown = "0.1 * rfb()".parse::<Expression>().unwrap_err().to_string();
+    let shown = "0.1 * rfb()".parse::<Formula>().unwrap_err().to_string();
     assert_eq!(shown, "column 7: unknown kernel `rfb`; did you mean `rbf`?\n  0.1 * rfb()\n        ^");
 }
 
@@ -97,7 +97,7 @@ proptest! {
     #[test]
     fn no_text_is_too_strange(text in "\\PC*", pieces in "[a-z0-9_.,=*+()\\[\\] e-]{0,60}") {
         for text in [text, pieces] {
-            if let Err(error) = text.parse::<Expression>() {
+            if let Err(error) = text.parse::<Formula>() {
                 prop_assert!(error.to_string().starts_with("column "));
             }
         }
@@ -108,6 +108,6 @@ proptest! {
         let mut characters: Vec<char> = text.chars().collect();
         let place = at % (characters.len() + 1);
         characters.splice(place..(place + 1).min(characters.len()), [with]);
-        let _ = characters.into_iter().collect::<String>().parse::<Expression>();
+        let _ = characters.into_iter().collect::<String>().parse::<Formula>();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::networks::{Case, built, golden};
 use mercer_kernel::empirical::layer_names;
-use mercer_kernel::{Activations, Conjugate, FeatureMap, Features, Kernel, KernelError, Kind, Ntk};
+use mercer_kernel::{Activations, Conjugate, FeatureMap, Features, Kernel, KernelError, Ntk, NtkKind};
 use mercer_net::NetError;
 use mercer_net::arch::{Cnn, CnnLayer, Initialisation, Mlp};
 use mercer_net::graph::ValueId;
@@ -53,7 +53,7 @@ fn the_last_layer_of_the_trace_kernel() {
     for case in names.into_iter().map(golden).chain([built("mlp"), built("cnn")]) {
         let conjugate = Conjugate::<f64>::new(&case.network, &case.shapes(), None);
         let conjugate = conjugate.unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        let ntk = Ntk::<f64>::new(&case.network, &case.shapes(), Kind::Trace).unwrap().by_layer();
+        let ntk = Ntk::<f64>::new(&case.network, &case.shapes(), NtkKind::Trace).unwrap().by_layer();
         let parts = Kernel::<f64>::parts(&ntk);
         let chosen = last_layer(&case);
         let is_last = |at: usize| chosen.contains(&parts[at]);
@@ -73,7 +73,7 @@ fn the_last_layer_of_the_trace_kernel() {
 fn the_scale_of_the_ntk_parametrisation_belongs_to_the_features() {
     let case = built("ntk mlp");
     let conjugate = Conjugate::<f64>::new(&case.network, &case.shapes(), None).unwrap().without_bias();
-    let ntk = Ntk::<f64>::new(&case.network, &case.shapes(), Kind::Logit(1)).unwrap().by_layer();
+    let ntk = Ntk::<f64>::new(&case.network, &case.shapes(), NtkKind::Logit(1)).unwrap().by_layer();
     let by_layer = gram(&ntk, &case);
     assert_close(&by_layer[by_layer.len() / 2..], &gram(&Features(conjugate), &case), case.name);
 }

@@ -1,20 +1,20 @@
 //! Kernels made of kernels, where the suite does not look.
 
 use super::networks::{built, golden};
-use mercer_kernel::{Cost, Kernel, KernelError, Kind, Normalised, Ntk, Product, Scaled, Sum};
+use mercer_kernel::{Cost, Kernel, KernelError, Normalised, Ntk, NtkKind, Product, Scaled, Sum};
 use mercer_net::arch::Mlp;
 use std::sync::Arc;
 
-fn ntk(case: &super::networks::Case, kind: Kind) -> Ntk<f64> {
+fn ntk(case: &super::networks::Case, kind: NtkKind) -> Ntk<f64> {
     Ntk::new(&case.network, &case.shapes(), kind).expect("a kernel")
 }
 
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let case = built("mlp");
-    let trace = || Arc::new(ntk(&case, Kind::Trace)) as Arc<dyn Kernel<f64>>;
-    let full = Arc::new(ntk(&case, Kind::Full));
-    let layers = Arc::new(ntk(&case, Kind::Trace).by_layer());
+    let trace = || Arc::new(ntk(&case, NtkKind::Trace)) as Arc<dyn Kernel<f64>>;
+    let full = Arc::new(ntk(&case, NtkKind::Full));
+    let layers = Arc::new(ntk(&case, NtkKind::Trace).by_layer());
     let text = |error: KernelError| error.to_string();
     assert!(text(Sum::<f64>::new(vec![]).unwrap_err()).contains("no kernels"));
     assert!(text(Sum::new(vec![trace(), full]).unwrap_err()).contains("kernel 1 of a sum has 3 rows per sample"));
@@ -28,7 +28,7 @@ fn what_does_not_fit_together_is_refused() {
 fn a_sample_without_direction_is_zero() {
     // Without biases, a network's gradient at zero is zero in every layer but none: all activations are zero.
     let network = Mlp::new(3, &[4], 2).bias(false).build(1).unwrap();
-    let ntk = Ntk::<f64>::new(&network, &[vec![3]], Kind::Trace).unwrap();
+    let ntk = Ntk::<f64>::new(&network, &[vec![3]], NtkKind::Trace).unwrap();
     let kernel = Normalised::new(Arc::new(ntk));
     let data = [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, -1.0, 0.5, 2.0];
     let block = kernel.prepare(&[&data], 3).unwrap();
@@ -43,7 +43,7 @@ fn a_sample_without_direction_is_zero() {
 #[test]
 fn normalised_diagonals_are_one_and_layers_sum_to_them() {
     let case = golden("conv_zoo_legacy");
-    for kind in [Kind::Trace, Kind::Full] {
+    for kind in [NtkKind::Trace, NtkKind::Full] {
         let kernel = Normalised::new(Arc::new(ntk(&case, kind)));
         let block = kernel.prepare(&[&case.data], case.samples).unwrap();
         let n = case.samples * kernel.per_sample();
@@ -64,7 +64,7 @@ fn normalised_diagonals_are_one_and_layers_sum_to_them() {
 #[test]
 fn costs_add_up() {
     let case = built("mlp");
-    let trace = || Arc::new(ntk(&case, Kind::Trace)) as Arc<dyn Kernel<f64>>;
+    let trace = || Arc::new(ntk(&case, NtkKind::Trace)) as Arc<dyn Kernel<f64>>;
     let one = trace().cost();
     let sum = Sum::new(vec![trace(), trace()]).unwrap();
     let nested = Sum::new(vec![Arc::new(sum.clone()), Arc::new(sum.clone())]).unwrap();

@@ -1,9 +1,9 @@
 //! Features from random directions.
 
 use super::networks::{Case, built, golden};
-use mercer_kernel::{Directions, FeatureMap, Features, Kernel, Kind, Ntk, Selection};
+use mercer_kernel::{Directions, FeatureMap, Features, Kernel, Ntk, NtkKind, Selection};
 
-fn directions(case: &Case, kind: Kind, count: usize, seed: u64) -> Directions<f64> {
+fn directions(case: &Case, kind: NtkKind, count: usize, seed: u64) -> Directions<f64> {
     Directions::new(&case.network, &case.shapes(), kind, &Selection::default(), count, seed).expect("directions")
 }
 
@@ -20,9 +20,10 @@ fn the_mean_is_the_tangent_kernel() {
     const COUNT: usize = 2000;
     let case = built("mlp");
     let (n, c) = (case.samples, case.n_outputs());
-    let full = Ntk::<f64>::new(&case.network, &case.shapes(), Kind::Full).unwrap().gram(&[&case.data], n).unwrap();
+    let full = Ntk::<f64>::new(&case.network, &case.shapes(), NtkKind::Full).unwrap().gram(&[&case.data], n).unwrap();
     let at = |i: usize, p: usize, j: usize, q: usize| full[(i * c + p) * n * c + j * c + q];
-    let expected = Ntk::<f64>::new(&case.network, &case.shapes(), Kind::Trace).unwrap().gram(&[&case.data], n).unwrap();
+    let expected =
+        Ntk::<f64>::new(&case.network, &case.shapes(), NtkKind::Trace).unwrap().gram(&[&case.data], n).unwrap();
     let mut variance = 0.0;
     for (i, j) in (0..n * n).map(|pair| (pair / n, pair % n)) {
         for (p, q) in (0..c * c).map(|pair| (pair / c, pair % c)) {
@@ -30,7 +31,7 @@ fn the_mean_is_the_tangent_kernel() {
         }
     }
     for seed in 0..3 {
-        let kernel = Features(directions(&case, Kind::Trace, COUNT, seed));
+        let kernel = Features(directions(&case, NtkKind::Trace, COUNT, seed));
         let block = kernel.prepare(&[&case.data], n).unwrap();
         let mut gram = vec![0.0; n * n];
         kernel.contract(&block, &block, &mut gram);
@@ -43,7 +44,7 @@ fn the_mean_is_the_tangent_kernel() {
 #[test]
 fn derivatives_against_difference_quotients() {
     for case in ["mlp_tanh", "conv_zoo_legacy", "tiny_bert"].map(golden) {
-        for kind in [Kind::Trace, Kind::Pseudo, Kind::Logit(0)] {
+        for kind in [NtkKind::Trace, NtkKind::Pseudo, NtkKind::Logit(0)] {
             let exact = features(&directions(&case, kind, 4, 1), &case);
             let quotient = features(&directions(&case, kind, 4, 1).by_differences(1e-8).unwrap(), &case);
             let largest = exact.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
@@ -58,8 +59,8 @@ fn directions_belong_to_seed_and_number() {
     let case = built("mlp");
     // The first four of eight directions are the first four of four, but for the factor 1/√S.
     let (few, many) = (
-        features(&directions(&case, Kind::Pseudo, 4, 1), &case),
-        features(&directions(&case, Kind::Pseudo, 8, 1), &case),
+        features(&directions(&case, NtkKind::Pseudo, 4, 1), &case),
+        features(&directions(&case, NtkKind::Pseudo, 8, 1), &case),
     );
     for sample in 0..case.samples {
         for at in 0..4 {
@@ -67,8 +68,8 @@ fn directions_belong_to_seed_and_number() {
             assert!((x - y).abs() <= 1e-14 * x.abs().max(1.0), "{x} {y}");
         }
     }
-    assert_ne!(few, features(&directions(&case, Kind::Pseudo, 4, 2), &case));
-    assert_ne!(few, features(&directions(&case, Kind::Pseudo, 4, 1).signs(), &case));
+    assert_ne!(few, features(&directions(&case, NtkKind::Pseudo, 4, 2), &case));
+    assert_ne!(few, features(&directions(&case, NtkKind::Pseudo, 4, 1).signs(), &case));
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn what_makes_no_sense_is_refused() {
         let made = Directions::<f64>::new(&case.network, &case.shapes(), kind, &Selection::default(), count, 0);
         made.map_err(|error| error.to_string())
     };
-    assert!(new(Kind::Full, 3).unwrap_err().contains("trace"));
-    assert!(new(Kind::Trace, 0).is_err() && new(Kind::Logit(3), 2).is_err());
-    assert!(new(Kind::Trace, 3).unwrap().by_differences(0.0).is_err());
+    assert!(new(NtkKind::Full, 3).unwrap_err().contains("trace"));
+    assert!(new(NtkKind::Trace, 0).is_err() && new(NtkKind::Logit(3), 2).is_err());
+    assert!(new(NtkKind::Trace, 3).unwrap().by_differences(0.0).is_err());
 }

@@ -1,6 +1,6 @@
 //! The conjugate kernel is the last layer's own part of the tangent kernel, whatever a network ends with.
 
-use mercer_kernel::{Conjugate, FeatureMap, Features, Kernel, Kind, Ntk, Selection};
+use mercer_kernel::{Conjugate, FeatureMap, Features, Kernel, Ntk, NtkKind, Selection};
 use mercer_net::Network;
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
 use mercer_net::network::Values;
@@ -80,10 +80,10 @@ fn gram(kernel: &dyn Kernel<f64>) -> Vec<f64> {
 }
 
 /// The tangent kernel by the last layer's parameters alone.
-fn tangent(network: &Network, kind: Kind, output: Option<&str>) -> Vec<f64> {
+fn tangent(network: &Network, kind: NtkKind, output: Option<&str>) -> Vec<f64> {
     let selection =
         Selection { parameters: vec!["last.*".to_owned()], output: output.map(str::to_owned), ..Selection::default() };
-    gram(&Ntk::<f64>::of(network, &[vec![2]], kind, &selection).expect("a kernel"))
+    gram(&Ntk::<f64>::with_selection(network, &[vec![2]], kind, &selection).expect("a kernel"))
 }
 
 fn conjugate(network: &Network) -> Conjugate<f64> {
@@ -213,12 +213,12 @@ fn the_last_layers_own_part() {
     for (hidden, (name, end)) in cases {
         let network = network(&hidden, end);
         let found = gram(&Features(conjugate(&network)));
-        let trace: Vec<f64> = tangent(&network, Kind::Trace, None).iter().map(|x| x / 3.0).collect();
+        let trace: Vec<f64> = tangent(&network, NtkKind::Trace, None).iter().map(|x| x / 3.0).collect();
         assert_close(&found, &trace, name);
-        assert_close(&found, &tangent(&network, Kind::Logit(2), None), name);
+        assert_close(&found, &tangent(&network, NtkKind::Logit(2), None), name);
         // Without the bias it is the part of the weight.
         let weight = Selection { parameters: vec!["last.weight".to_owned()], ..Selection::default() };
-        let weight = Ntk::<f64>::of(&network, &[vec![2]], Kind::Logit(0), &weight).expect("a kernel");
+        let weight = Ntk::<f64>::with_selection(&network, &[vec![2]], NtkKind::Logit(0), &weight).expect("a kernel");
         assert_close(&gram(&Features(conjugate(&network).without_bias())), &gram(&weight), name);
     }
 }
@@ -231,7 +231,7 @@ fn different_factors_are_averaged() {
         let sum = m.binary(Combine::Add, product, bias);
         m.binary(Combine::Mul, sum, factors)
     });
-    let trace: Vec<f64> = tangent(&network, Kind::Trace, None).iter().map(|x| x / 3.0).collect();
+    let trace: Vec<f64> = tangent(&network, NtkKind::Trace, None).iter().map(|x| x / 3.0).collect();
     assert_close(&gram(&Features(conjugate(&network))), &trace, "factors");
 }
 
@@ -247,7 +247,11 @@ fn the_logits_of_a_softmax() {
         let y = m.unary(Function::Affine { scale: -3.0, shift: 0.0 }, y);
         m.unary(Function::Exp, y)
     });
-    assert_close(&gram(&Features(conjugate(&network))), &tangent(&network, Kind::Logit(1), Some("logits")), "softmax");
+    assert_close(
+        &gram(&Features(conjugate(&network))),
+        &tangent(&network, NtkKind::Logit(1), Some("logits")),
+        "softmax",
+    );
     assert_eq!(FeatureMap::<f64>::n_features(&conjugate(&network)), 6);
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Jacobian {
 }
 
 impl Jacobian {
-    pub(crate) fn of(case: &Case) -> Self {
+    pub(crate) fn new(case: &Case) -> Self {
         let graph = case.network.graph(&case.shapes()).expect("a graph");
         let weights = case.network.weights::<f64>(&graph);
         let (samples, outputs) = (case.samples, case.n_outputs());

@@ -7,8 +7,8 @@ use mercer_kernel::infinite::{Limit, LimitKind, Rule};
 use mercer_kernel::montecarlo::Ensemble;
 use mercer_kernel::sketch::{Spec, parse};
 use mercer_kernel::{
-    Activations, Classic, Conjugate, Directions, Features, Form, Kernel, KernelError, Kind, MonteCarlo, Normalised,
-    Ntk, Product, RandomNetworks, Real, Scaled, Selection, Sketch, Sum,
+    Activations, Classic, Conjugate, Directions, Features, Kernel, KernelError, MonteCarlo, Normalised, Ntk, NtkForm,
+    NtkKind, Product, RandomNetworks, Real, Scaled, Selection, Sketch, Sum,
 };
 use mercer_net::arch::Initialisation;
 use mercer_net::graph::Origin;
@@ -48,7 +48,7 @@ fn member<T: Real>(name: &str, kernel: impl Kernel<T> + 'static, tangents: Optio
     Member { name: name.to_owned(), kernel: Arc::new(kernel), tangents, close: CLOSE, single: SINGLE }
 }
 
-fn ntk<T: Real>(case: &Case, kind: Kind) -> Ntk<T> {
+fn ntk<T: Real>(case: &Case, kind: NtkKind) -> Ntk<T> {
     Ntk::new(&case.network, &case.shapes(), kind).expect("a kernel")
 }
 
@@ -57,37 +57,43 @@ fn tangent_kernels<T: Real>(case: &Case) -> Vec<Member<T>> {
     let unit = |at: usize| Tangents::all(c, false).rows[at].clone();
     let (full, trace) = (Tangents::all(c, true), Tangents::all(c, false));
     let scalar = |row: Vec<f64>| Tangents { rows: vec![row], ..Tangents::all(c, false) };
-    let of = |kind, selection: &Selection| Ntk::of(&case.network, &case.shapes(), kind, selection).expect("a kernel");
+    let of = |kind, selection: &Selection| {
+        Ntk::with_selection(&case.network, &case.shapes(), kind, selection).expect("a kernel")
+    };
     let mut table = vec![
-        member("full", ntk(case, Kind::Full), Some(full.clone())),
-        member("trace", ntk(case, Kind::Trace), Some(trace.clone())),
-        member("pseudo", ntk(case, Kind::Pseudo), Some(scalar(vec![1.0 / (c as f64).sqrt(); c]))),
-        member("logit", ntk(case, Kind::Logit(c - 1)), Some(scalar(unit(c - 1)))),
-        member("trace by layer", ntk(case, Kind::Trace).by_layer(), Some(trace.clone())),
-        member("full by layer", ntk(case, Kind::Full).by_layer(), Some(full.clone())),
+        member("full", ntk(case, NtkKind::Full), Some(full.clone())),
+        member("trace", ntk(case, NtkKind::Trace), Some(trace.clone())),
+        member("pseudo", ntk(case, NtkKind::Pseudo), Some(scalar(vec![1.0 / (c as f64).sqrt(); c]))),
+        member("logit", ntk(case, NtkKind::Logit(c - 1)), Some(scalar(unit(c - 1)))),
+        member("trace by layer", ntk(case, NtkKind::Trace).by_layer(), Some(trace.clone())),
+        member("full by layer", ntk(case, NtkKind::Full).by_layer(), Some(full.clone())),
     ];
     // All pairs of hundreds of positions take minutes and show nothing that dozens do not.
-    let positions = ntk::<T>(case, Kind::Trace).choices().iter().map(|choice| choice.positions).max();
-    let forms = if positions > Some(100) { &[Form::Explicit][..] } else { &[Form::Explicit, Form::Factored] };
+    let positions = ntk::<T>(case, NtkKind::Trace).choices().iter().map(|choice| choice.positions).max();
+    let forms = if positions > Some(100) { &[NtkForm::Explicit][..] } else { &[NtkForm::Explicit, NtkForm::Factored] };
     for &form in forms {
-        table.push(member(&format!("full {form:?}"), ntk(case, Kind::Full).with_form(form), Some(full.clone())));
-        table.push(member(&format!("trace {form:?}"), ntk(case, Kind::Trace).with_form(form), Some(trace.clone())));
-        let pseudo = ntk(case, Kind::Pseudo).with_form(form).by_layer();
+        table.push(member(&format!("full {form:?}"), ntk(case, NtkKind::Full).with_form(form), Some(full.clone())));
+        table.push(member(&format!("trace {form:?}"), ntk(case, NtkKind::Trace).with_form(form), Some(trace.clone())));
+        let pseudo = ntk(case, NtkKind::Pseudo).with_form(form).by_layer();
         let tangents = scalar(vec![1.0 / (c as f64).sqrt(); c]);
         table.push(member(&format!("pseudo {form:?} by layer"), pseudo, Some(tangents)));
     }
     let chosen = vec![c - 1, 0];
     let selection = Selection { components: Some(chosen.clone()), ..Selection::default() };
     let rows = vec![unit(c - 1), unit(0)];
-    table.push(member("components", of(Kind::Full, &selection), Some(Tangents { rows, ..full.clone() })));
+    table.push(member("components", of(NtkKind::Full, &selection), Some(Tangents { rows, ..full.clone() })));
     let signs: Vec<f64> = (0..c).map(|at| if at % 2 == 0 { 1.0 } else { -0.5 }).collect();
     let selection = Selection { combine: Some(signs.clone()), ..Selection::default() };
-    table.push(member("combine", of(Kind::Trace, &selection), Some(scalar(signs))));
+    table.push(member("combine", of(NtkKind::Trace, &selection), Some(scalar(signs))));
     let layers = layer_names(&case.network.graph(&case.shapes()).expect("a graph"));
     for (name, layer) in [("first layer", layers.first()), ("last layer", layers.last())] {
         let layer = layer.expect("a layer").clone();
         let selection = Selection { parameters: vec![layer.clone()], ..Selection::default() };
-        table.push(member(name, of(Kind::Trace, &selection), Some(Tangents { layer: Some(layer), ..trace.clone() })));
+        table.push(member(
+            name,
+            of(NtkKind::Trace, &selection),
+            Some(Tangents { layer: Some(layer), ..trace.clone() }),
+        ));
     }
     table
 }
@@ -117,19 +123,19 @@ fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
     let combine = Selection { combine: Some(vec![0.5; case.n_outputs()]), ..Selection::default() };
     // A difference of two values loses half of the digits, and the order of sums shows in the others.
     let step = T::epsilon().wide().sqrt();
-    let differences = directions(Kind::Trace, &all).by_differences(step).expect("a step");
+    let differences = directions(NtkKind::Trace, &all).by_differences(step).expect("a step");
     let mut table = vec![
         member("activations", activations(case), None),
-        member("directions, trace", Features(directions(Kind::Trace, &all)), None),
-        member("directions, signs", Features(directions(Kind::Pseudo, &all).signs()), None),
-        member("directions, combine", Features(directions(Kind::Full, &combine)), None),
+        member("directions, trace", Features(directions(NtkKind::Trace, &all)), None),
+        member("directions, signs", Features(directions(NtkKind::Pseudo, &all).signs()), None),
+        member("directions, combine", Features(directions(NtkKind::Full, &combine)), None),
         Member { close: 1e-6, single: 0.05, ..member("differences", Features(differences), None) },
     ];
     for (at, method) in
         ["gaussian:6", "rademacher:6", "sjlt:6", "srht:6", "khatri-rao:6", "kronecker:6"].iter().enumerate()
     {
         let (sketch, k) = parse(method).expect("a method");
-        let kind = if at % 2 == 0 { Kind::Trace } else { Kind::Pseudo };
+        let kind = if at % 2 == 0 { NtkKind::Trace } else { NtkKind::Pseudo };
         let spec = Spec { total: at == 4, seed: 3, ..Spec::new(sketch, k, kind) };
         let map = Sketch::from_spec(&case.network, &case.shapes(), &spec).expect("a sketch");
         table.push(member(method, Features(map), None));
@@ -171,13 +177,13 @@ fn classic_kernels<T: Real>(case: &Case) -> Vec<Member<T>> {
 
 fn combinations<T: Real>(case: &Case) -> Vec<Member<T>> {
     let c = case.n_outputs();
-    let trace = || Arc::new(ntk(case, Kind::Trace)) as Arc<dyn Kernel<T>>;
-    let full = || Arc::new(ntk(case, Kind::Full)) as Arc<dyn Kernel<T>>;
-    let layers = Arc::new(ntk(case, Kind::Trace).by_layer());
+    let trace = || Arc::new(ntk(case, NtkKind::Trace)) as Arc<dyn Kernel<T>>;
+    let full = || Arc::new(ntk(case, NtkKind::Full)) as Arc<dyn Kernel<T>>;
+    let layers = Arc::new(ntk(case, NtkKind::Trace).by_layer());
     let normalised = |full| Some(Tangents { normalised: true, ..Tangents::all(c, full) });
     let embedding = || Arc::new(activations(case)) as Arc<dyn Kernel<T>>;
     // Half of the kernel twice.
-    let half = |kernel| Arc::new(Scaled::new(kernel, T::of(0.5)).expect("a factor")) as Arc<dyn Kernel<T>>;
+    let half = |kernel| Arc::new(Scaled::new(kernel, T::narrow(0.5)).expect("a factor")) as Arc<dyn Kernel<T>>;
     let twice = Sum::new(vec![half(full()), half(full())]).expect("a sum");
     let both = Sum::new(vec![trace(), embedding()]).expect("a sum");
     let nested = Product::new(vec![Arc::new(both.clone()), Arc::new(Normalised::new(trace()))]).expect("a product");
@@ -186,7 +192,7 @@ fn combinations<T: Real>(case: &Case) -> Vec<Member<T>> {
         member("sum of two", both, None),
         member("product", Product::new(vec![trace(), embedding()]).expect("a product"), None),
         member("product of a sum", nested, None),
-        member("scaled by layer", Scaled::new(layers.clone(), T::of(3.0)).expect("a factor"), None),
+        member("scaled by layer", Scaled::new(layers.clone(), T::narrow(3.0)).expect("a factor"), None),
         member("normalised trace", Normalised::new(trace()), normalised(false)),
         Member {
             single: SINGLE * spread(&*full(), case),

@@ -31,7 +31,7 @@ impl Case {
 
     /// Some samples in a scalar.
     pub(crate) fn rows<T: Real>(&self, rows: std::ops::Range<usize>) -> Vec<T> {
-        self.data[rows.start * self.size()..rows.end * self.size()].iter().map(|&x| T::of(x)).collect()
+        self.data[rows.start * self.size()..rows.end * self.size()].iter().map(|&x| T::narrow(x)).collect()
     }
 
     /// As many samples as wanted, the same ones again and again.

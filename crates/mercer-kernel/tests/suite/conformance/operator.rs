@@ -2,7 +2,7 @@
 
 use super::networks::{Case, built, golden};
 use mercer_data::random::stream;
-use mercer_kernel::{Kernel, Kind, Ntk, NtkOperator, Selection};
+use mercer_kernel::{Kernel, Ntk, NtkKind, NtkOperator, Selection};
 use mercer_linalg::{Lanczos, LinearOperator, cholesky, symmetric_eigen};
 use mercer_net::arch::{Initialisation, Mlp};
 use mercer_run::Context;
@@ -12,10 +12,10 @@ use rand::RngExt;
 /// Samples enough for several shards of all networks but the fully connected ones.
 const SAMPLES: usize = 13;
 
-fn both(case: &Case, kind: Kind, selection: &Selection) -> (NtkOperator<f64>, Array2<f64>) {
+fn both(case: &Case, kind: NtkKind, selection: &Selection) -> (NtkOperator<f64>, Array2<f64>) {
     let operator = NtkOperator::new(&case.network, &[case.dataset(SAMPLES)], kind, selection, &Context::new())
         .expect("an operator");
-    let ntk = Ntk::<f64>::of(&case.network, &case.shapes(), kind, selection).expect("a kernel");
+    let ntk = Ntk::<f64>::with_selection(&case.network, &case.shapes(), kind, selection).expect("a kernel");
     let gram = ntk.gram(&[&case.repeated::<f64>(SAMPLES)], SAMPLES).expect("runs");
     let side = SAMPLES * ntk.per_sample();
     (operator, Array2::from_shape_vec((side, side), gram).expect("square"))
@@ -44,13 +44,13 @@ fn products_of_the_gram_matrix() {
         let components = Selection { components: Some(vec![last, 0]), ..Selection::default() };
         let all = Selection::default();
         let kinds = [
-            (Kind::Full, &all),
-            (Kind::Trace, &all),
-            (Kind::Pseudo, &all),
-            (Kind::Logit(last), &all),
-            (Kind::Trace, &combine),
-            (Kind::Full, &components),
-            (Kind::Trace, &components),
+            (NtkKind::Full, &all),
+            (NtkKind::Trace, &all),
+            (NtkKind::Pseudo, &all),
+            (NtkKind::Logit(last), &all),
+            (NtkKind::Trace, &combine),
+            (NtkKind::Full, &components),
+            (NtkKind::Trace, &components),
         ];
         for (kind, selection) in kinds {
             let (operator, gram) = both(&case, kind, selection);
@@ -67,7 +67,7 @@ fn products_of_the_gram_matrix() {
 #[test]
 fn the_same_bits_for_any_number_of_threads() {
     for case in cases() {
-        for kind in [Kind::Full, Kind::Trace] {
+        for kind in [NtkKind::Full, NtkKind::Trace] {
             let sets = [case.dataset(300)];
             let operator =
                 NtkOperator::<f32>::new(&case.network, &sets, kind, &Selection::default(), &Context::new()).unwrap();
@@ -85,7 +85,7 @@ fn the_same_bits_for_any_number_of_threads() {
 #[test]
 fn eigenvalues_of_the_gram_matrix() {
     for case in cases() {
-        for kind in [Kind::Full, Kind::Trace, Kind::Pseudo] {
+        for kind in [NtkKind::Full, NtkKind::Trace, NtkKind::Pseudo] {
             // Distinct samples only: repeated ones have eigenvalues of zero in plenty, which say nothing.
             let operator = NtkOperator::<f64>::new(
                 &case.network,
@@ -111,7 +111,7 @@ fn eigenvalues_of_the_gram_matrix() {
 #[test]
 fn solutions_of_cholesky() {
     for case in cases() {
-        for kind in [Kind::Full, Kind::Trace, Kind::Logit(0)] {
+        for kind in [NtkKind::Full, NtkKind::Trace, NtkKind::Logit(0)] {
             let (operator, gram) = both(&case, kind, &Selection::default());
             let side = gram.nrows();
             let shift = 0.01 * gram.diag().sum() / side as f64;
@@ -135,7 +135,7 @@ fn errors_come_through_the_solvers() {
     data.row_mut(500).fill(f32::MAX);
     let sets = [mercer_data::Dataset::from_array("x", data.into_dyn().view()).unwrap()];
     let new = |sets: &[mercer_data::Dataset]| {
-        let made = NtkOperator::<f32>::new(&network, sets, Kind::Trace, &Selection::default(), &Context::new());
+        let made = NtkOperator::<f32>::new(&network, sets, NtkKind::Trace, &Selection::default(), &Context::new());
         made.map_err(|error| error.to_string())
     };
     let operator = new(&sets).unwrap();

@@ -164,7 +164,7 @@ fn against_single(member: &Member<f64>, single: &Member<f32>, case: &Case) {
 }
 
 fn suite(case: &Case) {
-    let jacobian = Jacobian::of(case);
+    let jacobian = Jacobian::new(case);
     for (member, single) in members::<f64>(case).iter().zip(&members::<f32>(case)) {
         check(member, case);
         against_jacobian(member, case, &jacobian);

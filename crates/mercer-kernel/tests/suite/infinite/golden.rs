@@ -1,9 +1,9 @@
 //! The values of `tests/golden/infinite`, by neural-tangents.
 
-use super::{both, grams, mlp, of};
+use super::{activation_of, both, grams, mlp};
 use mercer_data::Source;
 use mercer_kernel::Real;
-use mercer_kernel::infinite::{Activation, LimitNet, NodeId, Patch, Scales};
+use mercer_kernel::infinite::{LimitActivation, LimitNet, NodeId, Patch, Scales};
 use mercer_net::op::Function;
 use std::path::PathBuf;
 
@@ -30,23 +30,23 @@ fn image(name: &str, build: impl Fn(&mut LimitNet, NodeId) -> NodeId) -> LimitNe
     net
 }
 
-fn conv(net: &mut LimitNet, x: NodeId, patch: Patch, activation: &Activation) -> NodeId {
+fn conv(net: &mut LimitNet, x: NodeId, patch: Patch, activation: &LimitActivation) -> NodeId {
     let y = net.conv("conv", x, Scales::ntk(1.3, 0.2), patch).expect("a layer");
     net.activation("activation", y, activation.clone()).expect("an activation")
 }
 
 fn network(name: &str) -> LimitNet {
-    let dense = |depth: usize, activation: Activation, output: Scales| {
+    let dense = |depth: usize, activation: LimitActivation, output: Scales| {
         mlp(numbers::<f64>(name, "x1").2[0], depth, hidden(), &activation, output)
     };
-    let (same, valid, relu) = (Patch::same([3, 3]), Patch::valid([3, 3]), Activation::relu());
+    let (same, valid, relu) = (Patch::same([3, 3]), Patch::valid([3, 3]), LimitActivation::relu());
     match name {
         "fc_relu_1h" => dense(1, relu, Scales::ntk(1.0, 0.0)),
         "fc_relu_3h" => dense(3, relu, hidden()),
-        "fc_erf_3h" => dense(3, of(Function::Erf), hidden()),
-        "fc_leaky_2h" => dense(2, Activation::leaky(0.2), Scales::ntk(1.0, 0.1)),
-        "fc_sin_2h" => dense(2, of(Function::Sin), Scales::ntk(1.0, 0.1)),
-        "fc_gelu_2h" => dense(2, of(Function::Gelu), Scales::ntk(1.0, 0.1)),
+        "fc_erf_3h" => dense(3, activation_of(Function::Erf), hidden()),
+        "fc_leaky_2h" => dense(2, LimitActivation::leaky(0.2), Scales::ntk(1.0, 0.1)),
+        "fc_sin_2h" => dense(2, activation_of(Function::Sin), Scales::ntk(1.0, 0.1)),
+        "fc_gelu_2h" => dense(2, activation_of(Function::Gelu), Scales::ntk(1.0, 0.1)),
         "fc_residual_relu" => {
             let mut net = LimitNet::new();
             let x = net.input(numbers::<f64>(name, "x1").2[0]);
@@ -69,9 +69,9 @@ fn network(name: &str) -> LimitNet {
             net.global_average_pool("pool", x)
         }),
         "cnn_erf_avgpool" => image(name, |net, x| {
-            let x = conv(net, x, same, &of(Function::Erf));
+            let x = conv(net, x, same, &activation_of(Function::Erf));
             let x = net.average_pool("pool", x, Patch::valid([2, 2]).stride([2, 2]), false).expect("a pool");
-            let x = conv(net, x, same, &of(Function::Erf));
+            let x = conv(net, x, same, &activation_of(Function::Erf));
             net.flatten("flatten", x)
         }),
         other => panic!("no network for {other}"),

@@ -2,7 +2,7 @@
 
 use super::reference::{Plain, relu};
 use super::{both, grams, normal, worst};
-use mercer_kernel::infinite::{Activation, LimitNet, Patch, Scales};
+use mercer_kernel::infinite::{LimitActivation, LimitNet, Patch, Scales};
 
 /// Two convolutions with a pool between them if there is one, then a flatten or a global pool, for images of this side.
 fn check(side: usize, patches: [Patch; 2], pool: Option<Patch>, global: bool) {
@@ -11,7 +11,7 @@ fn check(side: usize, patches: [Patch; 2], pool: Option<Patch>, global: bool) {
     let mut x = net.image([side, side], 2);
     for (at, patch) in patches.into_iter().enumerate() {
         x = net.conv("conv", x, Scales::ntk(w, b), patch).unwrap();
-        x = net.activation("relu", x, Activation::relu()).unwrap();
+        x = net.activation("relu", x, LimitActivation::relu()).unwrap();
         if let (0, Some(pool)) = (at, pool) {
             x = net.average_pool("pool", x, pool, true).unwrap();
         }
@@ -62,7 +62,7 @@ fn rows_and_columns_are_not_mixed_up() {
         let x = net.image(space, 1);
         let patch = Patch { before: pad, ..Patch::valid(size) };
         let x = net.conv("conv", x, Scales::ntk(1.0, 0.3), patch).unwrap();
-        let x = net.activation("relu", x, Activation::relu()).unwrap();
+        let x = net.activation("relu", x, LimitActivation::relu()).unwrap();
         net.global_average_pool("pool", x);
         net
     };
@@ -99,7 +99,7 @@ fn deep_images_in_single_precision() {
     let mut x = net.image([8, 8], 1);
     for _ in 0..10 {
         x = net.conv("conv", x, Scales::ntk(2.0f64.sqrt(), 0.1), Patch::same([3, 3])).unwrap();
-        x = net.activation("relu", x, Activation::relu()).unwrap();
+        x = net.activation("relu", x, LimitActivation::relu()).unwrap();
     }
     net.global_average_pool("pool", x);
     let mut images = normal(9, 4 * 64);

@@ -1,10 +1,10 @@
 //! Graphs as networks of infinite width: built, described and read from files.
 
-use super::{distance, grams, mlp, normal, of, worst};
+use super::{activation_of, distance, grams, mlp, normal, worst};
 use mercer_kernel::infinite::{
-    Activation, Limit, LimitKind, LimitNet, Parametrisation, Patch, Rule, Scales, Variances, lower,
+    Limit, LimitActivation, LimitKind, LimitNet, Parametrisation, Patch, Rule, Scales, Variances, lower,
 };
-use mercer_kernel::{Kernel, Kind, Ntk};
+use mercer_kernel::{Kernel, Ntk, NtkKind};
 use mercer_net::Network;
 use mercer_net::arch::{self, Architecture, Cnn, Initialisation, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
@@ -39,14 +39,16 @@ fn assert_same(found: &(Vec<f64>, Vec<f64>), expected: &(Vec<f64>, Vec<f64>), wh
 fn files_have_the_limits_of_the_networks_they_hold() {
     let rule = Rule::ntk(1.4, 0.3);
     let scales = Scales::ntk(1.4, 0.3);
-    for (name, inputs, activation) in [("mlp_erf", 8, of(Function::Erf)), ("mlp_tanh", 5, of(Function::Tanh))] {
+    for (name, inputs, activation) in
+        [("mlp_erf", 8, activation_of(Function::Erf)), ("mlp_tanh", 5, activation_of(Function::Tanh))]
+    {
         let x = normal(21, 6 * inputs);
         let expected = grams(&mlp(inputs, 2, scales, &activation, scales), &x, 6);
         assert_same(&limits(&file(name), &rule, &x, 6), &expected, name);
     }
     // A flatten before the first layer, and 256 units twice.
     let x = normal(22, 4 * 784);
-    let expected = grams(&mlp(784, 2, scales, &Activation::relu(), scales), &x, 4);
+    let expected = grams(&mlp(784, 2, scales, &LimitActivation::relu(), scales), &x, 4);
     assert_same(&limits(&file("mnist-net_256x2"), &rule, &x, 4), &expected, "mnist-net_256x2");
 }
 
@@ -67,7 +69,7 @@ fn a_bias_of_one_number_is_in_the_limit() {
 #[test]
 fn convolutional_files() {
     let scales = Scales::ntk(1.2, 0.2);
-    let relu = Activation::relu();
+    let relu = LimitActivation::relu();
     let x = normal(23, 3 * 3072);
     let build = |last: bool, patch: Patch, dense: usize| {
         let mut net = LimitNet::new();
@@ -105,7 +107,7 @@ fn descriptions_have_the_limits_of_their_initialisations() {
     ";
     let x = normal(31, 20);
     let network = Architecture::from_toml(text).unwrap().build(0).unwrap();
-    let expected = grams(&mlp(4, 2, Scales::ntk(1.3, 0.2), &Activation::relu(), Scales::ntk(1.3, 0.2)), &x, 5);
+    let expected = grams(&mlp(4, 2, Scales::ntk(1.3, 0.2), &LimitActivation::relu(), Scales::ntk(1.3, 0.2)), &x, 5);
     assert_same(&limits(&network, &Rule::initialisation(Initialisation::Ntk), &x, 5), &expected, "ntk");
 
     // He's rule in standard parametrisation: fan-ins 4, 30 and 50, biases that begin at zero and learn.
@@ -114,7 +116,7 @@ fn descriptions_have_the_limits_of_their_initialisations() {
     let mut y = net.input(4);
     for fan_in in [4, 30] {
         y = net.dense("dense", y, Scales::standard(2.0f64.sqrt(), Some(0.0), fan_in)).unwrap();
-        y = net.activation("relu", y, Activation::relu()).unwrap();
+        y = net.activation("relu", y, LimitActivation::relu()).unwrap();
     }
     net.dense("output", y, Scales::standard(2.0f64.sqrt(), Some(0.0), 50)).unwrap();
     let expected = grams(&net, &x, 5);
@@ -140,10 +142,10 @@ fn described_images() {
     let mut net = LimitNet::new();
     let y = net.image([6, 6], 2);
     let y = net.conv("conv", y, scales, Patch::same([3, 3])).unwrap();
-    let y = net.activation("relu", y, Activation::relu()).unwrap();
+    let y = net.activation("relu", y, LimitActivation::relu()).unwrap();
     let y = net.average_pool("pool", y, Patch::valid([2, 2]).stride([2, 2]), false).unwrap();
     let y = net.conv("conv", y, scales, Patch::same([3, 3])).unwrap();
-    let y = net.activation("relu", y, Activation::relu()).unwrap();
+    let y = net.activation("relu", y, LimitActivation::relu()).unwrap();
     let y = net.global_average_pool("pool", y);
     net.dense("output", y, scales).unwrap();
     let found = limits(&network, &Rule::initialisation(Initialisation::Ntk), &x, 3);
@@ -156,7 +158,8 @@ fn units_side_by_side() {
     let x = normal(33, 12);
     let network = Mlp::new(3, &[10], 1).activation(arch::Activation::SinCos).initialisation(Initialisation::Ntk);
     let found = limits(&network.build(0).unwrap(), &Rule::initialisation(Initialisation::Ntk), &x, 4);
-    let part = |function| grams(&mlp(3, 1, Scales::ntk(1.0, 1.0), &of(function), Scales::ntk(1.0, 1.0)), &x, 4);
+    let part =
+        |function| grams(&mlp(3, 1, Scales::ntk(1.0, 1.0), &activation_of(function), Scales::ntk(1.0, 1.0)), &x, 4);
     let (sin, cos) = (part(Function::Sin), part(Function::Cos));
     let mean = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| 0.5 * (a + b)).collect::<Vec<_>>();
     assert_same(&found, &(mean(&sin.0, &cos.0), mean(&sin.1, &cos.1)), "sin-cos");
@@ -208,7 +211,7 @@ fn an_exported_gelu_is_one_activation() {
     let net = draft.limit(y);
     let x = normal(41, 20);
     let scales = Scales::ntk(1.4, 0.3);
-    assert_same(&grams(&net, &x, 5), &grams(&mlp(4, 1, scales, &of(Function::Gelu), scales), &x, 5), "gelu");
+    assert_same(&grams(&net, &x, 5), &grams(&mlp(4, 1, scales, &activation_of(Function::Gelu), scales), &x, 5), "gelu");
 }
 
 #[test]
@@ -227,10 +230,10 @@ fn residual_sums_and_normalisation() {
     let x = net.input(4);
     let h = net.dense("stem", x, scales).unwrap();
     let norm = net.layer_norm("norm", h, 1e-5, true).unwrap();
-    let relu = net.activation("relu", norm, Activation::relu()).unwrap();
+    let relu = net.activation("relu", norm, LimitActivation::relu()).unwrap();
     let branch = net.dense("branch", relu, scales).unwrap();
     let sum = net.sum("sum", &[branch, h]).unwrap();
-    let last = net.activation("last", sum, Activation::relu()).unwrap();
+    let last = net.activation("last", sum, LimitActivation::relu()).unwrap();
     net.dense("output", last, scales).unwrap();
     let x = normal(42, 20);
     assert_same(&grams(&found, &x, 5), &grams(&net, &x, 5), "residual");
@@ -251,7 +254,7 @@ fn scales_belong_to_their_branch() {
     let x = net.input(3);
     let h = net.dense("stem", x, scales).unwrap();
     let scaled = net.dense("scale", h, Scales::factor(3.0)).unwrap();
-    let relu = net.activation("relu", scaled, Activation::relu()).unwrap();
+    let relu = net.activation("relu", scaled, LimitActivation::relu()).unwrap();
     let branch = net.dense("branch", relu, scales).unwrap();
     net.sum("sum", &[branch, h]).unwrap();
     let x = normal(43, 12);
@@ -298,9 +301,9 @@ fn circular_padding_and_fixed_features() {
         let mut draft = LimitNet::new();
         let i = draft.image([4, 4], 2);
         let h = draft.conv("first", i, Scales::ntk(1.4, 0.0), Patch::valid([1, 1])).unwrap();
-        let h = draft.activation("relu", h, Activation::relu()).unwrap();
+        let h = draft.activation("relu", h, LimitActivation::relu()).unwrap();
         let h = draft.conv("second", h, Scales::ntk(1.4, 0.0), Patch::same([3, 3]).circular()).unwrap();
-        let h = draft.activation("relu", h, Activation::relu()).unwrap();
+        let h = draft.activation("relu", h, LimitActivation::relu()).unwrap();
         let h = draft.global_average_pool("mean", h);
         draft.dense("output", h, Scales::ntk(1.4, 0.3)).unwrap();
         draft
@@ -329,7 +332,7 @@ fn wide_networks_are_near_their_limits() {
         let mut mean = vec![0.0; 16];
         for seed in 0..8 {
             let network = description.build(seed).unwrap();
-            let gram = Ntk::<f32>::new(&network, &[vec![6]], Kind::Trace).unwrap().gram(&[&single], 4).unwrap();
+            let gram = Ntk::<f32>::new(&network, &[vec![6]], NtkKind::Trace).unwrap().gram(&[&single], 4).unwrap();
             mean.iter_mut().zip(gram).for_each(|(mean, value)| *mean += f64::from(value) / 8.0);
         }
         let (_, ntk) = limits(&description.build(0).unwrap(), &Rule::initialisation(initialisation), &x, 4);
@@ -349,7 +352,8 @@ fn wide_convolutions_are_near_their_limits() {
         let mut mean = vec![0.0; 9];
         for seed in 0..16 {
             let network = description.build(seed).unwrap();
-            let gram = Ntk::<f32>::new(&network, &[vec![2, 6, 6]], Kind::Trace).unwrap().gram(&[&single], 3).unwrap();
+            let gram =
+                Ntk::<f32>::new(&network, &[vec![2, 6, 6]], NtkKind::Trace).unwrap().gram(&[&single], 3).unwrap();
             mean.iter_mut().zip(gram).for_each(|(mean, value)| *mean += f64::from(value) / 16.0);
         }
         let (_, ntk) = limits(&description.build(0).unwrap(), &Rule::initialisation(initialisation), &x, 3);

@@ -7,12 +7,18 @@ mod numbers;
 mod reference;
 mod refusals;
 
-use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Scales};
+use mercer_kernel::infinite::{Limit, LimitActivation, LimitKind, LimitNet, Scales};
 use mercer_kernel::{Kernel, Real};
 use mercer_net::op::Function;
 
 /// `(dense, activation)` for each deviation pair, then a linear output.
-pub(crate) fn mlp(inputs: usize, depth: usize, hidden: Scales, activation: &Activation, output: Scales) -> LimitNet {
+pub(crate) fn mlp(
+    inputs: usize,
+    depth: usize,
+    hidden: Scales,
+    activation: &LimitActivation,
+    output: Scales,
+) -> LimitNet {
     let mut net = LimitNet::new();
     let mut x = net.input(inputs);
     for layer in 1..=depth {
@@ -62,6 +68,6 @@ pub(crate) fn normal(seed: u64, count: usize) -> Vec<f64> {
     (0..count).map(|i| (0..12).map(|k| uniform(i * 12 + k)).sum::<f64>() - 6.0).collect()
 }
 
-pub(crate) fn of(function: Function) -> Activation {
-    Activation::of(function)
+pub(crate) fn activation_of(function: Function) -> LimitActivation {
+    LimitActivation::from_function(function)
 }

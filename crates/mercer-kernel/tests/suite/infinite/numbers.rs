@@ -1,13 +1,13 @@
 //! Closed forms against series, and the edges of the arithmetic.
 
-use super::{both, grams, mlp, normal, of, worst};
-use mercer_kernel::infinite::{Activation, Expression, Limit, LimitKind, LimitNet, Patch, Scales};
+use super::{activation_of, both, grams, mlp, normal, worst};
+use mercer_kernel::infinite::{Elementwise, Limit, LimitActivation, LimitKind, LimitNet, Patch, Scales};
 use mercer_kernel::{Kernel, KernelError};
 use mercer_net::op::{Combine, Function};
 use std::sync::Arc;
 
-fn series(function: Function) -> Activation {
-    Activation::series(Expression::Unary(function, Arc::new(Expression::Unit)))
+fn series(function: Function) -> LimitActivation {
+    LimitActivation::series(Elementwise::Unary(function, Arc::new(Elementwise::Unit)))
 }
 
 /// The samples of a small set: random ones, two that are equal, two that are opposite, and zero.
@@ -27,8 +27,8 @@ fn closed_forms_are_the_sums_of_their_series() {
     for function in
         [Function::Erf, Function::Sin, Function::Cos, Function::Gelu, Function::Power(2.0), Function::Power(3.0)]
     {
-        let build = |activation: &Activation| mlp(4, 2, Scales::ntk(0.9, 0.2), activation, Scales::ntk(1.0, 0.1));
-        let closed = grams(&build(&of(function)), &x, n);
+        let build = |activation: &LimitActivation| mlp(4, 2, Scales::ntk(0.9, 0.2), activation, Scales::ntk(1.0, 0.1));
+        let closed = grams(&build(&activation_of(function)), &x, n);
         let summed = grams(&build(&series(function)), &x, n);
         // Entries may be zero by symmetry: relative to the diagonal.
         for (closed, summed) in [(&closed.0, &summed.0), (&closed.1, &summed.1)] {
@@ -43,14 +43,14 @@ fn closed_forms_are_the_sums_of_their_series() {
 
 #[test]
 fn a_bell_is_the_sum_of_its_series() {
-    let square = Expression::Binary(Combine::Mul, Arc::new(Expression::Unit), Arc::new(Expression::Unit));
-    let scaled = Expression::Unary(Function::Affine { scale: -0.7, shift: 0.0 }, Arc::new(square));
-    let bell = Expression::Unary(Function::Exp, Arc::new(scaled));
-    let closed = Activation::recognise(&bell);
+    let square = Elementwise::Binary(Combine::Mul, Arc::new(Elementwise::Unit), Arc::new(Elementwise::Unit));
+    let scaled = Elementwise::Unary(Function::Affine { scale: -0.7, shift: 0.0 }, Arc::new(square));
+    let bell = Elementwise::Unary(Function::Exp, Arc::new(scaled));
+    let closed = LimitActivation::recognise(&bell);
     assert!(closed.is_closed());
-    let build = |activation: &Activation| mlp(4, 2, Scales::ntk(0.8, 0.2), activation, Scales::ntk(1.0, 0.1));
+    let build = |activation: &LimitActivation| mlp(4, 2, Scales::ntk(0.8, 0.2), activation, Scales::ntk(1.0, 0.1));
     let (x, n) = samples();
-    let (closed, summed) = (grams(&build(&closed), &x, n), grams(&build(&Activation::series(bell)), &x, n));
+    let (closed, summed) = (grams(&build(&closed), &x, n), grams(&build(&LimitActivation::series(bell)), &x, n));
     assert!(worst(&closed.0, &summed.0) < 1e-9 && worst(&closed.1, &summed.1) < 1e-8);
 }
 
@@ -58,9 +58,11 @@ fn a_bell_is_the_sum_of_its_series() {
 #[test]
 fn absolute_values_follow_from_relu() {
     let (x, n) = samples();
-    let value =
-        |activation: &Activation| grams(&mlp(4, 1, Scales::ntk(1.1, 0.3), activation, Scales::ntk(1.0, 0.0)), &x, n);
-    let (abs, relu, line) = (value(&of(Function::Abs)), value(&Activation::relu()), value(&of(Function::Neg)));
+    let value = |activation: &LimitActivation| {
+        grams(&mlp(4, 1, Scales::ntk(1.1, 0.3), activation, Scales::ntk(1.0, 0.0)), &x, n)
+    };
+    let (abs, relu, line) =
+        (value(&activation_of(Function::Abs)), value(&LimitActivation::relu()), value(&activation_of(Function::Neg)));
     for i in 0..n * n {
         assert!((abs.0[i] - (4.0 * relu.0[i] - line.0[i])).abs() < 1e-13);
         assert!((abs.1[i] - (4.0 * relu.1[i] - line.1[i])).abs() < 1e-13);
@@ -71,7 +73,7 @@ fn absolute_values_follow_from_relu() {
 /// would be off by 1e-8 (double) and 1e-4 (single).
 #[test]
 fn small_angles_are_exact() {
-    let net = mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), &Activation::relu(), Scales::ntk(1.0, 0.0));
+    let net = mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), &LimitActivation::relu(), Scales::ntk(1.0, 0.0));
     for angle in [1e-3, 1e-6, 1e-8, 3e-9, 1e-12] {
         let x = [1.0, 0.0, f64::cos(angle), f64::sin(angle)];
         let (nngp, ntk) = grams(&net, &x, 2);
@@ -88,7 +90,7 @@ fn small_angles_are_exact() {
 
 #[test]
 fn equal_samples_have_equal_rows() {
-    let relu = Activation::relu();
+    let relu = LimitActivation::relu();
     let mut image = LimitNet::new();
     let x = image.image([4, 4], 2);
     let x = image.conv("conv", x, Scales::ntk(1.4, 0.1), Patch::same([3, 3])).unwrap();
@@ -118,8 +120,13 @@ fn equal_samples_have_equal_rows() {
 #[test]
 fn zeros_are_finite() {
     let x: [f64; 6] = [0.0, 0.0, 1.0, -1.0, 0.0, 0.0];
-    for activation in [Activation::relu(), of(Function::Erf), of(Function::Gelu), of(Function::Tanh), of(Function::Abs)]
-    {
+    for activation in [
+        LimitActivation::relu(),
+        activation_of(Function::Erf),
+        activation_of(Function::Gelu),
+        activation_of(Function::Tanh),
+        activation_of(Function::Abs),
+    ] {
         for bias in [0.0, 0.5] {
             let (nngp, ntk) = grams(&mlp(2, 3, Scales::ntk(1.2, bias), &activation, Scales::ntk(1.0, bias)), &x, 3);
             assert!(nngp.iter().chain(&ntk).all(|x| x.is_finite()), "{activation:?} {bias}");
@@ -135,7 +142,7 @@ fn zeros_are_finite() {
 #[test]
 fn a_thousand_layers() {
     let depth = 1000;
-    let net = mlp(3, depth, Scales::ntk(2.0f64.sqrt(), 0.0), &Activation::relu(), Scales::ntk(1.0, 0.0));
+    let net = mlp(3, depth, Scales::ntk(2.0f64.sqrt(), 0.0), &LimitActivation::relu(), Scales::ntk(1.0, 0.0));
     let x: [f64; 6] = [1.0, 2.0, 2.0, -1.0, 0.5, 3.0];
     let (nngp, ntk) = grams(&net, &x, 2);
     assert!((nngp[0] / 3.0 - 1.0).abs() < 1e-12, "{}", nngp[0]);
@@ -144,7 +151,7 @@ fn a_thousand_layers() {
     let rho = nngp[1] / (nngp[0] * nngp[3]).sqrt();
     let expected = 4.5 * (std::f64::consts::PI / depth as f64).powi(2);
     assert!(((1.0 - rho) / expected - 1.0).abs() < 0.05, "{} {expected}", 1.0 - rho);
-    let erf = mlp(3, depth, Scales::ntk(1.1, 0.3), &of(Function::Erf), Scales::ntk(1.0, 0.0));
+    let erf = mlp(3, depth, Scales::ntk(1.1, 0.3), &activation_of(Function::Erf), Scales::ntk(1.0, 0.0));
     let (nngp, ntk) = grams(&erf, &x, 2);
     assert!(nngp.iter().chain(&ntk).all(|x| x.is_finite()) && nngp[1] <= nngp[0] * (1.0 + 1e-14));
 }
@@ -174,8 +181,13 @@ fn is_positive(a: &[f64], n: usize, jitter: f64) -> bool {
 fn five_hundred_points_are_positive() {
     // Many points in two dimensions: eigenvalues fall far below rounding.
     let x = normal(11, 1000);
-    for activation in [Activation::relu(), of(Function::Erf), of(Function::Gelu), of(Function::Sin), of(Function::Tanh)]
-    {
+    for activation in [
+        LimitActivation::relu(),
+        activation_of(Function::Erf),
+        activation_of(Function::Gelu),
+        activation_of(Function::Sin),
+        activation_of(Function::Tanh),
+    ] {
         let (nngp, ntk) = grams(&mlp(2, 3, Scales::ntk(1.3, 0.2), &activation, Scales::ntk(1.0, 0.0)), &x, 500);
         for gram in [nngp, ntk] {
             let trace: f64 = (0..500).map(|i| gram[i * 501]).sum();
@@ -193,7 +205,7 @@ fn five_hundred_images_are_positive() {
         let mut y = net.image([2, 2], 1);
         for layer in ["first", "second"] {
             y = net.conv(layer, y, Scales::ntk(1.4, 0.1), Patch::same([3, 3])).unwrap();
-            y = net.activation(layer, y, Activation::relu()).unwrap();
+            y = net.activation(layer, y, LimitActivation::relu()).unwrap();
         }
         y = if pooled { net.global_average_pool("pool", y) } else { net.flatten("flat", y) };
         net.dense("output", y, Scales::ntk(1.0, 0.0)).unwrap();
@@ -213,7 +225,7 @@ fn five_hundred_images_are_positive() {
 #[test]
 fn the_standard_parametrisation_by_hand() {
     // One hidden layer of 7 units, 2 inputs: Θ = 7 K₁ + 1 + σ_w² Θ₁ K̇, Θ₁ = 2 K₀ + 1.
-    let activation = of(Function::Erf);
+    let activation = activation_of(Function::Erf);
     let mut net = LimitNet::new();
     let x = net.input(2);
     let x = net.dense("hidden", x, Scales::standard(1.5, Some(0.1), 2)).unwrap();
@@ -238,7 +250,7 @@ fn layer_norm_forgets_lengths() {
         let x = net.input(2);
         let x = net.dense("first", x, Scales::ntk(1.3, 0.0)).unwrap();
         let x = net.layer_norm("norm", x, epsilon, true).unwrap();
-        let x = net.activation("relu", x, Activation::relu()).unwrap();
+        let x = net.activation("relu", x, LimitActivation::relu()).unwrap();
         net.dense("output", x, Scales::ntk(1.0, 0.0)).unwrap();
         net
     };
@@ -253,7 +265,7 @@ fn layer_norm_forgets_lengths() {
 
 #[test]
 fn samples_that_are_not_finite_or_do_not_fit_are_errors() {
-    let net = mlp(2, 1, Scales::ntk(1.0, 0.1), &Activation::relu(), Scales::ntk(1.0, 0.0));
+    let net = mlp(2, 1, Scales::ntk(1.0, 0.1), &LimitActivation::relu(), Scales::ntk(1.0, 0.0));
     let limit = Limit::<f32>::new(net, LimitKind::Nngp).unwrap();
     let error = limit.prepare(&[&[1.0, 2.0, f32::NAN, 0.0]], 2).unwrap_err();
     assert!(matches!(error, KernelError::NotFinite { sample: 1, .. }), "{error}");
@@ -264,7 +276,7 @@ fn samples_that_are_not_finite_or_do_not_fit_are_errors() {
 #[test]
 fn a_series_that_is_too_short_is_refused() {
     // A clip has kinks: the series of its slope does not end, that of its value does.
-    let clip = of(Function::Clip { low: 0.0, high: 6.0 });
+    let clip = activation_of(Function::Clip { low: 0.0, high: 6.0 });
     let net = mlp(2, 1, Scales::ntk(1.0, 0.1), &clip, Scales::ntk(1.0, 0.0));
     let limit = Limit::<f64>::new(net.clone(), LimitKind::Ntk).unwrap();
     let error = limit.prepare(&[&[1.0, 2.0]], 1).unwrap_err().to_string();
@@ -272,7 +284,7 @@ fn a_series_that_is_too_short_is_refused() {
     // Six is four deviations away, so it is nearly a ReLU.
     let x = normal(71, 10);
     let nngp = Limit::<f64>::new(net, LimitKind::Nngp).unwrap().gram(&[&x], 5).unwrap();
-    let relu = grams(&mlp(2, 1, Scales::ntk(1.0, 0.1), &Activation::relu(), Scales::ntk(1.0, 0.0)), &x, 5).0;
+    let relu = grams(&mlp(2, 1, Scales::ntk(1.0, 0.1), &LimitActivation::relu(), Scales::ntk(1.0, 0.0)), &x, 5).0;
     assert!(worst(&nngp, &relu) < 1e-4);
 }
 
@@ -281,7 +293,7 @@ fn a_series_that_is_too_short_is_refused() {
 #[test]
 fn activations_without_a_closed_form() {
     use Function::*;
-    let build = |function: Function| mlp(3, 2, Scales::ntk(1.3, 0.1), &of(function), Scales::ntk(1.0, 0.1));
+    let build = |function: Function| mlp(3, 2, Scales::ntk(1.3, 0.1), &activation_of(function), Scales::ntk(1.0, 0.1));
     let x = normal(72, 30);
     let wide: Vec<f64> = x.iter().map(|x| 2.0 * x).collect();
     let analytic = [Tanh, Sigmoid, Swish(1.0), Softplus, GeluTanh, Mish, Atan, Asinh].map(|function| (function, &wide));
@@ -306,7 +318,7 @@ fn a_second_derivative_that_jumps() {
     let (step, reach) = (0.01, 8.0);
     let points: Vec<f64> = (0..).map(|i| -reach + step * (f64::from(i) + 0.5)).take_while(|&z| z < reach).collect();
     let weight = |z: f64| step * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    let net = mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), &of(Function::Elu(1.0)), Scales::ntk(1.0, 0.0));
+    let net = mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), &activation_of(Function::Elu(1.0)), Scales::ntk(1.0, 0.0));
     for (x, y) in [([1.0, 0.0], [0.999, 0.04]), ([1.0, 0.0], [0.6, 0.8])] {
         let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
         let (s, t, c) = (dot(x, x).sqrt(), dot(y, y).sqrt(), dot(x, y));
@@ -345,7 +357,8 @@ fn series_are_double_integrals() {
         (Function::Tanh, f64::tanh, |x| 1.0 - x.tanh().powi(2)),
         (Function::Softplus, |x| x.exp().ln_1p(), |x| 1.0 / (1.0 + (-x).exp())),
     ];
-    let net = |activation: &Activation| mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), activation, Scales::ntk(1.0, 0.0));
+    let net =
+        |activation: &LimitActivation| mlp(2, 1, Scales::ntk(2.0f64.sqrt(), 0.0), activation, Scales::ntk(1.0, 0.0));
     for (function, value, slope) in functions {
         for (x, y) in
             [([1.0, 0.0], [0.6, 0.8]), ([2.0, 0.3], [2.1, -0.2]), ([1.5, 0.0], [-1.2, 0.4]), ([1.0, 1.0], [1.0, 1.0])]
@@ -361,7 +374,7 @@ fn series_are_double_integrals() {
                     d += weight(z) * weight(w) * slope(u) * slope(v);
                 }
             }
-            let (nngp, ntk) = both(&net(&of(function)), (&x, 1), (&y, 1));
+            let (nngp, ntk) = both(&net(&activation_of(function)), (&x, 1), (&y, 1));
             assert!((nngp[0] - k).abs() < 1e-9, "{function:?} {x:?} {y:?}: {} {k}", nngp[0]);
             assert!((ntk[0] - (k + c * d)).abs() < 1e-9, "{function:?} {x:?} {y:?}: {} {}", ntk[0], k + c * d);
         }

@@ -1,7 +1,7 @@
 //! What has no limit is refused by name, and another way is offered.
 
 use mercer_kernel::KernelError;
-use mercer_kernel::infinite::{Activation, Limit, LimitKind, LimitNet, Rule, Scales, lower};
+use mercer_kernel::infinite::{Limit, LimitActivation, LimitKind, LimitNet, Rule, Scales, lower};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, CnnLayer, Resnet};
 use mercer_net::graph::{Batch, Graph, GraphBuilder, ValueId};
@@ -173,11 +173,11 @@ fn networks_built_in_code() {
     let mut net = LimitNet::new();
     assert!(Limit::<f64>::new(net.clone(), LimitKind::Ntk).is_err());
     let x = net.image([2, 2], 3);
-    assert!(net.activation("early", x, Activation::relu()).is_err());
+    assert!(net.activation("early", x, LimitActivation::relu()).is_err());
     let h = net.dense("dense", x, Scales::ntk(1.0, 0.1)).unwrap();
     assert!(Limit::<f64>::new(net.clone(), LimitKind::Ntk).unwrap_err().to_string().contains("positions"));
     assert!(net.dense("nothing", x, Scales::ntk(0.0, 0.1)).is_err());
     assert!(net.sum("twice", &[h, h]).is_err());
     let flat = net.flatten("flatten", h);
-    assert!(net.activation("late", flat, Activation::relu()).is_err(), "units of unequal variance");
+    assert!(net.activation("late", flat, LimitActivation::relu()).is_err(), "units of unequal variance");
 }

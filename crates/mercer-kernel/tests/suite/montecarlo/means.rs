@@ -5,7 +5,7 @@ use mercer_data::Dataset;
 use mercer_kernel::gram::Gram;
 use mercer_kernel::infinite::{LimitKind, Rule};
 use mercer_kernel::montecarlo::Ensemble;
-use mercer_kernel::{Features, Kernel, Kind, MonteCarlo, Ntk, RandomNetworks, Scaled, Selection, Sum};
+use mercer_kernel::{Features, Kernel, MonteCarlo, Ntk, NtkKind, RandomNetworks, Scaled, Selection, Sum};
 use mercer_net::Network;
 use mercer_net::arch::{Cnn, CnnLayer, Initialisation, Mlp};
 use mercer_net::graph::{Batch, GraphBuilder};
@@ -34,7 +34,7 @@ fn the_mean_over_networks_one_by_one() {
                 (0..2).map(|at| dot(&w2[at * 5..at * 5 + 5], &hidden) + b2[at]).collect()
             })
             .collect();
-        let tangent = Ntk::at(Arc::clone(ensemble.graph()), weights, Kind::Trace, &Selection::default()).unwrap();
+        let tangent = Ntk::at(Arc::clone(ensemble.graph()), weights, NtkKind::Trace, &Selection::default()).unwrap();
         let tangent = tangent.gram(&[&x], 4).unwrap();
         for at in 0..16 {
             let (a, b) = (&outputs[at / 4], &outputs[at % 4]);
@@ -112,7 +112,7 @@ fn networks_have_numbers() {
     let x = normal::<f64>("x", 6);
     let ensemble = Arc::new(Ensemble::new(&network, &[vec![3]], &Rule::ntk(1.0, 0.5), 9).unwrap());
     let of = |networks: RandomNetworks<f64>| {
-        let kernel = MonteCarlo::of(networks, LimitKind::Nngp).unwrap();
+        let kernel = MonteCarlo::over(networks, LimitKind::Nngp).unwrap();
         let block = kernel.prepare(&[&x], 2).unwrap();
         kernel.diagonal(&block)
     };

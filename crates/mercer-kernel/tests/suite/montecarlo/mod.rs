@@ -14,7 +14,7 @@ use rand::RngExt;
 /// Normal numbers.
 pub(crate) fn normal<T: Real>(name: &str, count: usize) -> Vec<T> {
     let mut random = stream(7, name);
-    (0..count).map(|_| T::of(f64::from(random.sample::<f64, _>(rand_distr::StandardNormal) as f32))).collect()
+    (0..count).map(|_| T::narrow(f64::from(random.sample::<f64, _>(rand_distr::StandardNormal) as f32))).collect()
 }
 
 /// The shapes of a network's inputs.

@@ -2,7 +2,7 @@
 
 use super::nets::{STRUCTURES, dataset, saved};
 use mercer_data::{Classes, Dataset, Labels};
-use mercer_kernel::sketch::Method;
+use mercer_kernel::sketch::SketchMethod;
 use mercer_learn::LearnError;
 use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, PredictiveDraws, Structure};
 use mercer_net::graph::{Batch, GraphBuilder, ValueId};
@@ -49,7 +49,7 @@ fn fit(network: &Network, structure: Structure, classes: usize) -> Result<Laplac
 }
 
 fn structures() -> impl Iterator<Item = Structure> {
-    let sketch = Structure::Sketch { method: Method::Gaussian, k: 20, seed: 1, residual: true };
+    let sketch = Structure::Sketch { method: SketchMethod::Gaussian, k: 20, seed: 1, residual: true };
     STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch])
 }
 

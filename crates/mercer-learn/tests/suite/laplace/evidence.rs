@@ -2,8 +2,8 @@
 
 use super::nets::{STRUCTURES, dataset, diabetes, distance, iris};
 use mercer_data::{Dataset, Labels};
-use mercer_kernel::empirical::{Gradients, Kind, Selection};
-use mercer_kernel::sketch::Method;
+use mercer_kernel::empirical::{Gradients, NtkKind, Selection};
+use mercer_kernel::sketch::SketchMethod;
 use mercer_kernel::{Effort, FeatureMap};
 use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_linalg::symmetric_eigen;
@@ -23,7 +23,7 @@ struct Directions {
 
 impl Directions {
     fn new(network: &Network, shapes: &[Vec<usize>], directions: Option<Array2<f64>>) -> Self {
-        let gradients = Gradients::new(network, shapes, Kind::Trace, &Selection::default()).expect("gradients");
+        let gradients = Gradients::new(network, shapes, NtkKind::Trace, &Selection::default()).expect("gradients");
         let directions = directions.unwrap_or_else(|| Array2::eye(network.n_params()));
         Self { gradients, directions }
     }
@@ -140,7 +140,7 @@ fn features_have_the_evidence_of_what_they_span() {
 }
 
 fn structures() -> impl Iterator<Item = Structure> {
-    let sketch = Structure::Sketch { method: Method::Gaussian, k: 30, seed: 1, residual: false };
+    let sketch = Structure::Sketch { method: SketchMethod::Gaussian, k: 30, seed: 1, residual: false };
     STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch])
 }
 

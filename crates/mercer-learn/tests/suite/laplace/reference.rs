@@ -2,8 +2,8 @@
 
 use super::nets::{Case, STRUCTURES, dataset, diabetes, distance, iris, saved};
 use mercer_data::{Classes, Dataset, Labels};
-use mercer_kernel::empirical::{Gradients, Kind, Selection};
-use mercer_kernel::sketch::Method;
+use mercer_kernel::empirical::{Gradients, NtkKind, Selection};
+use mercer_kernel::sketch::SketchMethod;
 use mercer_kernel::{Kernel, Ntk};
 use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_learn::softmax;
@@ -15,13 +15,13 @@ use mercer_run::Context;
 use ndarray::{Array2, Array3, Array4, Axis, Ix2, s};
 
 fn sketch(k: usize, residual: bool) -> Structure {
-    Structure::Sketch { method: Method::Gaussian, k, seed: 3, residual }
+    Structure::Sketch { method: SketchMethod::Gaussian, k, seed: 3, residual }
 }
 
 /// `σ₀²(κ(x, x) − κ(x, X)(σ₀⁻²Λ⁻¹ + κ(X, X))⁻¹κ(X, x))`: the posterior in function space, equation 21 by Woodbury's identity.
 fn function_space(network: &Network, train: &Dataset, test: &Dataset, precision: f64) -> Array3<f64> {
     let shapes = [train.sample_shape().to_vec()];
-    let kernel = Ntk::<f64>::of(network, &shapes, Kind::Full, &Selection::default()).expect("a kernel");
+    let kernel = Ntk::<f64>::with_selection(network, &shapes, NtkKind::Full, &Selection::default()).expect("a kernel");
     let outputs = kernel.n_outputs();
     let numbers = |data: &Dataset| -> Vec<f64> { data.read().expect("data").into_iter().collect() };
     let (x, z) = (numbers(train), numbers(test));
@@ -71,7 +71,7 @@ fn sketches_approach_the_full_posterior() {
     // The error of a Gaussian sketch falls as K^-½: by five or six between these two, with the chance of one seed.
     assert!(many < 0.4 * few, "{many} after {few}");
     assert!(many < 0.3, "{many}");
-    let hadamard = Structure::Sketch { method: Method::Hadamard, k: 512, seed: 0, residual: false };
+    let hadamard = Structure::Sketch { method: SketchMethod::Hadamard, k: 512, seed: 0, residual: false };
     // 387 parameters: a Hadamard sketch of 512 is exact inside of a parameter.
     assert!(distance(&covariance(&case, hadamard), &full) < 0.5);
 }
@@ -200,7 +200,7 @@ fn kronecker_factors_of_convolutions_are_those_of_the_formula() {
     let found = fit(&network, &data, &labels, Structure::Kronecker).predict(&data, &Context::new()).expect("predicts");
     let x: Vec<f64> = data[0].read().expect("data").into_iter().collect();
     let shapes = [data[0].sample_shape().to_vec()];
-    let gradients = Gradients::<f64>::new(&network, &shapes, Kind::Trace, &Selection::default()).expect("gradients");
+    let gradients = Gradients::<f64>::new(&network, &shapes, NtkKind::Trace, &Selection::default()).expect("gradients");
     let outer: Vec<bool> = gradients.outer_shapes().iter().map(Option::is_some).collect();
     let mut shards = vec![None; gradients.shards(samples).count()];
     let places = shards.iter_mut().collect();

@@ -4,8 +4,8 @@ use super::nets::{STRUCTURES, iris};
 use mercer_data::Existing;
 use mercer_data::faults::forge;
 use mercer_data::folder::Folder;
-use mercer_kernel::sketch::Method;
-use mercer_kernel::{Kind, Recipe, SavedKernel};
+use mercer_kernel::sketch::SketchMethod;
+use mercer_kernel::{NtkKind, Recipe, SavedKernel};
 use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Posterior, Structure};
 use mercer_net::network::SavedNetwork;
 use mercer_run::Context;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 fn a_saved_posterior_predicts_the_same() {
     let case = iris();
     let network = SavedNetwork::new(case.network.to_onnx_bytes().expect("exports"));
-    let sketch = Structure::Sketch { method: Method::SparseJl { nonzeros: 1 }, k: 32, seed: 1, residual: true };
+    let sketch = Structure::Sketch { method: SketchMethod::SparseJl { nonzeros: 1 }, k: 32, seed: 1, residual: true };
     for structure in STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch]) {
         let folder = tempfile::tempdir().expect("a folder");
         let (first, moved) = (folder.path().join("first"), folder.path().join("moved"));
@@ -47,7 +47,7 @@ fn functions_are_part_of_a_posterior() {
     let shapes: Vec<Vec<usize>> = case.train.iter().map(|input| input.sample_shape().to_vec()).collect();
     let graph = case.network.graph(&shapes).expect("a graph");
     let selection = settings.selection(&graph).expect("a selection");
-    let recipe = Recipe::Tangent { kind: Kind::Full, selection, by_layer: false };
+    let recipe = Recipe::Tangent { kind: NtkKind::Full, selection, by_layer: false };
     let network = SavedNetwork::new(case.network.to_onnx_bytes().expect("exports"));
     let kernel = recipe.build::<f64>(Some(&case.network), &shapes).expect("builds").kernel;
     let functions = Nystrom::new(Landmarks::Uniform(20)).fit(kernel, &case.train, 5, &Context::new()).expect("fits");

@@ -4,7 +4,7 @@ use super::conformance::{Known, N, close};
 use super::sets::{labels, rbf, rows, targets};
 use mercer_data::folder::{Folder, FolderWriter};
 use mercer_data::{Classes, Dataset, Existing, Labels};
-use mercer_kernel::sketch::Method;
+use mercer_kernel::sketch::SketchMethod;
 use mercer_learn::ensemble::{FlowSettings, InfiniteEnsemble, Linearised, Prior};
 use mercer_learn::laplace::{KIND, Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_learn::{LearnError, Result};
@@ -46,7 +46,7 @@ impl Member {
 }
 
 fn members() -> Vec<Member> {
-    let sketch = Structure::Sketch { method: Method::SparseJl { nonzeros: 1 }, k: 16, seed: 1, residual: false };
+    let sketch = Structure::Sketch { method: SketchMethod::SparseJl { nonzeros: 1 }, k: 16, seed: 1, residual: false };
     let structures = [
         Structure::Full,
         Structure::Diagonal,
@@ -130,13 +130,13 @@ impl Fitted for Posterior {
 /// Gradient flow for some time, with the kernels `K = s² exp(−‖x − y‖²)` and `Θ = K + s² x·y`.
 #[derive(Clone)]
 struct Flow {
-    machine: Kind,
+    machine: NtkKind,
     training: Array2<f64>,
     square: f64,
 }
 
 #[derive(Clone)]
-enum Kind {
+enum NtkKind {
     LastLayer(InfiniteEnsemble),
     AllLayers(InfiniteEnsemble),
     Network(Linearised),
@@ -167,13 +167,13 @@ impl Flow {
         let (square, settings) = (scale * scale, Self::settings(scale));
         let prior = nngp(x, x, square);
         let machine = match all {
-            true => Kind::AllLayers(InfiniteEnsemble::all_layers(
+            true => NtkKind::AllLayers(InfiniteEnsemble::all_layers(
                 ntk(x, x, square).view(),
                 prior.view(),
                 y.view(),
                 settings,
             )?),
-            false => Kind::LastLayer(InfiniteEnsemble::last_layer(prior.view(), y.view(), settings)?),
+            false => NtkKind::LastLayer(InfiniteEnsemble::last_layer(prior.view(), y.view(), settings)?),
         };
         Ok(Self { machine, training: x.to_owned(), square })
     }
@@ -182,7 +182,7 @@ impl Flow {
         let Known::Numbers(y) = known else { unreachable!("a regression is given numbers") };
         let (square, settings) = (scale * scale, Self::settings(scale));
         let fitted = Linearised::fit(ntk(x, x, square).view(), outputs(x).view(), y.view(), settings)?;
-        Ok(Self { machine: Kind::Network(fitted), training: x.to_owned(), square })
+        Ok(Self { machine: NtkKind::Network(fitted), training: x.to_owned(), square })
     }
 
     /// Without the kernel's first columns.
@@ -192,9 +192,9 @@ impl Flow {
         let test = nngp(x, x, self.square);
         let prior = Prior { cross: cross.view(), test: test.view() };
         let found = match &self.machine {
-            Kind::LastLayer(ensemble) => ensemble.predict(TIME, None, prior)?,
-            Kind::AllLayers(ensemble) => ensemble.predict(TIME, Some(tangent.view()), prior)?,
-            Kind::Network(network) => return network.predict(TIME, tangent.view(), outputs(x).view()),
+            NtkKind::LastLayer(ensemble) => ensemble.predict(TIME, None, prior)?,
+            NtkKind::AllLayers(ensemble) => ensemble.predict(TIME, Some(tangent.view()), prior)?,
+            NtkKind::Network(network) => return network.predict(TIME, tangent.view(), outputs(x).view()),
         };
         Ok(concatenate![Axis(1), found.mean, found.covariance])
     }
@@ -211,16 +211,16 @@ impl Fitted for Flow {
 
     fn save(&self, folder: &Path, existing: Existing) -> Result<()> {
         match &self.machine {
-            Kind::LastLayer(ensemble) | Kind::AllLayers(ensemble) => ensemble.save(folder, existing),
-            Kind::Network(network) => network.save(folder, existing),
+            NtkKind::LastLayer(ensemble) | NtkKind::AllLayers(ensemble) => ensemble.save(folder, existing),
+            NtkKind::Network(network) => network.save(folder, existing),
         }
     }
 
     fn load(&self, folder: &Path) -> Result<Box<dyn Fitted>> {
         let machine = match &self.machine {
-            Kind::LastLayer(_) => Kind::LastLayer(InfiniteEnsemble::load(folder)?),
-            Kind::AllLayers(_) => Kind::AllLayers(InfiniteEnsemble::load(folder)?),
-            Kind::Network(_) => Kind::Network(Linearised::load(folder)?),
+            NtkKind::LastLayer(_) => NtkKind::LastLayer(InfiniteEnsemble::load(folder)?),
+            NtkKind::AllLayers(_) => NtkKind::AllLayers(InfiniteEnsemble::load(folder)?),
+            NtkKind::Network(_) => NtkKind::Network(Linearised::load(folder)?),
         };
         Ok(Box::new(Self { machine, ..self.clone() }))
     }

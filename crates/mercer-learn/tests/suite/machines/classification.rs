@@ -2,7 +2,7 @@ use super::sets::{labels, rbf, rows};
 use mercer_data::Classes;
 use mercer_learn::classification::{BinaryLogistic, By, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
 use mercer_learn::metrics::accuracy;
-use mercer_learn::{Classify, Fit, LearnError, Predict, Samples, softmax};
+use mercer_learn::{Classify, Fit, LearnError, Predict, SampleRows, softmax};
 use ndarray::{Array2, Axis, array};
 
 /// At the optimum the gradient vanishes: `Kᵀ(P − Y) + λW = 0`, `Σ(P − Y) = 0`.
@@ -11,9 +11,10 @@ fn the_glm_is_stationary() {
     let x = rows(60, 2, "glm");
     let (k, y) = (rbf(x.view(), x.view()), labels(x.view(), 4));
     let glm = Glm::new(0.1).unwrap().until(1e-9, 5000).unwrap();
-    let machine = glm.fit(&Samples::Gram(k.view()), &y).unwrap();
+    let machine = glm.fit(&SampleRows::Gram(k.view()), &y).unwrap();
     assert!(machine.solved().converged);
-    let difference = softmax(machine.predict(&Samples::Gram(k.view())).unwrap().view()) - y.one_hot::<f64>().unwrap();
+    let difference =
+        softmax(machine.predict(&SampleRows::Gram(k.view())).unwrap().view()) - y.one_hot::<f64>().unwrap();
     let gradient = k.dot(&difference) + machine.scores().weights() * 0.1;
     // The tolerance is of the mean over 60 samples.
     assert!(gradient.iter().all(|g| g.abs() < 1e-7));
@@ -24,7 +25,7 @@ fn the_glm_is_stationary() {
 fn stochastic_descent_comes_near() {
     let x = rows(150, 2, "sgd");
     let (k, y) = (rbf(x.view(), x.view()), labels(x.view(), 3));
-    let samples = Samples::Gram(k.view());
+    let samples = SampleRows::Gram(k.view());
     let machine = SgdGlm::new(3).fit(&samples, &y).unwrap();
     let exact = Glm::new(1.5).unwrap().fit(&samples, &y).unwrap();
     let right = |decided: Vec<usize>| accuracy(&decided, y.indices()).unwrap();
@@ -39,15 +40,15 @@ fn newton_finds_the_logistic_optimum() {
     let x = rows(50, 2, "newton");
     let (k, y) = (rbf(x.view(), x.view()), labels(x.view(), 2));
     for penalty in [1e-3, 0.5, 30.0] {
-        let machine = BinaryLogistic::new(penalty).unwrap().fit(&Samples::Gram(k.view()), &y).unwrap();
+        let machine = BinaryLogistic::new(penalty).unwrap().fit(&SampleRows::Gram(k.view()), &y).unwrap();
         assert!(machine.solved().converged);
-        let p = machine.probabilities(&Samples::Gram(k.view())).unwrap();
+        let p = machine.probabilities(&SampleRows::Gram(k.view())).unwrap();
         for (i, &class) in y.indices().iter().enumerate() {
             let slope = class as f64 - p[(i, 1)];
             assert!((penalty * machine.scores().weights()[(i, 1)] - slope).abs() < 1e-6, "{penalty}");
         }
     }
-    let three = BinaryLogistic::new(1.0).unwrap().fit(&Samples::Gram(k.view()), &labels(x.view(), 3));
+    let three = BinaryLogistic::new(1.0).unwrap().fit(&SampleRows::Gram(k.view()), &labels(x.view(), 3));
     assert!(matches!(three, Err(LearnError::NotBinary { found: 3 })));
 }
 
@@ -58,8 +59,8 @@ fn support_vectors_satisfy_their_conditions() {
     let (k, y) = (rbf(x.view(), x.view()), labels(x.view(), 3));
     let (cost, tolerance) = (2.0, 1e-6);
     let svm = Svm::new(cost).unwrap().with_tolerance(tolerance).unwrap();
-    let machine = svm.fit(&Samples::Gram(k.view()), &y).unwrap();
-    let scores = machine.predict(&Samples::Gram(k.view())).unwrap();
+    let machine = svm.fit(&SampleRows::Gram(k.view()), &y).unwrap();
+    let scores = machine.predict(&SampleRows::Gram(k.view())).unwrap();
     for class in 0..3 {
         let mut balance = 0.0;
         for i in 0..80 {
@@ -77,7 +78,7 @@ fn support_vectors_satisfy_their_conditions() {
         }
         assert!(balance.abs() < 1e-9);
     }
-    assert!(machine.probabilities(&Samples::Gram(k.view())).is_err());
+    assert!(machine.probabilities(&SampleRows::Gram(k.view())).is_err());
 }
 
 #[test]
@@ -87,15 +88,15 @@ fn neighbours_and_centres_by_brute_force() {
     let distance = |a: ndarray::ArrayView1<'_, f64>, b: ndarray::ArrayView1<'_, f64>| -> f64 {
         a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
     };
-    let machine = NearestNeighbours::new(5).unwrap().fit(&Samples::Features(x.view()), &y).unwrap();
-    let nearest = machine.nearest(&Samples::Features(z.view())).unwrap();
+    let machine = NearestNeighbours::new(5).unwrap().fit(&SampleRows::Features(x.view()), &y).unwrap();
+    let nearest = machine.nearest(&SampleRows::Features(z.view())).unwrap();
     for (query, found) in z.outer_iter().zip(&nearest) {
         let mut order: Vec<usize> = (0..40).collect();
         order.sort_by(|&a, &b| distance(query, x.row(a)).total_cmp(&distance(query, x.row(b))));
         assert_eq!(found[..], order[..5]);
     }
-    let centres = NearestCentre.fit(&Samples::Features(x.view()), &y).unwrap();
-    let decided = centres.decide(&Samples::Features(z.view())).unwrap();
+    let centres = NearestCentre.fit(&SampleRows::Features(x.view()), &y).unwrap();
+    let decided = centres.decide(&SampleRows::Features(z.view())).unwrap();
     let mean = |class: usize| {
         let rows: Vec<usize> = (0..40).filter(|&i| y.indices()[i] == class).collect();
         x.select(Axis(0), &rows).mean_axis(Axis(0)).unwrap()
@@ -116,18 +117,18 @@ fn neighbours_by_kernel_and_by_distance_differ() {
     let query = array![[1.0, 0.05]];
     for (by, expected) in [(By::Distance, [0, 1]), (By::Kernel, [2, 0])] {
         let method = NearestNeighbours::new(2).unwrap().by(by);
-        let machine = method.fit(&Samples::Features(x.view()), &y).unwrap();
-        assert_eq!(machine.nearest(&Samples::Features(query.view())).unwrap(), [expected]);
+        let machine = method.fit(&SampleRows::Features(x.view()), &y).unwrap();
+        assert_eq!(machine.nearest(&SampleRows::Features(query.view())).unwrap(), [expected]);
         assert_eq!(machine.chosen_by(), by);
         let (gram, cross) = (x.dot(&x.t()), query.dot(&x.t()));
-        let dual = method.fit(&Samples::Gram(gram.view()), &y).unwrap();
-        assert_eq!(dual.nearest(&Samples::Gram(cross.view())).unwrap(), [expected]);
+        let dual = method.fit(&SampleRows::Gram(gram.view()), &y).unwrap();
+        assert_eq!(dual.nearest(&SampleRows::Gram(cross.view())).unwrap(), [expected]);
     }
     // With a constant diagonal they agree.
     let near = &x * 0.3;
     let gram = rbf(near.view(), near.view());
-    let of = |by| NearestNeighbours::new(3).unwrap().by(by).fit(&Samples::Gram(gram.view()), &y).unwrap();
-    let samples = Samples::Gram(gram.view());
+    let of = |by| NearestNeighbours::new(3).unwrap().by(by).fit(&SampleRows::Gram(gram.view()), &y).unwrap();
+    let samples = SampleRows::Gram(gram.view());
     assert_eq!(of(By::Kernel).nearest(&samples).unwrap(), of(By::Distance).nearest(&samples).unwrap());
 }
 
@@ -135,7 +136,7 @@ fn neighbours_by_kernel_and_by_distance_differ() {
 fn all_of_one_class() {
     let k = Array2::<f64>::eye(4);
     let one = Classes::new(vec![1; 4], 3).unwrap();
-    let samples = Samples::Gram(k.view());
+    let samples = SampleRows::Gram(k.view());
     let refused = |error: LearnError| assert!(matches!(error, LearnError::OneClass { class } if class == "1"));
     refused(Glm::new(1.0).unwrap().fit(&samples, &one).unwrap_err());
     refused(Svm::new(1.0).unwrap().fit(&samples, &one).unwrap_err());

@@ -1,6 +1,6 @@
 //! What every machine does: the same again when refitted, nothing new when samples change places, typed errors for what
 //! makes no sense, the same after a visit to the disk. That a machine which is not fitted predicts cannot be written.
-//! Posteriors and ensembles, which are not fitted on [`Samples`], are in `beyond`.
+//! Posteriors and ensembles, which are not fitted on [`SampleRows`], are in `beyond`.
 
 use super::sets::{labels, rbf, rows, targets};
 use mercer_data::faults::forge;
@@ -9,7 +9,7 @@ use mercer_data::{Classes, Existing};
 use mercer_learn::classification::{BinaryLogistic, By, Glm, NearestCentre, NearestNeighbours, SgdGlm, Svm};
 use mercer_learn::process::{ProcessClassification, ProcessRegression};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
-use mercer_learn::{Fit, KernelMachine, LearnError, Machine, Predict, Result, Samples};
+use mercer_learn::{Fit, KernelMachine, LearnError, Machine, Predict, Result, SampleRows};
 use ndarray::{Array2, Axis, array, s};
 
 pub(crate) const N: usize = 40;
@@ -33,7 +33,7 @@ impl Known {
     }
 }
 
-type Fitter = Box<dyn Fn(&Samples<'_>, &Known) -> Result<Machine>>;
+type Fitter = Box<dyn Fn(&SampleRows<'_>, &Known) -> Result<Machine>>;
 
 struct Member {
     name: &'static str,
@@ -78,13 +78,13 @@ fn members() -> Vec<Member> {
 
 /// The settings with which a kernel `scale` times as large gives the same machines.
 fn members_for(scale: f64) -> Vec<Member> {
-    let filter = move |samples: &Samples<'_>, known: &Known| match known {
+    let filter = move |samples: &SampleRows<'_>, known: &Known| match known {
         Known::Numbers(y) => {
             Ok(Decomposition::new(samples)?.fit(&Filter::Flow { time: 50.0 / scale }, y.view())?.into())
         }
         Known::Classes(_) => unreachable!("a regression is given numbers"),
     };
-    let iterative = move |samples: &Samples<'_>, known: &Known| match known {
+    let iterative = move |samples: &SampleRows<'_>, known: &Known| match known {
         Known::Numbers(y) => {
             Ok(IterativeRidge::new(0.1 * scale, 1e-12)?.precondition(5, 1).fit(samples, y)?.machine.into())
         }
@@ -153,8 +153,8 @@ fn refit_gives_the_same_bits_and_disk_changes_nothing() {
     for member in members() {
         let known = member.known(&x);
         let views = [
-            (Samples::Gram(gram.view()), Samples::Gram(cross.view())),
-            (Samples::Features(x.view()), Samples::Features(others.view())),
+            (SampleRows::Gram(gram.view()), SampleRows::Gram(cross.view())),
+            (SampleRows::Features(x.view()), SampleRows::Features(others.view())),
         ];
         for (training, new) in views {
             let machine = (member.fit)(&training, &known).unwrap();
@@ -188,10 +188,10 @@ fn the_order_of_samples_does_not_matter() {
     let turned_cross = cross.select(Axis(1), &order);
     for member in members() {
         let known = member.known(&x);
-        let first = (member.fit)(&Samples::Gram(gram.view()), &known).unwrap();
-        let second = (member.fit)(&Samples::Gram(turned.view()), &known.select(&order)).unwrap();
-        let first = first.predict(&Samples::Gram(cross.view())).unwrap();
-        close(member.name, &second.predict(&Samples::Gram(turned_cross.view())).unwrap(), &first, member.order);
+        let first = (member.fit)(&SampleRows::Gram(gram.view()), &known).unwrap();
+        let second = (member.fit)(&SampleRows::Gram(turned.view()), &known.select(&order)).unwrap();
+        let first = first.predict(&SampleRows::Gram(cross.view())).unwrap();
+        close(member.name, &second.predict(&SampleRows::Gram(turned_cross.view())).unwrap(), &first, member.order);
     }
 }
 
@@ -203,19 +203,19 @@ fn units_do_not_matter() {
     let (large, large_cross) = (&gram * scale, &cross * scale);
     for (member, scaled) in members().into_iter().zip(members_for(scale)) {
         let known = member.known(&x);
-        let machine = (member.fit)(&Samples::Gram(gram.view()), &known).unwrap();
-        let first = machine.predict(&Samples::Gram(cross.view())).unwrap();
+        let machine = (member.fit)(&SampleRows::Gram(gram.view()), &known).unwrap();
+        let first = machine.predict(&SampleRows::Gram(cross.view())).unwrap();
         // A process prior without amplitude has its unit in the kernel, and steps of fixed size have one of their own.
         if !["process classifier", "sgd"].contains(&member.name) {
-            let second = (scaled.fit)(&Samples::Gram(large.view()), &known).unwrap();
-            let second = second.predict(&Samples::Gram(large_cross.view())).unwrap();
+            let second = (scaled.fit)(&SampleRows::Gram(large.view()), &known).unwrap();
+            let second = second.predict(&SampleRows::Gram(large_cross.view())).unwrap();
             // Squared distances to centres are scores in the unit of the kernel.
             let unit = if member.name == "centres" { scale } else { 1.0 };
             close(member.name, &(second / unit), &first, member.order);
         }
         if let Known::Numbers(numbers) = &known {
-            let doubled = (member.fit)(&Samples::Gram(gram.view()), &Known::Numbers(numbers * 2.0)).unwrap();
-            let doubled = doubled.predict(&Samples::Gram(cross.view())).unwrap();
+            let doubled = (member.fit)(&SampleRows::Gram(gram.view()), &Known::Numbers(numbers * 2.0)).unwrap();
+            let doubled = doubled.predict(&SampleRows::Gram(cross.view())).unwrap();
             close(member.name, &doubled, &(first * 2.0), member.order);
         }
     }
@@ -229,10 +229,10 @@ fn gram_and_features_agree() {
     for member in members() {
         let Some(tolerance) = member.dual else { continue };
         let known = member.known(&x);
-        let dual = (member.fit)(&Samples::Gram(gram.view()), &known).unwrap();
-        let primal = (member.fit)(&Samples::Features(x.view()), &known).unwrap();
-        let scores = dual.predict(&Samples::Gram(cross.view())).unwrap();
-        close(member.name, &primal.predict(&Samples::Features(others.view())).unwrap(), &scores, tolerance);
+        let dual = (member.fit)(&SampleRows::Gram(gram.view()), &known).unwrap();
+        let primal = (member.fit)(&SampleRows::Features(x.view()), &known).unwrap();
+        let scores = dual.predict(&SampleRows::Gram(cross.view())).unwrap();
+        close(member.name, &primal.predict(&SampleRows::Features(others.view())).unwrap(), &scores, tolerance);
     }
 }
 
@@ -244,9 +244,9 @@ fn large_and_small_scales_stay_finite() {
         // Steps of these two have a scale of their own: at 10⁸ they would go on for minutes.
         for member in members().into_iter().filter(|member| !["sgd", "svm"].contains(&member.name)) {
             let known = member.known(&x);
-            match (member.fit)(&Samples::Features(features.view()), &known) {
+            match (member.fit)(&SampleRows::Features(features.view()), &known) {
                 Ok(machine) => {
-                    let scores = machine.predict(&Samples::Features(features.view())).unwrap();
+                    let scores = machine.predict(&SampleRows::Features(features.view())).unwrap();
                     assert!(scores.iter().all(|v| v.is_finite()), "{} {scale}", member.name);
                 }
                 Err(error) => assert!(!error.to_string().is_empty()),
@@ -259,30 +259,31 @@ fn large_and_small_scales_stay_finite() {
 #[test]
 fn huge_numbers_give_a_finite_machine_or_an_error() {
     let Problem { x, gram, .. } = problem();
-    let checked = |member: &Member, samples: &Samples<'_>, known: &Known, what: &str| match (member.fit)(samples, known)
-    {
-        Ok(machine) => {
-            let finite = machine.numbers().iter().all(|(_, numbers)| numbers.iter().all(|number| number.is_finite()));
-            assert!(finite, "{}: {what}", member.name);
-            let folder = tempfile::tempdir().unwrap();
-            KernelMachine::from(machine).save(folder.path(), Existing::Refuse).unwrap();
-            assert!(KernelMachine::load(folder.path()).is_ok(), "{}: {what}", member.name);
-        }
-        Err(error) => assert!(!error.to_string().is_empty()),
-    };
+    let checked =
+        |member: &Member, samples: &SampleRows<'_>, known: &Known, what: &str| match (member.fit)(samples, known) {
+            Ok(machine) => {
+                let finite =
+                    machine.numbers().iter().all(|(_, numbers)| numbers.iter().all(|number| number.is_finite()));
+                assert!(finite, "{}: {what}", member.name);
+                let folder = tempfile::tempdir().unwrap();
+                KernelMachine::from(machine).save(folder.path(), Existing::Refuse).unwrap();
+                assert!(KernelMachine::load(folder.path()).is_ok(), "{}: {what}", member.name);
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        };
     for member in members() {
         let known = member.known(&x);
         // Steps of these two have a scale of their own, and would go on for minutes.
         if !["sgd", "svm"].contains(&member.name) {
-            checked(&member, &Samples::Features((&x * 1e300).view()), &known, "features");
-            checked(&member, &Samples::Gram((&gram * 1e300).view()), &known, "a Gram matrix");
+            checked(&member, &SampleRows::Features((&x * 1e300).view()), &known, "features");
+            checked(&member, &SampleRows::Gram((&gram * 1e300).view()), &known, "a Gram matrix");
         }
         if let Known::Numbers(numbers) = &known {
             for scale in [1e150, 1e300] {
                 let huge = Known::Numbers(numbers * scale);
-                checked(&member, &Samples::Gram(gram.view()), &huge, "targets");
-                checked(&member, &Samples::Features(x.view()), &huge, "targets");
-                checked(&member, &Samples::Gram((&gram * 1e-200).view()), &huge, "targets of a small kernel");
+                checked(&member, &SampleRows::Gram(gram.view()), &huge, "targets");
+                checked(&member, &SampleRows::Features(x.view()), &huge, "targets");
+                checked(&member, &SampleRows::Gram((&gram * 1e-200).view()), &huge, "targets of a small kernel");
             }
         }
     }
@@ -294,10 +295,10 @@ fn overflowing_weights_are_refused() {
     let Problem { x, gram, .. } = problem();
     let huge = targets(x.view()) * 1e300;
     let small = &gram * 1e-12;
-    let flow = Decomposition::new(&Samples::Gram(small.view())).unwrap();
+    let flow = Decomposition::new(&SampleRows::Gram(small.view())).unwrap();
     let found = flow.fit(&Filter::Flow { time: 1e14 }, huge.view());
     assert!(matches!(found, Err(LearnError::NotFinite { what: "weights" })), "{found:?}");
-    let found = ProcessRegression::new(0.1).unwrap().fit(&Samples::Gram(gram.view()), &huge);
+    let found = ProcessRegression::new(0.1).unwrap().fit(&SampleRows::Gram(gram.view()), &huge);
     assert!(matches!(found, Err(LearnError::NotFinite { what: "marginal likelihood" })), "{found:?}");
 }
 
@@ -307,11 +308,11 @@ fn one_class_missing_is_reported() {
     for member in members().into_iter().filter(|member| member.n_classes > 0) {
         let indices: Vec<usize> = labels(x.view(), 2).indices().iter().map(|&class| [0, 2][class]).collect();
         let known = Known::Classes(Classes::new(indices, 4).unwrap());
-        let machine = (member.fit)(&Samples::Gram(gram.view()), &known).unwrap();
+        let machine = (member.fit)(&SampleRows::Gram(gram.view()), &known).unwrap();
         assert_eq!(machine.repairs().len(), 2, "{}: {:?}", member.name, machine.repairs());
         let classifier = machine.as_classifier().unwrap();
-        assert!(classifier.decide(&Samples::Gram(cross.view())).unwrap().iter().all(|class| [0, 2].contains(class)));
-        if let Ok(probabilities) = classifier.probabilities(&Samples::Gram(cross.view())) {
+        assert!(classifier.decide(&SampleRows::Gram(cross.view())).unwrap().iter().all(|class| [0, 2].contains(class)));
+        if let Ok(probabilities) = classifier.probabilities(&SampleRows::Gram(cross.view())) {
             assert_eq!(probabilities.dim(), (cross.nrows(), 4));
             assert!(probabilities.column(1).iter().chain(probabilities.column(3)).all(|p| *p == 0.0));
         }
@@ -322,7 +323,7 @@ fn one_class_missing_is_reported() {
 fn one_sample_or_one_class() {
     let Problem { x, gram, .. } = problem();
     for member in members() {
-        let one = Samples::Gram(gram.slice(s![..1, ..1]));
+        let one = SampleRows::Gram(gram.slice(s![..1, ..1]));
         let known = member.known(&x).select(&[0]);
         match (member.fit)(&one, &known) {
             Ok(machine) => {
@@ -334,7 +335,7 @@ fn one_sample_or_one_class() {
                 assert!(!member.one_is_enough);
             }
         }
-        let empty = Samples::Gram(gram.slice(s![..0, ..0]));
+        let empty = SampleRows::Gram(gram.slice(s![..0, ..0]));
         assert!((member.fit)(&empty, &member.known(&x).select(&[])).is_err(), "{}", member.name);
     }
 }
@@ -346,24 +347,24 @@ fn what_makes_no_sense_is_refused() {
         let known = member.known(&x);
         let mut broken = gram.clone();
         broken[(3, 4)] = f64::NAN;
-        let refused = (member.fit)(&Samples::Gram(broken.view()), &known);
+        let refused = (member.fit)(&SampleRows::Gram(broken.view()), &known);
         assert!(matches!(refused, Err(LearnError::Algebra(_))), "{}", member.name);
         let mut lopsided = gram.clone();
         lopsided[(3, 4)] += 0.5;
-        assert!((member.fit)(&Samples::Gram(lopsided.view()), &known).is_err(), "{}", member.name);
+        assert!((member.fit)(&SampleRows::Gram(lopsided.view()), &known).is_err(), "{}", member.name);
         let mut features = x.clone();
         features[(0, 0)] = f64::INFINITY;
-        assert!((member.fit)(&Samples::Features(features.view()), &known).is_err(), "{}", member.name);
+        assert!((member.fit)(&SampleRows::Features(features.view()), &known).is_err(), "{}", member.name);
         let short = known.select(&(0..N - 1).collect::<Vec<_>>());
-        assert!(matches!((member.fit)(&Samples::Gram(gram.view()), &short), Err(LearnError::Shape { .. })));
-        let machine = (member.fit)(&Samples::Gram(gram.view()), &known).unwrap();
-        let narrow = machine.predict(&Samples::Gram(cross.slice(s![.., 1..])));
+        assert!(matches!((member.fit)(&SampleRows::Gram(gram.view()), &short), Err(LearnError::Shape { .. })));
+        let machine = (member.fit)(&SampleRows::Gram(gram.view()), &known).unwrap();
+        let narrow = machine.predict(&SampleRows::Gram(cross.slice(s![.., 1..])));
         assert!(matches!(narrow, Err(LearnError::Shape { .. })), "{}", member.name);
-        let other = machine.predict(&Samples::Features(others.view()));
+        let other = machine.predict(&SampleRows::Features(others.view()));
         assert!(matches!(other, Err(LearnError::Basis { .. })), "{}", member.name);
         let mut broken = cross.clone();
         broken[(0, 0)] = f64::NAN;
-        assert!(machine.predict(&Samples::Gram(broken.view())).is_err(), "{}", member.name);
+        assert!(machine.predict(&SampleRows::Gram(broken.view())).is_err(), "{}", member.name);
     }
 }
 
@@ -377,24 +378,24 @@ fn singular_problems_are_repaired_or_refused() {
             0 => Known::Numbers(Array2::from_elem((12, 2), 3.0)),
             n_classes => Known::Classes(Classes::new((0..12).map(|i| i % n_classes).collect(), n_classes).unwrap()),
         };
-        for samples in [Samples::Gram(ones.view()), Samples::Features(x.view())] {
+        for samples in [SampleRows::Gram(ones.view()), SampleRows::Features(x.view())] {
             let machine = (member.fit)(&samples, &known).unwrap();
             assert!(machine.predict(&samples).unwrap().iter().all(|v| v.is_finite()), "{}", member.name);
         }
     }
     let y = array![[1.0], [2.0], [3.0]];
     let gram = Array2::ones((3, 3));
-    let exact = Ridge::new(0.0).unwrap().fit(&Samples::Gram(gram.view()), &y).unwrap();
+    let exact = Ridge::new(0.0).unwrap().fit(&SampleRows::Gram(gram.view()), &y).unwrap();
     assert!(exact.repairs().iter().any(|repair| repair.to_string().contains("added to the diagonal")));
-    let least = LeastSquares::new().fit(&Samples::Gram(gram.view()), &y).unwrap();
+    let least = LeastSquares::new().fit(&SampleRows::Gram(gram.view()), &y).unwrap();
     assert!(least.repairs().iter().any(|repair| repair.to_string().contains("1 of 3")), "{:?}", least.repairs());
-    assert!((least.predict(&Samples::Gram(gram.view())).unwrap()[(0, 0)] - 2.0).abs() < 1e-12);
+    assert!((least.predict(&SampleRows::Gram(gram.view())).unwrap()[(0, 0)] - 2.0).abs() < 1e-12);
     let constant = Ridge::new(1.0).unwrap().centred();
-    let constant = constant.fit(&Samples::Gram(gram.view()), &array![[2.0], [2.0], [2.0]]).unwrap();
+    let constant = constant.fit(&SampleRows::Gram(gram.view()), &array![[2.0], [2.0], [2.0]]).unwrap();
     assert_eq!(constant.repairs().len(), 1);
-    let nothing = LeastSquares::new().fit(&Samples::Gram(Array2::zeros((3, 3)).view()), &y);
+    let nothing = LeastSquares::new().fit(&SampleRows::Gram(Array2::zeros((3, 3)).view()), &y);
     assert!(matches!(nothing, Err(LearnError::Undefined { .. })));
-    let indefinite = Ridge::new(0.0).unwrap().fit(&Samples::Gram((-&gram).view()), &y);
+    let indefinite = Ridge::new(0.0).unwrap().fit(&SampleRows::Gram((-&gram).view()), &y);
     assert!(matches!(indefinite, Err(LearnError::Algebra(_))));
 }
 
@@ -413,7 +414,7 @@ fn settings_are_checked_before_anything_is_fitted() {
 fn bad_folders_are_refused() {
     let Problem { x, gram, .. } = problem();
     for member in members() {
-        let machine = (member.fit)(&Samples::Gram(gram.view()), &member.known(&x)).unwrap();
+        let machine = (member.fit)(&SampleRows::Gram(gram.view()), &member.known(&x)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         KernelMachine::from(machine).save(folder.path(), Existing::Refuse).unwrap();
         let json = folder.path().join("folder.json");

@@ -1,6 +1,6 @@
 use super::sets::{labels, rbf, rows, targets};
 use mercer_learn::process::{Covariance, ProcessClassification, ProcessRegression, Tune};
-use mercer_learn::{Classify, Fit, Predict, Result, Samples};
+use mercer_learn::{Classify, Fit, Predict, Result, SampleRows};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, Axis, array};
 
@@ -41,13 +41,13 @@ impl Covariance for Rbf {
 fn two_samples_by_hand() {
     let k = array![[1.0, 0.5], [0.5, 1.0]];
     let y = array![[1.0], [-2.0]];
-    let machine = ProcessRegression::new(0.5).unwrap().fit(&Samples::Gram(k.view()), &y).unwrap();
+    let machine = ProcessRegression::new(0.5).unwrap().fit(&SampleRows::Gram(k.view()), &y).unwrap();
     // K + ½I = [[1.5, .5], [.5, 1.5]], determinant 2, inverse [[.75, −.25], [−.25, .75]].
     let square = 0.75 + 4.0 * 0.75 - 2.0 * (-0.25) * 2.0;
     let expected = -0.5 * (square + 2f64.ln() + 2.0 * std::f64::consts::TAU.ln());
     assert!((machine.log_likelihood() - expected).abs() < 1e-12);
     let cross = array![[0.2, 0.8]];
-    let posterior = machine.posterior(&Samples::Gram(cross.view()), array![1.0].view()).unwrap();
+    let posterior = machine.posterior(&SampleRows::Gram(cross.view()), array![1.0].view()).unwrap();
     let a = [0.75 + 0.5, -0.25 - 1.5];
     assert!((posterior.means[(0, 0)] - (0.2 * a[0] + 0.8 * a[1])).abs() < 1e-12);
     let explained = 0.75 * (0.04 + 0.64) - 2.0 * 0.25 * 0.16;
@@ -59,10 +59,10 @@ fn draws_have_the_posterior_moments() {
     let (x, z) = (rows(10, 2, "process"), rows(3, 2, "new"));
     let (k, c, prior) = (rbf(x.view(), x.view()), rbf(z.view(), x.view()), rbf(z.view(), z.view()));
     let y = targets(x.view());
-    let machine = ProcessRegression::new(0.1).unwrap().centred().fit(&Samples::Gram(k.view()), &y).unwrap();
-    let posterior = machine.posterior(&Samples::Gram(c.view()), prior.diag()).unwrap();
+    let machine = ProcessRegression::new(0.1).unwrap().centred().fit(&SampleRows::Gram(k.view()), &y).unwrap();
+    let posterior = machine.posterior(&SampleRows::Gram(c.view()), prior.diag()).unwrap();
     let count = 40_000;
-    let draws = machine.draw(&Samples::Gram(c.view()), prior.view(), 1, count, 7).unwrap();
+    let draws = machine.draw(&SampleRows::Gram(c.view()), prior.view(), 1, count, 7).unwrap();
     let means = draws.mean_axis(Axis(1)).unwrap();
     for i in 0..3 {
         let variance = draws.row(i).mapv(|v| (v - means[i]).powi(2)).sum() / count as f64;
@@ -70,7 +70,7 @@ fn draws_have_the_posterior_moments() {
         assert!((means[i] - posterior.means[(i, 1)]).abs() < 5.0 * (posterior.variances[i] / count as f64).sqrt());
         assert!((variance / posterior.variances[i] - 1.0).abs() < 5.0 * (2.0 / count as f64).sqrt());
     }
-    assert!(machine.draw(&Samples::Gram(c.view()), prior.view(), 2, 1, 0).is_err());
+    assert!(machine.draw(&SampleRows::Gram(c.view()), prior.view(), 2, 1, 0).is_err());
 }
 
 /// The likelihood at the tuned place is not below any neighbour's, and its log likelihood is the machine's own.
@@ -85,7 +85,7 @@ fn tuning_ends_at_a_maximum() {
     assert!(tuned.converged, "{tuned:?}");
     let value = |kernel: &Rbf, noise: f64| {
         let gram = kernel.gram(x.view()).unwrap();
-        let machine = ProcessRegression::new(noise).unwrap().fit(&Samples::Gram(gram.view()), &y).unwrap();
+        let machine = ProcessRegression::new(noise).unwrap().fit(&SampleRows::Gram(gram.view()), &y).unwrap();
         machine.log_likelihood()
     };
     let best = value(&tuned.kernel, tuned.noise);
@@ -107,7 +107,7 @@ fn classic_kernels_are_tuned() {
     let by_hand = Tune { noise: 0.5, centred: false, restarts: 0, seed: 3 }
         .run(&Rbf { variance: 1.0, length: 1.0 }, x.view(), y.view(), &Context::new())
         .unwrap();
-    let expression: mercer_kernel::classic::Expression = "1*rbf(lengthscale=1)".parse().unwrap();
+    let expression: mercer_kernel::classic::Formula = "1*rbf(lengthscale=1)".parse().unwrap();
     let tuned = Tune { noise: 0.5, centred: false, restarts: 0, seed: 3 }
         .run(&expression, x.view(), y.view(), &Context::new())
         .unwrap();
@@ -121,8 +121,8 @@ fn classic_kernels_are_tuned() {
 fn classification_of_few_samples() {
     let k = array![[2.0, 0.0], [0.0, 2.0]];
     let y = mercer_data::Classes::new(vec![1, 0], 2).unwrap();
-    let machine = ProcessClassification.fit(&Samples::Gram(k.view()), &y).unwrap();
-    let scores = machine.predict(&Samples::Gram(k.view())).unwrap();
+    let machine = ProcessClassification.fit(&SampleRows::Gram(k.view()), &y).unwrap();
+    let scores = machine.predict(&SampleRows::Gram(k.view())).unwrap();
     let f = scores[(0, 1)];
     let p = 1.0 / (1.0 + (-f).exp());
     // Independent samples: f/2 = 1 − σ(f).
@@ -138,7 +138,7 @@ fn classification_of_few_samples() {
         })
         .sum();
     let prior = Array1::from_elem(2, 2.0);
-    let probabilities = machine.posterior_probabilities(&Samples::Gram(k.view()), prior.view()).unwrap();
+    let probabilities = machine.posterior_probabilities(&SampleRows::Gram(k.view()), prior.view()).unwrap();
     assert!((probabilities[(0, 1)] - integral).abs() < 1e-7, "{} {integral}", probabilities[(0, 1)]);
     assert!((probabilities[(1, 1)] + probabilities[(0, 1)] - 1.0).abs() < 1e-9);
 }
@@ -148,7 +148,7 @@ fn several_classes_are_told_apart() {
     let x = rows(60, 2, "classes");
     let y = labels(x.view(), 3);
     let k = rbf(x.view(), x.view()) * 20.0;
-    let samples = Samples::Gram(k.view());
+    let samples = SampleRows::Gram(k.view());
     let machine = ProcessClassification.fit(&samples, &y).unwrap();
     let probabilities = machine.posterior_probabilities(&samples, k.diag()).unwrap();
     assert!(probabilities.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));

@@ -1,7 +1,7 @@
 use super::sets::{rbf, rows, targets};
 use mercer_data::{Columns, Existing};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
-use mercer_learn::{Fit, KernelMachine, Machine, Predict, Samples};
+use mercer_learn::{Fit, KernelMachine, Machine, Predict, SampleRows};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, Axis, array, s};
 
@@ -13,7 +13,7 @@ fn worst(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
 fn ridge_solves_its_normal_equations() {
     let x = rows(30, 2, "ridge");
     let (k, y) = (rbf(x.view(), x.view()), targets(x.view()));
-    let machine = Ridge::new(0.2).unwrap().fit(&Samples::Gram(k.view()), &y).unwrap();
+    let machine = Ridge::new(0.2).unwrap().fit(&SampleRows::Gram(k.view()), &y).unwrap();
     let left = k.dot(machine.weights()) + machine.weights() * 0.2;
     assert!(worst(&left, &y) < 1e-12);
 }
@@ -23,7 +23,7 @@ fn ridge_solves_its_normal_equations() {
 fn filters_are_what_they_are_called() {
     let x = rows(25, 2, "filters");
     let (k, y) = (rbf(x.view(), x.view()), targets(x.view()));
-    let samples = Samples::Gram(k.view());
+    let samples = SampleRows::Gram(k.view());
     let spectrum = Decomposition::new(&samples).unwrap();
     let ridge = Ridge::new(0.3).unwrap().fit(&samples, &y).unwrap().predict(&samples).unwrap();
     let filtered = spectrum.fit(&Filter::Ridge { alpha: 0.3 }, y.view()).unwrap().predict(&samples).unwrap();
@@ -51,7 +51,7 @@ fn leave_one_out_is_leaving_one_out() {
     let x = rows(18, 3, "leave");
     let y = targets(x.view());
     let k = rbf(x.view(), x.view());
-    for samples in [Samples::Gram(k.view()), Samples::Features(x.view())] {
+    for samples in [SampleRows::Gram(k.view()), SampleRows::Features(x.view())] {
         let spectrum = Decomposition::new(&samples).unwrap();
         let gram = samples.gram();
         for alpha in [1e-3, 0.1, 10.0] {
@@ -60,9 +60,9 @@ fn leave_one_out_is_leaving_one_out() {
                 let others: Vec<usize> = (0..18).filter(|&i| i != out).collect();
                 let part = gram.select(Axis(0), &others).select(Axis(1), &others);
                 let machine = Ridge::new(alpha).unwrap();
-                let machine = machine.fit(&Samples::Gram(part.view()), &y.select(Axis(0), &others)).unwrap();
+                let machine = machine.fit(&SampleRows::Gram(part.view()), &y.select(Axis(0), &others)).unwrap();
                 let row = gram.select(Axis(0), &[out]).select(Axis(1), &others);
-                let error = machine.predict(&Samples::Gram(row.view())).unwrap() - y.select(Axis(0), &[out]);
+                let error = machine.predict(&SampleRows::Gram(row.view())).unwrap() - y.select(Axis(0), &[out]);
                 sum += error.mapv(|e| e * e).sum();
             }
             let closed = spectrum.leave_one_out(alpha, y.view()).unwrap();
@@ -82,7 +82,7 @@ fn leave_one_out_is_leaving_one_out() {
 fn generalised_cross_validation_is_its_definition() {
     let x = rows(15, 2, "generalised");
     let (k, y) = (rbf(x.view(), x.view()), targets(x.view()));
-    let spectrum = Decomposition::new(&Samples::Gram(k.view())).unwrap();
+    let spectrum = Decomposition::new(&SampleRows::Gram(k.view())).unwrap();
     for filter in [Filter::Ridge { alpha: 0.1 }, Filter::Truncate { components: 4 }, Filter::Flow { time: 20.0 }] {
         let smoother = k.dot(spectrum.fit(&filter, Array2::eye(15).view()).unwrap().weights());
         let residual = &y - &smoother.dot(&y);
@@ -99,11 +99,11 @@ fn the_flow_is_stopped_where_validation_is_best() {
     let noisy = |x: &Array2<f64>| targets(x.view()) + rows(x.nrows(), 2, "noise");
     let (y, w) = (noisy(&x), targets(v.view()));
     let (k, c) = (rbf(x.view(), x.view()), rbf(v.view(), x.view()));
-    let spectrum = Decomposition::new(&Samples::Gram(k.view())).unwrap();
+    let spectrum = Decomposition::new(&SampleRows::Gram(k.view())).unwrap();
     let times = [1.0, 10.0, 100.0, 1e3, 1e6, 1e12];
-    let (time, error) = spectrum.early_stopping(&times, y.view(), &Samples::Gram(c.view()), w.view()).unwrap();
+    let (time, error) = spectrum.early_stopping(&times, y.view(), &SampleRows::Gram(c.view()), w.view()).unwrap();
     let interpolated = spectrum.fit(&Filter::Flow { time: 1e12 }, y.view()).unwrap();
-    let late = (interpolated.predict(&Samples::Gram(c.view())).unwrap() - &w).mapv(|d| d * d).sum() / 20.0;
+    let late = (interpolated.predict(&SampleRows::Gram(c.view())).unwrap() - &w).mapv(|d| d * d).sum() / 20.0;
     assert!(time < 1e6 && error < late, "{time} {error} {late}");
 }
 
@@ -114,16 +114,16 @@ fn weighted_least_squares_in_both_forms() {
     let y = targets(rows(20, 2, "more").view());
     let weights: Array1<f64> = (0..20).map(|i| 0.5 + (i % 3) as f64).collect();
     let method = LeastSquares::new().with_weights(weights.clone()).unwrap().with_cutoff(1e-10).unwrap();
-    let features = method.fit(&Samples::Features(phi.view()), &y).unwrap();
+    let features = method.fit(&SampleRows::Features(phi.view()), &y).unwrap();
     let weighted = &phi * &weights.view().insert_axis(Axis(1));
     let normal = mercer_linalg::cholesky(weighted.t().dot(&phi).view()).unwrap();
     let expected = normal.solve(weighted.t().dot(&y).view()).unwrap();
     assert!(worst(features.weights(), &expected.as_standard_layout().to_owned()) < 1e-11);
     let gram = phi.dot(&phi.t());
-    let kernel = method.fit(&Samples::Gram(gram.view()), &y).unwrap();
+    let kernel = method.fit(&SampleRows::Gram(gram.view()), &y).unwrap();
     let (a, b) = (
-        kernel.predict(&Samples::Gram(gram.view())).unwrap(),
-        features.predict(&Samples::Features(phi.view())).unwrap(),
+        kernel.predict(&SampleRows::Gram(gram.view())).unwrap(),
+        features.predict(&SampleRows::Features(phi.view())).unwrap(),
     );
     assert!(worst(&a, &b) < 1e-9);
     // A direction at 10⁻⁹ of the others: gone in the Gram matrix, there in the features.
@@ -131,11 +131,11 @@ fn weighted_least_squares_in_both_forms() {
     thin.column_mut(3).mapv_inplace(|v| v * 1e-9);
     let exact = thin.dot(&array![[1.0], [2.0], [-1.0], [1e9]]);
     let gram = thin.dot(&thin.t());
-    let jacobian = LeastSquares::new().fit(&Samples::Features(thin.view()), &exact).unwrap();
-    let kernel = LeastSquares::new().fit(&Samples::Gram(gram.view()), &exact).unwrap();
+    let jacobian = LeastSquares::new().fit(&SampleRows::Features(thin.view()), &exact).unwrap();
+    let kernel = LeastSquares::new().fit(&SampleRows::Gram(gram.view()), &exact).unwrap();
     let error = |found: Array2<f64>| worst(&found, &exact);
-    let of_features = error(jacobian.predict(&Samples::Features(thin.view())).unwrap());
-    let of_kernel = error(kernel.predict(&Samples::Gram(gram.view())).unwrap());
+    let of_features = error(jacobian.predict(&SampleRows::Features(thin.view())).unwrap());
+    let of_kernel = error(kernel.predict(&SampleRows::Gram(gram.view())).unwrap());
     assert!(of_features < 1e-6 && of_kernel > 1e-2, "{of_features:e} {of_kernel:e}");
 }
 
@@ -144,7 +144,7 @@ fn weighted_least_squares_in_both_forms() {
 fn iterations_end_where_the_factorisation_is() {
     let x = rows(120, 2, "iterative");
     let (k, y) = (rbf(x.view(), x.view()), targets(x.view()));
-    let samples = Samples::Gram(k.view());
+    let samples = SampleRows::Gram(k.view());
     let exact = Ridge::new(1e-4).unwrap().fit(&samples, &y).unwrap().predict(&samples).unwrap();
     let method = IterativeRidge::new(1e-4, 1e-10).unwrap();
     let plain = method.fit(&samples, &y).unwrap();
@@ -165,7 +165,7 @@ fn iterations_end_where_the_factorisation_is() {
 fn a_machine_keeps_its_columns() {
     let folder = tempfile::tempdir().unwrap();
     let x = rows(12, 2, "columns");
-    let machine = Ridge::new(0.1).unwrap().fit(&Samples::Features(x.view()), &targets(x.view())).unwrap();
+    let machine = Ridge::new(0.1).unwrap().fit(&SampleRows::Features(x.view()), &targets(x.view())).unwrap();
     let machine = Machine::from(machine);
     let mut saved = KernelMachine::from(machine.clone());
     saved.save(folder.path(), Existing::Refuse).unwrap();
@@ -176,6 +176,6 @@ fn a_machine_keeps_its_columns() {
     saved.save(folder.path(), Existing::Replace).unwrap();
     let loaded = KernelMachine::load(folder.path()).unwrap();
     assert_eq!(loaded.samples.columns, saved.samples.columns);
-    let rows = Samples::Features(x.view());
+    let rows = SampleRows::Features(x.view());
     assert_eq!(loaded.machine.predict(&rows).unwrap(), machine.predict(&rows).unwrap());
 }

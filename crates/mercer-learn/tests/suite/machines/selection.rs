@@ -4,14 +4,14 @@ use super::sets::{labels, rbf, rows};
 use mercer_data::Classes;
 use mercer_learn::classification::{BinaryLogistic, Glm, Svm};
 use mercer_learn::selection::{Criterion, CrossValidation, Strongest, stratified};
-use mercer_learn::{Classify, Fit, LearnError, Result, Samples};
+use mercer_learn::{Classify, Fit, LearnError, Result, SampleRows};
 use mercer_run::Context;
 use ndarray::{Array2, Axis};
 
 const N: usize = 43;
 
 fn choose<F>(
-    samples: &Samples<'_>,
+    samples: &SampleRows<'_>,
     known: &Classes,
     values: &[f64],
     (criterion, strongest): (Criterion, Strongest),
@@ -42,7 +42,7 @@ where
             true => (rbf(train.view(), train.view()), rbf(test.view(), train.view())),
             false => (train, test),
         };
-        let wrap = |rows| if gram { Samples::Gram(rows) } else { Samples::Features(rows) };
+        let wrap = |rows| if gram { SampleRows::Gram(rows) } else { SampleRows::Features(rows) };
         let fitted = machine.fit(&wrap(train.view()), &classes).unwrap();
         let probabilities = fitted.probabilities(&wrap(test.view()));
         let decided = fitted.decide(&wrap(test.view())).unwrap();
@@ -65,7 +65,7 @@ fn scores_are_those_of_fits_by_hand() {
     let (three, two) = (labels(x.view(), 3), labels(x.view(), 2));
     let values = [0.01, 1.0, 100.0];
     for gram in [true, false] {
-        let samples = if gram { Samples::Gram(kernel.view()) } else { Samples::Features(x.view()) };
+        let samples = if gram { SampleRows::Gram(kernel.view()) } else { SampleRows::Features(x.view()) };
         let by_loss = (Criterion::LogLoss, Strongest::Largest);
         let glm = choose(&samples, &three, &values, by_loss, Glm::new).unwrap();
         let logistic = choose(&samples, &two, &values, by_loss, BinaryLogistic::new).unwrap();
@@ -94,7 +94,7 @@ fn the_order_of_values_does_not_matter() {
     let x = rows(N, 2, "selection");
     let known = labels(x.view(), 3);
     let how = (Criterion::LogLoss, Strongest::Largest);
-    let samples = Samples::Features(x.view());
+    let samples = SampleRows::Features(x.view());
     let found = choose(&samples, &known, &[0.1, 1.0, 10.0], how, Glm::new).unwrap();
     for values in [[10.0, 0.1, 1.0].as_slice(), &[1.0, 10.0, 0.1, 1.0], &[0.1, 1.0, 10.0]] {
         assert_eq!(choose(&samples, &known, values, how, Glm::new).unwrap(), found);
@@ -102,12 +102,12 @@ fn the_order_of_values_does_not_matter() {
     assert_ne!(stratified(&known, 4, 9).unwrap(), stratified(&known, 4, 10).unwrap());
 }
 
-/// Samples that no machine gets wrong score the same for all values: the strongest penalty wins.
+/// SampleRows that no machine gets wrong score the same for all values: the strongest penalty wins.
 #[test]
 fn ties_go_to_the_stronger_penalty() {
     let x = Array2::from_shape_fn((12, 1), |(i, _)| if i % 2 == 0 { -5.0 } else { 5.0 } + i as f64 / 50.0);
     let known = Classes::new((0..12).map(|i| i % 2).collect(), 2).unwrap();
-    let samples = Samples::Features(x.view());
+    let samples = SampleRows::Features(x.view());
     let chosen = |strongest, settings: fn(f64) -> Result<Svm>| {
         choose(&samples, &known, &[1.0, 0.5, 2.0], (Criterion::Accuracy, strongest), settings).unwrap()
     };

@@ -2,7 +2,7 @@
 
 use mercer_data::Classes;
 use mercer_learn::classification::SgdGlm;
-use mercer_learn::{Classify, Fit, Predict, Samples, ScoreLink, softmax};
+use mercer_learn::{Classify, Fit, Predict, SampleRows, ScoreLink, softmax};
 use ndarray::Array2;
 use serde::Deserialize;
 
@@ -38,7 +38,7 @@ fn close(what: &str, ours: &Array2<f64>, theirs: &Array2<f64>) {
 fn two_and_three_unbalanced_classes_are_scikit_learns() {
     for case in cases() {
         let (x, n_classes) = (matrix(&case.x), case.labels.iter().max().map_or(0, |most| most + 1));
-        let samples = Samples::Features(x.view());
+        let samples = SampleRows::Features(x.view());
         let labels = Classes::new(case.labels, n_classes).unwrap();
         let sgd = SgdGlm::new(0).with_alpha(1e-2).unwrap().in_order();
         let sgd = if case.balanced { sgd } else { sgd.unbalanced() };

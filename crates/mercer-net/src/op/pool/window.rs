@@ -170,13 +170,13 @@ pub(super) fn largest<T: Element>(g: &Geometry, x: &[T], y: &mut [T]) {
 /// One over the number of points that count along the last axis, for a row of positions.
 fn row_scale<T: Element>(g: &Geometry, count_padding: bool, scale: &mut [T]) {
     for (at, scale) in scale.iter_mut().enumerate() {
-        *scale = T::one() / T::of(g.count(2, at, count_padding).max(1) as f64);
+        *scale = T::one() / T::narrow(g.count(2, at, count_padding).max(1) as f64);
     }
 }
 
 /// One over the number of points that count along the other axes.
 fn outer_scale<T: Element>(g: &Geometry, [d, h]: [usize; 2], count_padding: bool) -> T {
-    T::one() / T::of((g.count(0, d, count_padding) * g.count(1, h, count_padding)).max(1) as f64)
+    T::one() / T::narrow((g.count(0, d, count_padding) * g.count(1, h, count_padding)).max(1) as f64)
 }
 
 /// The average of each window; `scale` is memory for a row.

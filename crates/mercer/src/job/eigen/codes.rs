@@ -6,7 +6,7 @@ use mercer_data::{Classes, Labels};
 use mercer_kernel::Real;
 use mercer_learn::classification::Glm;
 use mercer_learn::metrics::accuracy;
-use mercer_learn::{Classify, Fit, Samples};
+use mercer_learn::{Classify, Fit, SampleRows};
 use mercer_run::Context;
 use mercer_spectral::retrieval::{self, retrieval};
 use ndarray::{Array2, s};
@@ -65,6 +65,6 @@ pub(super) fn scores<T: Real>(
 
 /// The accuracy of multinomial logistic regression.
 fn classified(items: (&Array2<f64>, &Classes), queries: (&Array2<f64>, &Classes)) -> Result<f64, Error> {
-    let machine = Glm::new(PENALTY)?.fit(&Samples::Features(items.0.view()), items.1)?;
-    Ok(accuracy(&machine.decide(&Samples::Features(queries.0.view()))?, queries.1.indices())?)
+    let machine = Glm::new(PENALTY)?.fit(&SampleRows::Features(items.0.view()), items.1)?;
+    Ok(accuracy(&machine.decide(&SampleRows::Features(queries.0.view()))?, queries.1.indices())?)
 }

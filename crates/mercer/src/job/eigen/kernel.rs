@@ -7,7 +7,7 @@ use crate::Error;
 use crate::job::Outcome;
 use crate::spec::{KernelSpec, NetworkSource, Opening, Samples};
 use mercer_data::folder::digest;
-use mercer_kernel::classic::Expression;
+use mercer_kernel::classic::Formula;
 use mercer_kernel::{Built, Real, Recipe, SavedKernel};
 use mercer_run::Context;
 use mercer_spectral::{
@@ -216,7 +216,7 @@ fn features<T: Real>(
     let shapes = samples.shapes();
     match (recipe, &built.map) {
         (Recipe::Classic(formula), _) => {
-            let kernel: Expression = formula.parse().map_err(|error| Error::new(format!("‹kernel›, {error}")))?;
+            let kernel: Formula = formula.parse().map_err(|error| Error::new(format!("‹kernel›, {error}")))?;
             let spec = FourierSpec::of_classic(&kernel, n)?;
             Ok(Arc::new(Fourier::<T>::new(&FourierSpec { orthogonal, seed, ..spec }, &shapes[0])?))
         }

@@ -20,14 +20,14 @@ pub struct FitFindings {
     pub training_r_squared: Option<Vec<Option<f64>>>,
     /// How it was found.
     #[serde(flatten)]
-    pub solution: Solution,
+    pub solution: SolutionFindings,
     /// What had to be repaired.
     pub repairs: Vec<String>,
 }
 
 /// How a machine was found; what does not apply to it is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Solution {
+pub struct SolutionFindings {
     /// The strength of the penalty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty: Option<f64>,
@@ -36,7 +36,7 @@ pub struct Solution {
     pub cost: Option<f64>,
     /// How the penalty or the cost was chosen from several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub selection: Option<Selection>,
+    pub selection: Option<SelectionFindings>,
     /// The objective that the solver reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<f64>,
@@ -92,7 +92,7 @@ pub struct TunedParameter {
 
 /// How one of several values was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Selection {
+pub struct SelectionFindings {
     /// `leave-one-out` or `cross-validation`.
     pub by: &'static str,
     /// What the score is: `mean-squared-error`, `log-loss` or `accuracy`.
@@ -104,7 +104,7 @@ pub struct Selection {
     pub candidates: Vec<Candidate>,
 }
 
-impl Selection {
+impl SelectionFindings {
     pub(super) fn leave_one_out(candidates: Vec<Candidate>) -> Self {
         Self { by: "leave-one-out", criterion: "mean-squared-error".to_owned(), folds: None, candidates }
     }

@@ -11,12 +11,12 @@ use super::record::InputRecord;
 use super::{Artefact, Destination, Job, Opened as OpenedJob, Outcome, Stopwatch};
 use crate::Error;
 use crate::spec::{DataRef, Known, Opening};
-pub use findings::{FitFindings, Selection, Solution, TunedParameter, Tuning};
+pub use findings::{FitFindings, SelectionFindings, SolutionFindings, TunedParameter, Tuning};
 pub use machine::{Link, MachineName, MachineSpec};
 use mercer_data::ClassOrder;
 use mercer_data::parse_classes;
 use mercer_learn::metrics::{accuracy, r_squared};
-use mercer_learn::{KernelMachine, Predict, SampleKind, Samples};
+use mercer_learn::{KernelMachine, Predict, SampleKind, SampleRows};
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use solve::{Fitted, Lesson};
@@ -131,8 +131,8 @@ impl OpenedFit {
         let mut made = training.make(&job.machine, &known, job.seed, context)?;
         made.inputs.push(InputRecord::new("labels", &job.labels.to_string(), known.fingerprint()));
         let samples = match made.basis {
-            SampleKind::Gram => Samples::Gram(made.matrix.view()),
-            SampleKind::Features => Samples::Features(made.matrix.view()),
+            SampleKind::Gram => SampleRows::Gram(made.matrix.view()),
+            SampleKind::Features => SampleRows::Features(made.matrix.view()),
         };
         let lesson = Lesson { samples, known: &known, seed: job.seed };
         let mut fitted = {

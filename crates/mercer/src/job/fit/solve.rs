@@ -1,6 +1,6 @@
 //! The solver of every machine.
 
-use super::findings::{Selection, Solution};
+use super::findings::{SelectionFindings, SolutionFindings};
 use super::machine::{Link, MachineSpec};
 use crate::Error;
 use crate::spec::Known;
@@ -9,19 +9,19 @@ use mercer_learn::classification::{BinaryLogistic, Glm, NearestCentre, NearestNe
 use mercer_learn::process::{ProcessClassification, ProcessRegression};
 use mercer_learn::regression::{Decomposition, Filter, IterativeRidge, LeastSquares, Ridge};
 use mercer_learn::selection::{Criterion, CrossValidation, Strongest};
-use mercer_learn::{Classify, Fit, LearnError, LinearClassifier, Machine, Samples};
+use mercer_learn::{Classify, Fit, LearnError, LinearClassifier, Machine, SampleRows};
 use mercer_run::Context;
 use ndarray::{Array2, Axis};
 
 /// A machine, and how it was found.
 pub(super) struct Fitted {
     pub(super) machine: Machine,
-    pub(super) solution: Solution,
+    pub(super) solution: SolutionFindings,
 }
 
 /// What a machine learns from.
 pub(super) struct Lesson<'a> {
-    pub(super) samples: Samples<'a>,
+    pub(super) samples: SampleRows<'a>,
     pub(super) known: &'a Known,
     pub(super) seed: u64,
 }
@@ -29,7 +29,7 @@ pub(super) struct Lesson<'a> {
 impl MachineSpec {
     /// Learns.
     pub(super) fn fit(&self, lesson: &Lesson<'_>, context: &Context) -> Result<Fitted, Error> {
-        let mut solution = Solution::default();
+        let mut solution = SolutionFindings::default();
         let machine = match lesson.known {
             Known::Numbers(targets) => self.regression(lesson, targets, &mut solution, context)?,
             Known::Classes(classes) => self.classifier(lesson, classes, &mut solution, context)?,
@@ -46,7 +46,7 @@ impl MachineSpec {
         &self,
         lesson: &Lesson<'_>,
         targets: &Array2<f64>,
-        solution: &mut Solution,
+        solution: &mut SolutionFindings,
         context: &Context,
     ) -> Result<Option<Machine>, LearnError> {
         let samples = &lesson.samples;
@@ -75,7 +75,7 @@ impl MachineSpec {
                         let means = targets.mean_axis(Axis(0)).filter(|_| *centred);
                         let around = means.map_or_else(|| targets.clone(), |means| targets - &means);
                         let found = Decomposition::new(samples)?.best_penalty(penalty, around.view())?;
-                        solution.selection = Some(Selection::leave_one_out(found.candidates));
+                        solution.selection = Some(SelectionFindings::leave_one_out(found.candidates));
                         found.value
                     }
                 };
@@ -99,7 +99,7 @@ impl MachineSpec {
         &self,
         lesson: &Lesson<'_>,
         classes: &Classes,
-        solution: &mut Solution,
+        solution: &mut SolutionFindings,
         context: &Context,
     ) -> Result<Option<Machine>, LearnError> {
         let samples = &lesson.samples;
@@ -150,7 +150,7 @@ struct Choice<'a, 's> {
     values: &'a [f64],
     folds: usize,
     strongest: Strongest,
-    samples: &'a Samples<'s>,
+    samples: &'a SampleRows<'s>,
     seed: u64,
     classes: &'a Classes,
     context: &'a Context,
@@ -161,7 +161,7 @@ impl Choice<'_, '_> {
         self,
         criterion: Criterion,
         settings: impl Fn(f64) -> Result<F, LearnError>,
-        solution: &mut Solution,
+        solution: &mut SolutionFindings,
     ) -> Result<LinearClassifier, LearnError>
     where
         F: Fit<Classes, Machine = LinearClassifier>,
@@ -173,7 +173,7 @@ impl Choice<'_, '_> {
             _ => {
                 let method = CrossValidation { folds, criterion, seed };
                 let found = method.choose((values, strongest), &settings, samples, classes, context)?;
-                solution.selection = Some(Selection::cross_validation(folds, criterion, found.candidates));
+                solution.selection = Some(SelectionFindings::cross_validation(folds, criterion, found.candidates));
                 found.value
             }
         };

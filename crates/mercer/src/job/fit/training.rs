@@ -8,7 +8,7 @@ use crate::job::rows::{UserRows, fingerprint, flat};
 use crate::spec::{DataRef, DataSpec, KernelSpec, Known, NetworkSource, Opening, PreprocessSpec, Samples};
 use mercer_data::folder::{SavedSamples, digest};
 use mercer_data::{Dataset, Labels};
-use mercer_kernel::classic::{ClassicError, Expression, Parameter};
+use mercer_kernel::classic::{ClassicError, Formula, KernelParameter};
 use mercer_kernel::gram::Gram;
 use mercer_kernel::{Recipe, SavedKernel};
 use mercer_learn::SampleKind;
@@ -136,7 +136,7 @@ impl OpenedKernel {
         };
         let _phase = context.phase("tuning");
         let wrong = |error: String| Error::new(format!("‹kernel› {formula}: {error}"));
-        let expression: Expression = formula.parse().map_err(|error: ClassicError| wrong(error.to_string()))?;
+        let expression: Formula = formula.parse().map_err(|error: ClassicError| wrong(error.to_string()))?;
         let rows = flat_samples(input).map_err(|error| wrong(error.to_string()))?;
         let Known::Numbers(targets) = known else {
             return Err(Error::new("‹tune›: ‹labels› must be numbers"));
@@ -148,8 +148,11 @@ impl OpenedKernel {
         let found = search.run(&expression, rows.view(), targets.view(), context)?;
         let kernel = found.kernel.to_string();
         let both = expression.parameters().into_iter().zip(found.kernel.parameters());
-        let changed =
-            |(old, new): (Parameter, Parameter)| TunedParameter { name: old.name, before: old.value, after: new.value };
+        let changed = |(old, new): (KernelParameter, KernelParameter)| TunedParameter {
+            name: old.name,
+            before: old.value,
+            after: new.value,
+        };
         let mut tuned: Vec<TunedParameter> = both.map(changed).collect();
         let name = "noise_variance".to_owned();
         tuned.push(TunedParameter { name, before: *noise_variance, after: found.noise });
@@ -167,7 +170,7 @@ impl OpenedKernel {
 const FAR: f64 = 1.0;
 
 /// What tuning cannot make up for: a kernel of fixed variance, and targets that a process around zero does not expect.
-fn tuning_hints(formula: &str, kernel: &Expression, targets: &Array2<f64>, centred: bool) -> Vec<String> {
+fn tuning_hints(formula: &str, kernel: &Formula, targets: &Array2<f64>, centred: bool) -> Vec<String> {
     let mut hints = Vec::new();
     if !kernel.parameters().iter().any(|parameter| parameter.name.starts_with("factor")) {
         let scaled = if formula.contains('+') { format!("1*({formula})") } else { format!("1*{formula}") };

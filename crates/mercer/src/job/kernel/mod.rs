@@ -9,9 +9,9 @@ use crate::Error;
 use crate::spec::{DataRef, DataSpec, KernelSpec, Opening, Precision, Samples};
 use crate::text::count;
 use mercer_data::folder::digest;
-use mercer_kernel::empirical::Choice;
+use mercer_kernel::empirical::FormChoice;
 use mercer_kernel::gram::{Estimate, Held, Listing, Plan};
-use mercer_kernel::store::{Layout, Manifest, Tiles};
+use mercer_kernel::store::{GramLayout, Manifest, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
 use mercer_run::names::Named;
@@ -66,7 +66,7 @@ pub struct KernelPlan {
     /// The disk space of the result, and the free space.
     pub disk: Option<Room>,
     /// The form chosen for each parameter.
-    pub layers: Vec<Choice>,
+    pub layers: Vec<FormChoice>,
 }
 
 /// The findings for a computed kernel.
@@ -106,7 +106,7 @@ pub struct KernelFindings {
     /// Of the numbers of all matrices.
     pub result_bytes: u64,
     /// The form chosen for each parameter.
-    pub layers: Vec<Choice>,
+    pub layers: Vec<FormChoice>,
 }
 
 impl KernelJob {
@@ -119,7 +119,7 @@ impl KernelJob {
         Ok(())
     }
 
-    fn chosen_tiles(&self, layout: &Layout) -> Result<Tiles, Error> {
+    fn chosen_tiles(&self, layout: &GramLayout) -> Result<Tiles, Error> {
         let n_tiles = layout.n_tiles();
         let range = self.tiles.clone().unwrap_or(0..n_tiles);
         if range.start >= n_tiles {
@@ -341,7 +341,7 @@ impl<T: Real> Typed<T> {
         Ok(inputs)
     }
 
-    fn manifest(&self, layout: &Layout, inputs: &[InputRecord]) -> Manifest {
+    fn manifest(&self, layout: &GramLayout, inputs: &[InputRecord]) -> Manifest {
         let identity = match &self.built.map {
             Some(map) if self.job.features => map.identity(),
             _ => self.built.kernel.identity(),
@@ -362,7 +362,7 @@ impl<T: Real> Typed<T> {
 }
 
 /// The facts that decide the numbers of a store besides the samples: the kernel and the instruction set.
-pub(crate) fn facts(layout: &Layout, beside: Vec<String>, identity: serde_json::Value) -> Manifest {
+pub(crate) fn facts(layout: &GramLayout, beside: Vec<String>, identity: serde_json::Value) -> Manifest {
     Manifest::new(layout.clone())
         .with_beside(beside)
         .fact("kernel", identity)

@@ -3,8 +3,8 @@
 use super::KernelJob;
 use crate::Error;
 use crate::spec::Samples;
-use mercer_kernel::gram::{FeatureRun, Gram, Held, Outcome, Plan, Sink};
-use mercer_kernel::store::{Layout, Tiles};
+use mercer_kernel::gram::{FeatureRun, Gram, GramOutcome, Held, Plan, Sink};
+use mercer_kernel::store::{GramLayout, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
 
@@ -35,7 +35,7 @@ impl<'a, T: Real> Work<'a, T> {
         }))
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> GramLayout {
         match self {
             Self::Gram(gram) => gram.layout(),
             Self::Features(run) => run.layout(),
@@ -56,7 +56,7 @@ impl<'a, T: Real> Work<'a, T> {
         tiles: &Tiles,
         sink: &dyn Sink<T>,
         context: &Context,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<GramOutcome, Error> {
         let outcome = match self {
             Self::Gram(gram) => gram.run(tiles, sink, context),
             Self::Features(run) => run.run(tiles, sink, context),

@@ -9,7 +9,7 @@ use crate::job::rows::{UserRows, fingerprint};
 use crate::spec::{self, DataSpec, Opening, Precision};
 use mercer_data::ClassOrder;
 use mercer_data::folder::Folder;
-use mercer_learn::{KernelMachine, Machine, Predict, SampleKind, Samples};
+use mercer_learn::{KernelMachine, Machine, Predict, SampleKind, SampleRows};
 use mercer_net::Network;
 use mercer_run::Context;
 use ndarray::{Array1, Array2};
@@ -130,8 +130,8 @@ impl SavedMachine {
         let (values, variances, mut findings) = {
             let _phase = context.phase("evaluating");
             let samples = match machine.basis() {
-                SampleKind::Gram => Samples::Gram(seen.matrix.view()),
-                SampleKind::Features => Samples::Features(seen.matrix.view()),
+                SampleKind::Gram => SampleRows::Gram(seen.matrix.view()),
+                SampleKind::Features => SampleRows::Features(seen.matrix.view()),
             };
             let values = match job.probabilities {
                 true => probabilities(machine, &samples, &seen)?,
@@ -216,7 +216,7 @@ fn known(
 }
 
 /// With the variance of a Gaussian process where it is known.
-fn probabilities(machine: &Machine, samples: &Samples<'_>, seen: &Seen) -> Result<Array2<f64>, Error> {
+fn probabilities(machine: &Machine, samples: &SampleRows<'_>, seen: &Seen) -> Result<Array2<f64>, Error> {
     match (machine, &seen.prior, machine.as_classifier()) {
         (Machine::ProcessClassifier(process), Some(prior), _) => {
             Ok(process.posterior_probabilities(samples, prior.view())?)
@@ -237,7 +237,7 @@ fn noise_of(machine: &Machine) -> Option<f64> {
 /// The posterior variances of a process without noise, the same for every target; nothing where prior variances are not known.
 fn variances(
     machine: &Machine,
-    samples: &Samples<'_>,
+    samples: &SampleRows<'_>,
     seen: &Seen,
     n_targets: usize,
 ) -> Result<Option<Array2<f64>>, Error> {
@@ -247,7 +247,7 @@ fn variances(
 }
 
 /// Of the predictions of a machine.
-fn quality(machine: &Machine, samples: &Samples<'_>, seen: &Seen, known: &spec::Known) -> Result<Quality, Error> {
+fn quality(machine: &Machine, samples: &SampleRows<'_>, seen: &Seen, known: &spec::Known) -> Result<Quality, Error> {
     match (known, machine.as_classifier()) {
         (spec::Known::Classes(classes), Some(classifier)) => {
             // Margins are no probabilities; there is nothing more to say then.

@@ -107,15 +107,15 @@ pub enum PredictFindings {
 impl PredictJob {
     /// The outputs of a network.
     pub fn network(file: impl Into<PathBuf>, data: DataSpec) -> Self {
-        Self::of(Subject::Net(file.into()), data)
+        Self::with_subject(Subject::Net(file.into()), data)
     }
 
     /// What a folder gives.
     pub fn saved(folder: impl Into<PathBuf>, data: DataSpec) -> Self {
-        Self::of(Subject::From(folder.into()), data)
+        Self::with_subject(Subject::From(folder.into()), data)
     }
 
-    fn of(subject: Subject, data: DataSpec) -> Self {
+    fn with_subject(subject: Subject, data: DataSpec) -> Self {
         let (parameters, at, batch) = (ParameterSpec::default(), None, None);
         Self { subject, parameters, at, probabilities: false, precision: Precision::F32, batch, data }
     }

@@ -93,7 +93,7 @@ impl TrainJob {
         let texts = std::slice::from_ref(data);
         let options = self.data.reading(texts, Some(labels)).learnt_from(samples);
         let given = Samples::given("test", texts, &options, network, &samples.columns, opening)?;
-        let mut set = Set::of(given)?;
+        let mut set = Set::new(given)?;
         if let (Some(Labels::Classes(known)), Labels::Classes(own)) = (&samples.labels, &set.labels)
             && known.names() != own.names()
         {
@@ -122,7 +122,7 @@ impl Job for TrainJob {
         samples.hint(Some(&network), opening)?;
         let evaluation = self.evaluation(&network, &samples, opening)?;
         let trained_on = samples.trained_on();
-        let training = Set::of(samples)?;
+        let training = Set::new(samples)?;
         for set in [Some(&training), evaluation.as_ref()].into_iter().flatten() {
             fits(&self.arch, &network, set)?;
         }
@@ -151,7 +151,7 @@ struct Set {
 }
 
 impl Set {
-    fn of(mut samples: Samples) -> Result<Self, Error> {
+    fn new(mut samples: Samples) -> Result<Self, Error> {
         match (samples.inputs.pop(), samples.labels) {
             (Some(inputs), Some(labels)) if samples.inputs.is_empty() => Ok(Self { inputs, labels }),
             _ => Err(Error::new("training needs one set of data, and labels")),

@@ -32,7 +32,7 @@ pub enum Predictions {
 }
 
 impl Predictions {
-    pub(super) fn of(
+    pub(super) fn new(
         functional: &Functional,
         predictive: &Predictive,
         names: Option<&[String]>,

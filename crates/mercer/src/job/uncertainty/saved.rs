@@ -147,7 +147,7 @@ impl SavedPosterior {
             Either::F32(posterior) => predict(posterior, samples, context)?,
             Either::F64(posterior) => predict(posterior, samples, context)?,
         };
-        Predictions::of(&functional, &self.predictive, self.trained_on().classes.as_deref(), context)
+        Predictions::new(&functional, &self.predictive, self.trained_on().classes.as_deref(), context)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::job::record::InputRecord;
 use crate::job::{Opened, Outcome};
 use crate::spec::Samples;
 use mercer_data::Labels;
-use mercer_kernel::{FeatureMap, Kind, Real, Recipe, SavedKernel};
+use mercer_kernel::{FeatureMap, NtkKind, Real, Recipe, SavedKernel};
 use mercer_learn::laplace::{ClassScores, Detection, Functional, Laplace, Posterior, RegressionScores, entropies};
 use mercer_report::figure::Figure;
 use mercer_run::Context;
@@ -47,7 +47,7 @@ impl<T: Real> Work<T> {
         let repairs = laplace.repairs().map_err(|error| job.failure(error))?;
         findings.repairs = repairs.iter().map(ToString::to_string).collect();
         findings.clipped = own.clipped + other.as_ref().map_or(0, |other| other.clipped);
-        let said = |functional: &Functional| Predictions::of(functional, &job.predictive(), None, context);
+        let said = |functional: &Functional| Predictions::new(functional, &job.predictive(), None, context);
         let (own, other) = (said(&own)?, other.as_ref().map(said).transpose()?);
         drop(phase);
         let _phase = context.phase("writing");
@@ -102,7 +102,7 @@ impl OpenedUncertainty {
         let shapes = train.shapes();
         let graph = self.network.graph(&shapes).map_err(|error| job.failure(error.into()))?;
         let selection = self.settings.selection(&graph).map_err(|error| job.failure(error))?;
-        let recipe = Recipe::Tangent { kind: Kind::Full, selection, by_layer: false };
+        let recipe = Recipe::Tangent { kind: NtkKind::Full, selection, by_layer: false };
         let built = recipe.build::<T>(Some(&self.network), &shapes).map_err(|error| job.of_kernel(error))?;
         let method = eigenfunctions(landmarks.clamp(1, train.n_samples), job.seed);
         let identity = built.kernel.identity();

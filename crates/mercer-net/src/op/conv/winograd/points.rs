@@ -24,7 +24,7 @@ pub(super) struct Place {
 /// `Bᵀ x`.
 #[inline(always)]
 fn lift<T: Element>(x: [T; POINTS]) -> [T; POINTS] {
-    let (two, four, five) = (T::of(2.0), T::of(4.0), T::of(5.0));
+    let (two, four, five) = (T::narrow(2.0), T::narrow(4.0), T::narrow(5.0));
     let (even, odd) = (x[4] - four * x[2], x[3] - four * x[1]);
     let (even2, odd2) = (x[4] - x[2], two * (x[3] - x[1]));
     [
@@ -136,7 +136,7 @@ pub(super) fn lift_slopes<T: Element>(plan: &Plan, dy: &[T], tiles: Range<usize>
 /// `A dy` for `count` rows, 2 or 4; the others are zero.
 #[inline(always)]
 fn slopes<T: Element>(dy: [T; 4], count: usize) -> [T; POINTS] {
-    let (two, four) = (T::of(2.0), T::of(4.0));
+    let (two, four) = (T::narrow(2.0), T::narrow(4.0));
     let (even, odd) = (dy[0] + dy[2], dy[1] + dy[3]);
     let (even2, odd2) = (dy[0] + four * dy[2], two * (dy[1] + four * dy[3]));
     [dy[0], even + odd, even - odd, even2 + odd2, even2 - odd2, dy[count - 1]]
@@ -145,7 +145,7 @@ fn slopes<T: Element>(dy: [T; 4], count: usize) -> [T; POINTS] {
 /// `Aᵀ` applied to the products: two or four rows of the result.
 #[inline(always)]
 fn lower<T: Element>(m: [T; POINTS], count: usize) -> [T; 4] {
-    let (two, four) = (T::of(2.0), T::of(4.0));
+    let (two, four) = (T::narrow(2.0), T::narrow(4.0));
     let (even, odd) = (m[1] + m[2], m[1] - m[2]);
     let (even2, odd2) = (m[3] + m[4], two * (m[3] - m[4]));
     let last = |row: usize| if row == count - 1 { m[5] } else { T::zero() };
@@ -197,7 +197,7 @@ pub(super) fn lower_rows<T: Element>(
 fn factors<T: Element>(taps: usize, k: usize) -> [T; POINTS] {
     std::array::from_fn(|point| {
         let power = AT.get(point).map_or(f64::from(k + 1 == taps), |at| at.powi(k as i32));
-        T::of(power / DIVISOR[point])
+        T::narrow(power / DIVISOR[point])
     })
 }
 
