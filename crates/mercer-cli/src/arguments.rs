@@ -3,6 +3,8 @@
 use crate::commands::{self, GROUPS};
 use crate::options::parse_bytes;
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches, Parser};
+use mercer::Error;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 
@@ -69,8 +71,22 @@ pub(crate) fn command() -> Command {
 }
 
 /// The arguments of this process. Exits with help if they ask for it, or with an error if they are invalid.
-pub(crate) fn arguments() -> Arguments {
-    Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+pub(crate) fn arguments(line: impl IntoIterator<Item = OsString>) -> Arguments {
+    Arguments::from_arg_matches(&command().get_matches_from(line)).unwrap_or_else(|error| error.exit())
+}
+
+/// The arguments of a call from another program, without the name of the program.
+pub(crate) fn parse(line: &[OsString]) -> Result<Arguments, Error> {
+    let line = std::iter::once(OsString::from("mercer")).chain(line.iter().cloned());
+    let matches = command().try_get_matches_from(line);
+    matches.and_then(|matches| Arguments::from_arg_matches(&matches)).map_err(|error| invalid(&error))
+}
+
+/// What is wrong with a line, in one sentence without colours or usage.
+fn invalid(error: &clap::Error) -> Error {
+    let text = error.render().to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    Error::new(first.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// The first page of help, with the one-line description of every command.

@@ -8,8 +8,8 @@ use mercer::run::Context;
 use mercer::spec::{Inputs, Opening};
 use mercer::{Error, Json};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where and how a command prints.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Console {
     /// Whether a result was printed. A later error must not be printed as a second JSON document.
     told: Arc<AtomicBool>,
     colour: bool,
+    /// What was printed, if nothing is to be printed.
+    captured: Option<Arc<Mutex<String>>>,
 }
 
 impl Console {
@@ -46,7 +48,28 @@ impl Console {
             inputs: Inputs::none(),
             told: Arc::default(),
             colour,
+            captured: None,
         })
+    }
+
+    /// A console that prints nothing and keeps the result, as JSON.
+    pub(crate) fn embedded(inputs: Inputs, context: Context) -> Self {
+        Self {
+            json: true,
+            verbose: true,
+            bar: Bar::new(true),
+            context,
+            inputs,
+            told: Arc::default(),
+            colour: false,
+            captured: Some(Arc::default()),
+        }
+    }
+
+    /// What an embedded console has kept.
+    pub(crate) fn into_captured(self) -> String {
+        let kept = self.captured.map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        kept.unwrap_or_default()
     }
 
     /// Prints a result. A reader that stops early (`| head`) is not an error.
@@ -55,6 +78,10 @@ impl Console {
     }
 
     fn write(&self, text: &str) -> Result<(), Error> {
+        if let Some(kept) = &self.captured {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+            return Ok(());
+        }
         self.bar.clear();
         let mut out = std::io::stdout().lock();
         let newline: &str = if text.ends_with('\n') { "" } else { "\n" };
@@ -81,7 +108,7 @@ impl Console {
         &self.context
     }
 
-    /// The arguments for opening a job; all its arrays are in files.
+    /// The arguments for opening a job.
     pub(crate) fn opening(&self) -> Opening<'_> {
         Opening { inputs: &self.inputs, context: &self.context }
     }

@@ -1,5 +1,6 @@
 //! The bytes of an array: mapped from a file, or held in memory.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -16,10 +17,17 @@ const SPOOL_IN_MEMORY: usize = 64 << 20;
 const DEFLATE_RATIO: u64 = 1032;
 
 /// Read-only bytes that may be far larger than memory.
-#[derive(Debug)]
 pub(crate) enum Bytes {
     Mapped(Mmap),
     Owned(Vec<u8>),
+    /// Memory of the calling program.
+    Shared(Box<dyn AsRef<[u8]> + Send + Sync>),
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} bytes", self.len())
+    }
 }
 
 impl Bytes {
@@ -38,6 +46,7 @@ impl Bytes {
         match self {
             Self::Mapped(map) => map,
             Self::Owned(bytes) => bytes,
+            Self::Shared(bytes) => (**bytes).as_ref(),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::bytes::Bytes;
 use crate::columns::Chosen;
 use crate::element::{ByteOrder, DType, DataScalar, Storable};
 use crate::error::{DataError, Result, io_error};
+use crate::format::npy::parse_descr;
 use crate::format::{self, Format, Opened, table};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
@@ -80,6 +81,33 @@ impl Dataset {
         let shape = array.shape().to_vec();
         let layout = Layout { dtype: T::DTYPE, order: ByteOrder::Little, shape, fortran: false };
         Stored::new(name, layout, Bytes::Owned(bytes)).map(|stored| Self::from_stored(name, Format::Memory, stored))
+    }
+
+    /// A data set of numbers that the calling program holds; they are read where they are, without a copy. The element
+    /// type is written as in NumPy's files, such as `<f4`. `fortran`: the first index varies fastest.
+    ///
+    /// ```
+    /// use mercer_data::Dataset;
+    ///
+    /// let columns: Vec<u8> = vec![1, 2, 3, 10, 20, 30];
+    /// let set = Dataset::from_memory("pixels", "|u1", &[3, 2], true, columns)?;
+    /// assert_eq!(set.rows::<f32>(1..2)?.as_slice(), Some(&[2.0, 20.0][..]));
+    /// # Ok::<(), mercer_data::DataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For an element type that is not a real number, and if the number of bytes does not agree with type and shape.
+    pub fn from_memory(
+        name: &str,
+        element: &str,
+        shape: &[usize],
+        fortran: bool,
+        memory: impl AsRef<[u8]> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let (dtype, order) = parse_descr(name, element)?;
+        let layout = Layout { dtype, order, shape: shape.to_vec(), fortran };
+        let stored = Stored::new(name, layout, Bytes::Shared(Box::new(memory)))?;
+        Ok(Self::from_stored(name, Format::Memory, stored))
     }
 
     pub(crate) fn from_stored(name: &str, format: Format, stored: Stored) -> Self {

@@ -4,6 +4,17 @@
 //! the tangent kernel in expectation (Deng et al. 2022, NeuralEF, arXiv 2205.00165, equation 20). We compute `J v`
 //! exactly, by forward mode; the paper's difference quotient `(f(x, θ + εv) − f(x, θ)) / ε` is available for
 //! comparison. The error of a kernel value falls as `1/√S`.
+//!
+//! ```
+//! use mercer_kernel::{Directions, FeatureMap, NtkKind, Selection};
+//! use mercer_net::arch::Mlp;
+//!
+//! let network = Mlp::new(2, &[8], 1).build(0)?;
+//! let directions = Directions::<f64>::new(&network, &[vec![2]], NtkKind::Trace, &Selection::default(), 100, 0)?;
+//! let mut features = vec![0.0; 2 * 100];
+//! directions.features(&[&[1.0, 0.0, 0.5, -1.0]], 2, &mut features)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::empirical::{Gradients, NtkKind, Selection};
 use crate::error::{KernelError, Result};

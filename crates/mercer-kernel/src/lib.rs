@@ -2,6 +2,17 @@
 //!
 //! A kernel is computed in two phases: *prepare* runs once per block of samples (forward, seeded reverse, factors), and
 //! *contract* once per pair of blocks (matrix products). See [`Kernel`].
+//!
+//! ```
+//! use mercer_kernel::{Kernel, Ntk, NtkKind};
+//! use mercer_net::arch::Mlp;
+//!
+//! let network = Mlp::new(2, &[8], 3).build(0)?;
+//! let ntk = Ntk::<f64>::new(&network, &[vec![2]], NtkKind::Trace)?;
+//! let gram = ntk.gram(&[&[1.0, 0.0, 0.5, -1.0]], 2)?;
+//! assert_eq!(gram[1], gram[2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod activation;
 pub mod algebra;

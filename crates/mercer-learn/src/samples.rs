@@ -25,7 +25,7 @@ impl fmt::Display for SampleKind {
     }
 }
 
-/// SampleRows, one per row, as kernel values `κ(x, xᵢ)` with the training samples, or as features `φ(x)`.
+/// Samples, one per row, as kernel values `κ(x, xᵢ)` with the training samples, or as features `φ(x)`.
 ///
 /// Eigenfunctions are features: with `ψⱼ(x)√μⱼ` as columns both views give the same machine.
 #[derive(Clone, Copy, Debug)]

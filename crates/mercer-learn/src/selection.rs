@@ -3,6 +3,17 @@
 //! The training samples are dealt into folds that have nearly the same share of every class. For each value a machine is fitted on all
 //! folds but one and scored on that one; every sample is held out once, and the score of a value is the mean over all samples. Of equal
 //! scores the value with the stronger penalty wins.
+//!
+//! ```
+//! use mercer_data::Classes;
+//! use mercer_learn::selection::stratified;
+//!
+//! let labels = Classes::new(vec![0, 0, 0, 0, 1, 1], 2)?;
+//! let folds = stratified(&labels, 2, 0)?;
+//! let in_first = (0..6).filter(|&row| folds[row] == 0);
+//! assert_eq!(in_first.map(|row| labels.indices()[row]).collect::<Vec<_>>(), [0, 0, 1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_size, setting};
@@ -142,7 +153,7 @@ fn ascending(values: &[f64]) -> Vec<f64> {
     values
 }
 
-/// SampleRows to learn from, and samples to judge by.
+/// Samples to learn from, and samples to judge by.
 struct Split {
     gram: bool,
     learnt: (Array2<f64>, Classes),

@@ -57,11 +57,11 @@ struct Shared {
     listener: Arc<dyn Listener>,
     phases: Phases,
     notes: Mutex<Vec<String>>,
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Arc<rayon::ThreadPool>>,
 }
 
 impl Shared {
-    fn new(listener: Arc<dyn Listener>, pool: Option<rayon::ThreadPool>) -> Self {
+    fn new(listener: Arc<dyn Listener>, pool: Option<Arc<rayon::ThreadPool>>) -> Self {
         let (phases, notes) = (Phases::default(), Mutex::default());
         Self { cancelled: AtomicBool::new(false), listener, phases, notes, pool }
     }
@@ -116,8 +116,13 @@ impl Context {
     pub fn with_threads(self, threads: usize) -> Result<Self, NoThreads> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| NoThreads { threads, reason: error.to_string() })?;
+        Ok(self.with_pool(Arc::new(pool)))
+    }
+
+    /// A new run with the same listener and memory on the threads of a pool that the caller keeps.
+    pub fn with_pool(self, pool: Arc<rayon::ThreadPool>) -> Self {
         let listener = Arc::clone(&self.shared.listener);
-        Ok(Self { memory: self.memory, shared: Arc::new(Shared::new(listener, Some(pool))) })
+        Self { memory: self.memory, shared: Arc::new(Shared::new(listener, Some(pool))) }
     }
 
     /// The same run, limited to this many bytes. Everything the process holds counts.

@@ -13,8 +13,11 @@ const UNITS: [(&str, f64); 9] = [
     ("B", 1.0),
 ];
 
-/// `4GiB`, `512MiB`, `2.5GB` or a number of bytes.
-pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
+/// Parses `4GiB`, `512MiB`, `2.5GB` or a number of bytes.
+///
+/// # Errors
+/// If the text is none of these.
+pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let wrong = || format!("`{text}` is not an amount of memory such as 4GiB or 512MiB");
     let lower = text.trim().to_lowercase();
     let unit = UNITS.iter().find(|(name, _)| lower.ends_with(&name.to_lowercase()));

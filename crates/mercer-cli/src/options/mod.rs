@@ -14,7 +14,7 @@ mod training;
 pub(crate) use choice::choice;
 pub(crate) use data::{DataOptions, GRAM, TestOptions, reference, references};
 pub(crate) use kernel::KernelOptions;
-pub(crate) use memory::parse_bytes;
+pub use memory::parse_bytes;
 pub(crate) use network::{ARCH, ImportOptions, NET, ParameterOptions};
 pub(crate) use node::NodeOption;
 pub(crate) use preprocess::PreprocessOptions;

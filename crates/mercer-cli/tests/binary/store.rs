@@ -2,15 +2,15 @@
 
 use crate::folder::Folder;
 use mercer::data::DType;
-use mercer::kernel::store::{GramColumns, GramLayout, Manifest, Store};
+use mercer::kernel::store::{Manifest, Store, StoreColumns, StoreLayout};
 use serde_json::json;
 
 /// A symmetric store of 5 samples in tiles of 2 with two arrays, and these of its six tiles.
 fn store(folder: &Folder, tiles: &[usize]) -> Store {
-    let layout = GramLayout {
+    let layout = StoreLayout {
         arrays: vec!["/conv1/weight".to_owned(), "fc".to_owned()],
         rows: 5,
-        columns: GramColumns::Samples { count: 5, symmetric: true },
+        columns: StoreColumns::Samples { count: 5, symmetric: true },
         per_sample: 1,
         tile: 2,
         precision: DType::F32,

@@ -134,7 +134,7 @@ fn parse_shape(inner: &str) -> Option<Vec<usize>> {
     lengths.map(|length| length.strip_suffix('L').unwrap_or(length).parse().ok()).collect()
 }
 
-fn parse_descr(place: &str, descr: &str) -> Result<(DType, ByteOrder)> {
+pub(crate) fn parse_descr(place: &str, descr: &str) -> Result<(DType, ByteOrder)> {
     let (order, kind) = match descr.as_bytes().first() {
         Some(b'>') => (ByteOrder::Big, &descr[1..]),
         Some(b'<' | b'|' | b'=') => (ByteOrder::Little, &descr[1..]),

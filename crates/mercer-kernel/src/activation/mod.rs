@@ -1,4 +1,18 @@
 //! Kernels of intermediate values of a network: embedding and conjugate kernels.
+//!
+//! ```
+//! use mercer_kernel::{Conjugate, FeatureMap};
+//! use mercer_net::arch::Mlp;
+//!
+//! let network = Mlp::new(2, &[8], 3).build(0)?;
+//! let conjugate = Conjugate::<f64>::new(&network, &[vec![2]], None)?;
+//! // The eight hidden units, and one for the bias.
+//! assert_eq!(conjugate.n_features(), 9);
+//! let mut features = vec![0.0; 9];
+//! conjugate.features(&[&[1.0, 0.5]], 1, &mut features)?;
+//! assert_eq!(features[8], 1.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod conjugate;
 mod last;

@@ -7,7 +7,7 @@ use super::{GramOutcome, precision, source};
 use crate::error::Result;
 use crate::feature::{Effort, FeatureMap};
 use crate::kernel::{Cost, Real};
-use crate::store::{GramColumns, GramLayout, Tiles};
+use crate::store::{StoreColumns, StoreLayout, Tiles};
 use mercer_data::{Dataset, RowBlock};
 use mercer_run::Context;
 use std::time::Instant;
@@ -35,12 +35,12 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// Shape and blocks of the result.
-    pub fn layout(&self) -> GramLayout {
+    pub fn layout(&self) -> StoreLayout {
         let n_features = self.map.n_features();
-        GramLayout {
+        StoreLayout {
             arrays: vec!["features".to_owned()],
             rows: self.data.first().map_or(0, Dataset::n_samples),
-            columns: GramColumns::Features(n_features),
+            columns: StoreColumns::Features(n_features),
             per_sample: 1,
             tile: feature_side(n_features, size_of::<T>()),
             precision: precision::<T>(),

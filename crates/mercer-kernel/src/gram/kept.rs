@@ -158,15 +158,15 @@ const BESIDE: &str = "beside the kernel";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{GramColumns, GramLayout};
+    use crate::store::{StoreColumns, StoreLayout};
     use mercer_data::{DType, Existing, write_npy};
     use ndarray::{Array2, array};
     use std::path::Path;
 
-    fn layout(arrays: &[&str]) -> GramLayout {
-        let columns = GramColumns::Samples { count: 2, symmetric: true };
+    fn layout(arrays: &[&str]) -> StoreLayout {
+        let columns = StoreColumns::Samples { count: 2, symmetric: true };
         let arrays = arrays.iter().map(|&name| name.to_owned()).collect();
-        GramLayout { arrays, rows: 2, columns, per_sample: 1, tile: 2, precision: DType::F32 }
+        StoreLayout { arrays, rows: 2, columns, per_sample: 1, tile: 2, precision: DType::F32 }
     }
 
     fn store(path: &Path, manifest: Manifest) {

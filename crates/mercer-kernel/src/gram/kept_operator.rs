@@ -260,7 +260,7 @@ mod tests {
             for symmetric in [true, false] {
                 let gram = Gram::new(&kernel, &data);
                 let gram = if symmetric { gram } else { gram.against(&data) };
-                let layout = crate::store::GramLayout { tile: 128, ..gram.layout() };
+                let layout = crate::store::StoreLayout { tile: 128, ..gram.layout() };
                 let store = Store::create(&path(&format!("{name}-{symmetric}.zarr")), Manifest::new(layout.clone()));
                 let store = store.unwrap();
                 let whole: ArrayD<f64> = Gram::new(&kernel, &data).to_kernel(&context).unwrap();

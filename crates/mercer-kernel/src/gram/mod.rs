@@ -4,6 +4,22 @@
 //! tiles of blocks that are in memory are contracted in parallel, each on one thread, unless a kernel parallelises
 //! inside a tile. The tile size depends only on the kernel, so the result is the same bits for any memory and any
 //! number of threads.
+//!
+//! ```
+//! use mercer_data::Dataset;
+//! use mercer_kernel::gram::Gram;
+//! use mercer_kernel::{Ntk, NtkKind};
+//! use mercer_net::arch::Mlp;
+//! use mercer_run::Context;
+//!
+//! let network = Mlp::new(2, &[8], 3).build(0)?;
+//! let ntk = Ntk::<f32>::new(&network, &[vec![2]], NtkKind::Trace)?;
+//! let samples = ndarray::Array2::from_shape_fn((50, 2), |(i, j)| (i as f32 * 0.1 + j as f32).sin());
+//! let rows = [Dataset::from_array("samples", samples.view().into_dyn())?];
+//! let context = Context::new().with_memory(64 << 20);
+//! assert_eq!(Gram::new(&ntk, &rows).to_kernel(&context)?.shape(), [50, 50]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod disk;
 mod features;
@@ -28,7 +44,7 @@ pub use sink::{InMemory, NpyFiles, Sink};
 use crate::error::{KernelError, Result};
 use crate::kernel::{Block, Cost, Kernel, Real};
 use crate::products::all_finite;
-use crate::store::{GramColumns, GramLayout, TilePlace, Tiles};
+use crate::store::{StoreColumns, StoreLayout, TilePlace, Tiles};
 use mercer_data::{DType, Dataset, RowBlock};
 use mercer_run::Context;
 use ndarray::ArrayD;
@@ -90,19 +106,19 @@ impl<'a, T: Real> Gram<'a, T> {
     }
 
     /// Shape and tiles of the result.
-    pub fn layout(&self) -> GramLayout {
+    pub fn layout(&self) -> StoreLayout {
         let count = |data: &[Dataset]| data.first().map_or(0, Dataset::n_samples);
         let columns = match self.columns {
-            Some(columns) => GramColumns::Samples { count: count(columns), symmetric: false },
-            None => GramColumns::Samples { count: count(self.rows), symmetric: true },
+            Some(columns) => StoreColumns::Samples { count: count(columns), symmetric: false },
+            None => StoreColumns::Samples { count: count(self.rows), symmetric: true },
         };
         let (mut arrays, per_sample) = (self.kernel.parts(), self.kernel.per_sample());
         arrays.extend(self.kernel.beside());
         let tile = tile_side(&self.cost, per_sample, arrays.len(), size_of::<T>());
-        GramLayout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
+        StoreLayout { arrays, rows: count(self.rows), columns, per_sample, tile, precision: precision::<T>() }
     }
 
-    fn sizes(&self, layout: &GramLayout, memory: usize) -> Sizes {
+    fn sizes(&self, layout: &StoreLayout, memory: usize) -> Sizes {
         let source = source::<T>(self.rows, self.columns.unwrap_or(&[]));
         let sizes = Sizes::new(layout, &self.cost, source, rayon::current_num_threads());
         self.held.with(sizes, layout.row_blocks(), layout.is_symmetric(), memory)
@@ -192,7 +208,7 @@ impl<'a, T: Real> Gram<'a, T> {
 }
 
 /// The samples of a block, out of this many.
-fn samples_of(layout: &GramLayout, block: usize, samples: usize) -> Range<usize> {
+fn samples_of(layout: &StoreLayout, block: usize, samples: usize) -> Range<usize> {
     block * layout.tile..((block + 1) * layout.tile).min(samples)
 }
 
@@ -214,7 +230,7 @@ fn source<T: Real>(rows: &[Dataset], columns: &[Dataset]) -> sizes::Source {
 /// A run under way.
 struct Run<'a, T: Real> {
     gram: &'a Gram<'a, T>,
-    layout: &'a GramLayout,
+    layout: &'a StoreLayout,
     sink: &'a dyn Sink<T>,
     context: &'a Context,
     /// Work in millions of operations.

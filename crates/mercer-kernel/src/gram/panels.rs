@@ -4,12 +4,12 @@
 //! to that of tiles, which is its square.
 
 use crate::kernel::Cost;
-use crate::store::{GramLayout, Tiles};
+use crate::store::{StoreLayout, Tiles};
 use std::ops::Range;
 
 /// Blocks of rows that stay in memory, and the blocks of columns that pass by.
 pub(super) struct Panel<'a> {
-    layout: &'a GramLayout,
+    layout: &'a StoreLayout,
     /// The blocks of rows, with the blocks of columns of their tiles.
     rows: Vec<(usize, Tiles)>,
     /// The blocks of rows alone.
@@ -19,7 +19,11 @@ pub(super) struct Panel<'a> {
 }
 
 /// The panels that cover a set of tiles, with this many blocks of rows each.
-pub(super) fn panels<'a>(layout: &'a GramLayout, tiles: &'a Tiles, resident: usize) -> impl Iterator<Item = Panel<'a>> {
+pub(super) fn panels<'a>(
+    layout: &'a StoreLayout,
+    tiles: &'a Tiles,
+    resident: usize,
+) -> impl Iterator<Item = Panel<'a>> {
     let (blocks, resident) = (layout.row_blocks(), resident.max(1));
     (0..blocks)
         .step_by(resident)
@@ -28,7 +32,7 @@ pub(super) fn panels<'a>(layout: &'a GramLayout, tiles: &'a Tiles, resident: usi
 }
 
 impl<'a> Panel<'a> {
-    fn new(layout: &'a GramLayout, tiles: &Tiles, blocks: Range<usize>) -> Self {
+    fn new(layout: &'a StoreLayout, tiles: &Tiles, blocks: Range<usize>) -> Self {
         let columns = |row: usize| {
             let (first, skipped) = (layout.first_of_row(row), if layout.is_symmetric() { row } else { 0 });
             let own = tiles.within(first..layout.first_of_row(row + 1));

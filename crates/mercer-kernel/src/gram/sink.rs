@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::kernel::Real;
-use crate::store::{GramLayout, Store, TilePlace, transpose};
+use crate::store::{Store, StoreLayout, TilePlace, transpose};
 use mercer_data::{Existing, NpyGrid};
 use ndarray::{ArrayD, IxDyn};
 use std::path::PathBuf;
@@ -23,13 +23,13 @@ impl<T: Real> Sink<T> for Store {
 /// Tiles in memory.
 #[derive(Debug)]
 pub struct InMemory<T> {
-    layout: GramLayout,
+    layout: StoreLayout,
     arrays: Mutex<Vec<Vec<T>>>,
 }
 
 impl<T: Real> InMemory<T> {
     /// Arrays of zeros.
-    pub fn new(layout: GramLayout) -> Self {
+    pub fn new(layout: StoreLayout) -> Self {
         let size: usize = layout.shape().iter().product();
         let arrays = layout.arrays.iter().map(|_| mercer_linalg::memory::zeros(size)).collect();
         Self { layout, arrays: Mutex::new(arrays) }
@@ -64,13 +64,13 @@ impl<T: Real> Sink<T> for InMemory<T> {
 
 /// One `.npy` file per array. A file gets its name when it is finished; its tiles are never in memory together.
 pub struct NpyFiles<T> {
-    layout: GramLayout,
+    layout: StoreLayout,
     files: Vec<Mutex<NpyGrid<T>>>,
 }
 
 impl<T: Real> NpyFiles<T> {
     /// Begins a file per array of the layout.
-    pub fn create(layout: GramLayout, paths: &[PathBuf], existing: Existing) -> Result<Self> {
+    pub fn create(layout: StoreLayout, paths: &[PathBuf], existing: Existing) -> Result<Self> {
         let (shape, width) = (layout.shape(), matrix_width(&layout));
         let create = |path: &PathBuf| Ok(Mutex::new(NpyGrid::create(path, &shape, width, existing)?));
         let files = paths.iter().map(create).collect::<Result<_>>()?;
@@ -98,15 +98,15 @@ impl<T: Real> Sink<T> for NpyFiles<T> {
     }
 }
 
-/// GramColumns of an array as a matrix.
-fn matrix_width(layout: &GramLayout) -> usize {
+/// StoreColumns of an array as a matrix.
+fn matrix_width(layout: &StoreLayout) -> usize {
     let shape = layout.shape();
     shape[shape.len() / 2..].iter().product()
 }
 
 /// The rectangles of an array that a tile fills: its own and, for a symmetric matrix, its mirror image.
 fn rectangles<T: Real>(
-    layout: &GramLayout,
+    layout: &StoreLayout,
     place: &TilePlace,
     matrix: &[T],
     mut each: impl FnMut(usize, usize, usize, &[T]) -> Result<()>,

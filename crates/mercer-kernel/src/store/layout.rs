@@ -25,13 +25,13 @@ const MOST_ARRAYS: usize = 4096;
 /// A chunk never exceeds the array. In memory a tile is a row-major matrix of (samples · C) rows either way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GramLayout {
+pub struct StoreLayout {
     /// The names of the arrays; their folders have the same names with other characters than letters and digits replaced.
     pub arrays: Vec<String>,
     /// The samples N that rows belong to.
     pub rows: usize,
     /// What the columns are.
-    pub columns: GramColumns,
+    pub columns: StoreColumns,
     /// The outputs C of a matrix-valued kernel; 1 for a scalar one.
     pub per_sample: usize,
     /// The samples t of a tile.
@@ -43,7 +43,7 @@ pub struct GramLayout {
 /// What the columns of an array are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum GramColumns {
+pub enum StoreColumns {
     /// Samples, as of a Gram matrix.
     Samples {
         /// Their number M.
@@ -69,7 +69,7 @@ pub struct TilePlace {
     pub columns: Range<usize>,
 }
 
-impl GramLayout {
+impl StoreLayout {
     /// Rejects layouts that cannot be stored or addressed.
     pub fn check(&self) -> Result<()> {
         let refuse = |reason: &str| Err(StoreError::Layout { reason: reason.to_owned() });
@@ -102,14 +102,14 @@ impl GramLayout {
 
     /// Whether only the upper triangle is computed.
     pub fn is_symmetric(&self) -> bool {
-        matches!(self.columns, GramColumns::Samples { symmetric: true, .. })
+        matches!(self.columns, StoreColumns::Samples { symmetric: true, .. })
     }
 
     /// The samples of the columns, or the features.
     pub fn n_columns(&self) -> usize {
         match self.columns {
-            GramColumns::Samples { count, .. } => count,
-            GramColumns::Features(count) => count,
+            StoreColumns::Samples { count, .. } => count,
+            StoreColumns::Features(count) => count,
         }
     }
 
@@ -132,8 +132,8 @@ impl GramLayout {
     pub(super) fn key(&self, row_block: usize, column_block: usize) -> Vec<usize> {
         match (self.columns, self.per_sample) {
             (_, 1) => vec![row_block, column_block],
-            (GramColumns::Samples { .. }, _) => vec![row_block, 0, column_block, 0],
-            (GramColumns::Features(_), _) => vec![row_block, 0, column_block],
+            (StoreColumns::Samples { .. }, _) => vec![row_block, 0, column_block, 0],
+            (StoreColumns::Features(_), _) => vec![row_block, 0, column_block],
         }
     }
 
@@ -145,18 +145,18 @@ impl GramLayout {
     /// What the axes are called.
     pub(super) fn axis_names(&self) -> Vec<&'static str> {
         match (self.columns, self.per_sample) {
-            (GramColumns::Samples { .. }, 1) => vec!["row", "column"],
-            (GramColumns::Samples { .. }, _) => vec!["row", "row_output", "column", "column_output"],
-            (GramColumns::Features(_), 1) => vec!["row", "feature"],
-            (GramColumns::Features(_), _) => vec!["row", "row_output", "feature"],
+            (StoreColumns::Samples { .. }, 1) => vec!["row", "column"],
+            (StoreColumns::Samples { .. }, _) => vec!["row", "row_output", "column", "column_output"],
+            (StoreColumns::Features(_), 1) => vec!["row", "feature"],
+            (StoreColumns::Features(_), _) => vec!["row", "row_output", "feature"],
         }
     }
 
     fn with_outputs(&self, rows: usize, columns: usize) -> Vec<usize> {
         match (self.columns, self.per_sample) {
             (_, 1) => vec![rows, columns],
-            (GramColumns::Samples { .. }, outputs) => vec![rows, outputs, columns, outputs],
-            (GramColumns::Features(_), outputs) => vec![rows, outputs, columns],
+            (StoreColumns::Samples { .. }, outputs) => vec![rows, outputs, columns, outputs],
+            (StoreColumns::Features(_), outputs) => vec![rows, outputs, columns],
         }
     }
 
@@ -166,8 +166,8 @@ impl GramLayout {
 
     fn column_extent(&self) -> usize {
         match self.columns {
-            GramColumns::Samples { count, .. } => self.tile.min(count).max(1),
-            GramColumns::Features(count) => count.max(1),
+            StoreColumns::Samples { count, .. } => self.tile.min(count).max(1),
+            StoreColumns::Features(count) => count.max(1),
         }
     }
 
@@ -279,7 +279,7 @@ impl GramLayout {
 
     /// The matrix shape of this many rows and columns of samples.
     pub(super) fn as_matrix(&self, rows: usize, columns: usize) -> (usize, usize) {
-        let per_column = if matches!(self.columns, GramColumns::Samples { .. }) { self.per_sample } else { 1 };
+        let per_column = if matches!(self.columns, StoreColumns::Samples { .. }) { self.per_sample } else { 1 };
         (rows * self.per_sample, columns * per_column)
     }
 
@@ -313,8 +313,8 @@ impl GramLayout {
 mod tests {
     use super::*;
 
-    pub(crate) fn layout(rows: usize, columns: GramColumns, per_sample: usize, tile: usize) -> GramLayout {
-        GramLayout { arrays: vec!["kernel".to_owned()], rows, columns, per_sample, tile, precision: DType::F32 }
+    pub(crate) fn layout(rows: usize, columns: StoreColumns, per_sample: usize, tile: usize) -> StoreLayout {
+        StoreLayout { arrays: vec!["kernel".to_owned()], rows, columns, per_sample, tile, precision: DType::F32 }
     }
 
     /// Every entry is in exactly one chunk, and every chunk has its tile.
@@ -328,7 +328,7 @@ mod tests {
             (5, 5, true, 9),
             (9, 9, true, 1),
         ] {
-            let layout = layout(rows, GramColumns::Samples { count, symmetric }, 1, tile);
+            let layout = layout(rows, StoreColumns::Samples { count, symmetric }, 1, tile);
             let mut seen = vec![0; rows * count];
             for index in 0..layout.n_tiles() {
                 let place = layout.tile(index).unwrap();
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn the_order_is_row_by_row() {
-        let layout = layout(9, GramColumns::Samples { count: 9, symmetric: true }, 1, 3);
+        let layout = layout(9, StoreColumns::Samples { count: 9, symmetric: true }, 1, 3);
         let blocks: Vec<_> =
             (0..6).filter_map(|index| layout.tile(index)).map(|p| (p.row_block, p.column_block)).collect();
         assert_eq!(blocks, [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]);
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn folders_are_safe_and_differ() {
-        let mut layout = layout(1, GramColumns::Features(1), 1, 1);
+        let mut layout = layout(1, StoreColumns::Features(1), 1, 1);
         layout.arrays =
             ["a/b", "a b", "A_B", "../..", "", "zarr.json", "__x", "naïve", "c"].map(str::to_owned).to_vec();
         let folders = layout.folders();
@@ -373,18 +373,18 @@ mod tests {
 
     #[test]
     fn impossible_layouts() {
-        let square = |rows, count| layout(rows, GramColumns::Samples { count, symmetric: true }, 1, 4);
+        let square = |rows, count| layout(rows, StoreColumns::Samples { count, symmetric: true }, 1, 4);
         assert!(square(5, 5).check().is_ok());
         let cases = [
             (square(0, 0), "empty"),
             (square(5, 6), "symmetric"),
-            (layout(5, GramColumns::Features(usize::MAX), 1, 4), "address"),
-            (layout(usize::MAX, GramColumns::Samples { count: usize::MAX, symmetric: true }, 1, 1), "address"),
-            (layout(1 << 20, GramColumns::Samples { count: 1 << 20, symmetric: true }, 1, 1), "too many"),
-            (layout(5, GramColumns::Features(3), 0, 4), "empty"),
-            (GramLayout { precision: DType::I32, ..square(5, 5) }, "f32"),
-            (GramLayout { arrays: vec![], ..square(5, 5) }, "arrays"),
-            (GramLayout { arrays: vec!["a".into(), "a".into()], ..square(5, 5) }, "same name"),
+            (layout(5, StoreColumns::Features(usize::MAX), 1, 4), "address"),
+            (layout(usize::MAX, StoreColumns::Samples { count: usize::MAX, symmetric: true }, 1, 1), "address"),
+            (layout(1 << 20, StoreColumns::Samples { count: 1 << 20, symmetric: true }, 1, 1), "too many"),
+            (layout(5, StoreColumns::Features(3), 0, 4), "empty"),
+            (StoreLayout { precision: DType::I32, ..square(5, 5) }, "f32"),
+            (StoreLayout { arrays: vec![], ..square(5, 5) }, "arrays"),
+            (StoreLayout { arrays: vec!["a".into(), "a".into()], ..square(5, 5) }, "same name"),
         ];
         for (layout, word) in cases {
             let error = layout.check().unwrap_err().to_string();

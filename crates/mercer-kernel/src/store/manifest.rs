@@ -1,7 +1,7 @@
 //! The inputs of a store, and differences from them.
 
 use super::error::{Difference, Result, StoreError};
-use super::layout::GramLayout;
+use super::layout::StoreLayout;
 use mercer_data::Fingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,12 +17,12 @@ const VERSION: u32 = 1;
 ///
 /// ```
 /// use mercer_data::DType;
-/// use mercer_kernel::store::{GramColumns, GramLayout, Manifest};
+/// use mercer_kernel::store::{StoreColumns, StoreLayout, Manifest};
 /// use serde_json::json;
 ///
-/// let columns = GramColumns::Samples { count: 100, symmetric: true };
+/// let columns = StoreColumns::Samples { count: 100, symmetric: true };
 /// let layout =
-///     GramLayout { arrays: vec!["kernel".into()], rows: 100, columns, per_sample: 1, tile: 32, precision: DType::F32 };
+///     StoreLayout { arrays: vec!["kernel".into()], rows: 100, columns, per_sample: 1, tile: 32, precision: DType::F32 };
 /// let manifest = Manifest::new(layout)
 ///     .fact("kernel", json!({"name": "ntk", "kind": "trace"}))
 ///     .fact("data", "99aa06d3014798d86001c324468d497f")
@@ -36,7 +36,7 @@ pub struct Manifest {
     /// The version of Mercer that made the store.
     pub mercer: String,
     /// The layout of the arrays.
-    pub layout: GramLayout,
+    pub layout: StoreLayout,
     /// The facts that decide the numbers, by name.
     pub facts: Map<String, Value>,
     /// Notes by name, which are never compared.
@@ -53,7 +53,7 @@ struct Sealed {
 
 impl Manifest {
     /// A manifest without facts.
-    pub fn new(layout: GramLayout) -> Self {
+    pub fn new(layout: StoreLayout) -> Self {
         let mercer = env!("CARGO_PKG_VERSION").to_owned();
         Self { mercer, layout, facts: Map::new(), notes: Map::new() }
     }

@@ -3,7 +3,7 @@
 //! Zarr specification version 3: core, with the codecs `bytes` and `crc32c`, the `regular` grid and the `default` keys.
 
 use super::error::{Result, StoreError, io_error};
-use super::layout::GramLayout;
+use super::layout::StoreLayout;
 use super::manifest::Manifest;
 use mercer_data::DType;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) fn group(manifest: &Manifest) -> Value {
 }
 
 /// The contents of an array's file. `name` is the array's own name, which may not be a valid folder name.
-pub(super) fn array(layout: &GramLayout, name: &str) -> Value {
+pub(super) fn array(layout: &StoreLayout, name: &str) -> Value {
     json!({
         "zarr_format": 3,
         "node_type": "array",

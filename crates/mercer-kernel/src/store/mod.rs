@@ -39,7 +39,7 @@ mod verify;
 
 pub(crate) use chunk::transpose;
 pub use error::{Difference, Result, StoreError};
-pub use layout::{GramColumns, GramLayout, TilePlace};
+pub use layout::{StoreColumns, StoreLayout, TilePlace};
 pub use manifest::Manifest;
 pub use set::Tiles;
 pub use verify::{Damage, Report};
@@ -51,13 +51,13 @@ use std::path::{Path, PathBuf};
 ///
 /// ```
 /// use mercer_data::DType;
-/// use mercer_kernel::store::{GramColumns, GramLayout, Manifest, Store};
+/// use mercer_kernel::store::{StoreColumns, StoreLayout, Manifest, Store};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("gram.zarr");
-/// let columns = GramColumns::Samples { count: 3, symmetric: true };
+/// let columns = StoreColumns::Samples { count: 3, symmetric: true };
 /// let layout =
-///     GramLayout { arrays: vec!["kernel".into()], rows: 3, columns, per_sample: 1, tile: 2, precision: DType::F64 };
+///     StoreLayout { arrays: vec!["kernel".into()], rows: 3, columns, per_sample: 1, tile: 2, precision: DType::F64 };
 /// let manifest = Manifest::new(layout).fact("kernel", "products of row and column, counted from 1");
 ///
 /// let store = Store::create(&path, manifest.clone())?;
@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// The layout of its arrays.
-    pub fn layout(&self) -> &GramLayout {
+    pub fn layout(&self) -> &StoreLayout {
         &self.manifest.layout
     }
 

@@ -63,7 +63,7 @@ impl Store {
         }
     }
 
-    /// Writes a tile: per array its entries as a row-major matrix of [`GramLayout::tile_shape`](super::GramLayout::tile_shape).
+    /// Writes a tile: per array its entries as a row-major matrix of [`StoreLayout::tile_shape`](super::StoreLayout::tile_shape).
     ///
     /// For a symmetric matrix the mirror image is written too; a diagonal tile is stored as given. Threads and
     /// processes may write at the same time, even the same tile.

@@ -2,7 +2,7 @@
 
 use mercer_data::Dataset;
 use mercer_kernel::gram::{Gram, InMemory, Sink};
-use mercer_kernel::store::{GramColumns, GramLayout, TilePlace, Tiles};
+use mercer_kernel::store::{StoreColumns, StoreLayout, TilePlace, Tiles};
 use mercer_kernel::{Block, Cost, Kernel, KernelError, Ntk, NtkKind, Result};
 use mercer_net::Network;
 use mercer_net::arch::Mlp;
@@ -273,10 +273,10 @@ fn sparse(path: &std::path::Path, rows: u64) {
 #[test]
 fn the_bytes_of_a_store_are_known_before() {
     for (count, symmetric) in [(10, true), (7, false)] {
-        let columns = GramColumns::Samples { count, symmetric };
+        let columns = StoreColumns::Samples { count, symmetric };
         let arrays = vec!["one".to_owned(), "two".to_owned()];
         let precision = mercer_data::DType::F64;
-        let layout = GramLayout { arrays, rows: 10, columns, per_sample: 1, tile: 4, precision };
+        let layout = StoreLayout { arrays, rows: 10, columns, per_sample: 1, tile: 4, precision };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gram.zarr");
         let manifest = mercer_kernel::store::Manifest::new(layout.clone());

@@ -1,7 +1,7 @@
 //! Stores, and the same matrices as `.npy`, which `tests/python/test_store.py` reads.
 
 use mercer_data::{DataScalar, Existing};
-use mercer_kernel::store::{GramColumns, GramLayout, Manifest, Store};
+use mercer_kernel::store::{Manifest, Store, StoreColumns, StoreLayout};
 use mercer_run::Context;
 use std::path::Path;
 
@@ -21,9 +21,9 @@ fn tile<T: DataScalar>(store: &Store, index: usize) -> Result<Vec<T>, Box<dyn st
     Ok((0..rows).flat_map(row).collect())
 }
 
-fn write<T: DataScalar>(folder: &Path, name: &str, columns: GramColumns, per_sample: usize) -> Outcome {
+fn write<T: DataScalar>(folder: &Path, name: &str, columns: StoreColumns, per_sample: usize) -> Outcome {
     let layout =
-        GramLayout { arrays: vec!["kernel".to_owned()], rows: 11, columns, per_sample, tile: 4, precision: T::DTYPE };
+        StoreLayout { arrays: vec!["kernel".to_owned()], rows: 11, columns, per_sample, tile: 4, precision: T::DTYPE };
     let manifest = Manifest::new(layout).fact("kernel", name);
     let store = Store::create(&folder.join(format!("{name}.zarr")), manifest.clone())?;
     for index in 0..store.n_tiles() {
@@ -45,10 +45,10 @@ fn stores_for_python() -> Outcome {
         std::fs::remove_dir_all(folder)?;
     }
     std::fs::create_dir_all(folder)?;
-    let samples = |count, symmetric| GramColumns::Samples { count, symmetric };
+    let samples = |count, symmetric| StoreColumns::Samples { count, symmetric };
     write::<f32>(folder, "symmetric", samples(11, true), 1)?;
     write::<f64>(folder, "rectangular", samples(7, false), 1)?;
     write::<f32>(folder, "matrix-valued", samples(11, true), 3)?;
-    write::<f64>(folder, "features", GramColumns::Features(5), 1)?;
+    write::<f64>(folder, "features", StoreColumns::Features(5), 1)?;
     Ok(())
 }

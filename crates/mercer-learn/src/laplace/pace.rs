@@ -13,7 +13,7 @@ const FLOPS: f64 = 2e10;
 /// The sizes that determine the pieces. A piece consists of whole shards, so it does not change the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
-    /// SampleRows per shard.
+    /// Samples per shard.
     shard: usize,
     /// Operations per sample.
     flops: f64,

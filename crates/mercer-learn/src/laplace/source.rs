@@ -84,7 +84,7 @@ impl<T: Real> Source<T> {
         self.parameters().iter().map(numbers).sum()
     }
 
-    /// SampleRows that are processed at once.
+    /// Samples that are processed at once.
     pub(super) fn grain(&self) -> usize {
         match self {
             Self::All(gradients) => gradients.grain(),

@@ -2,6 +2,17 @@
 //!
 //! Labels are indices of classes; probabilities have a row per sample and a column per class. An undefined measure is a
 //! typed error, never a NaN.
+//!
+//! ```
+//! use mercer_learn::metrics::{accuracy, negative_log_likelihood};
+//! use ndarray::array;
+//!
+//! assert_eq!(accuracy(&[0, 1, 1, 2], &[0, 1, 2, 2])?, 0.75);
+//! let probabilities = array![[0.5, 0.5], [0.25, 0.75]];
+//! let expected = (2.0f64.ln() - 0.75f64.ln()) / 2.0;
+//! assert!((negative_log_likelihood(probabilities.view(), &[0, 1])? - expected).abs() < 1e-12);
+//! # Ok::<(), mercer_learn::LearnError>(())
+//! ```
 
 mod calibration;
 mod classification;

@@ -1,4 +1,15 @@
 //! Regression: ridge, spectral filters, least squares, on Gram matrices and on features.
+//!
+//! ```
+//! use mercer_learn::regression::Ridge;
+//! use mercer_learn::{Fit, Predict, SampleRows};
+//! use ndarray::array;
+//!
+//! // One sample with κ(x, x) = 1: the prediction is y / (1 + λ).
+//! let machine = Ridge::new(1.0)?.fit(&SampleRows::Gram(array![[1.0]].view()), &array![[4.0]])?;
+//! assert!((machine.predict(&SampleRows::Gram(array![[1.0]].view()))?[[0, 0]] - 2.0).abs() < 1e-12);
+//! # Ok::<(), mercer_learn::LearnError>(())
+//! ```
 
 mod filter;
 mod iterative;
@@ -16,7 +27,7 @@ use crate::samples::SampleRows;
 use mercer_linalg::check_finite;
 use ndarray::ArrayView2;
 
-/// SampleRows and targets that belong together, all finite.
+/// Samples and targets that belong together, all finite.
 pub(crate) fn check(samples: &SampleRows<'_>, targets: ArrayView2<'_, f64>) -> Result<()> {
     samples.check_for_fit()?;
     check_targets(samples, targets)

@@ -1,4 +1,15 @@
 //! Export of networks and weights to formats that other tools read: ONNX and safetensors.
+//!
+//! ```
+//! use mercer_net::arch::Mlp;
+//! use mercer_net::Network;
+//! use mercer_net::network::Batching;
+//!
+//! let network = Mlp::new(2, &[8], 3).build(0)?;
+//! let read = Network::from_onnx_bytes(&network.to_onnx_bytes()?, Batching::Samples)?;
+//! assert_eq!(read.n_params(), network.n_params());
+//! # Ok::<(), mercer_net::NetError>(())
+//! ```
 
 mod functions;
 mod onnx;

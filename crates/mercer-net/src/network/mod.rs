@@ -1,4 +1,14 @@
 //! A network: its source, its parameters, and its graph for samples of a given shape.
+//!
+//! ```
+//! use mercer_net::arch::Mlp;
+//!
+//! let network = Mlp::new(2, &[8], 3).build(0)?;
+//! assert_eq!(network.n_params(), (2 + 1) * 8 + (8 + 1) * 3);
+//! let graph = network.graph(&[vec![2]])?;
+//! assert_eq!(graph.nodes().len(), network.declared_graph()?.nodes().len());
+//! # Ok::<(), mercer_net::NetError>(())
+//! ```
 
 mod file;
 mod hint;

@@ -39,23 +39,7 @@ pub struct Learnt<T: Real> {
 
 /// A run that learns eigenfunctions.
 ///
-/// ```
-/// use mercer_data::{Dataset, synthetic};
-/// use mercer_net::arch::{Activation, Mlp};
-/// use mercer_spectral::learnt::{Batches, Learn, Matrices, LearningMethod, LearningSettings, side_by_side};
-///
-/// let points = synthetic::uniform(64, 1, -1.0, 1.0, 0)?;
-/// let gram = points.dot(&points.t()).mapv(|x| (x as f32 + 1.5).powi(2));
-/// let data = [Dataset::from_array("points", points.into_dyn().view())?];
-/// let mlp = Mlp::new(1, &[16], 1).activation(Activation::SinCos);
-/// let networks = (0..3).map(|seed| mlp.build(seed)).collect::<Result<Vec<_>, _>>()?;
-/// let mut kernel = Matrices::new(gram, 1)?;
-/// let mut batches = Batches::new(&data, &mut kernel, 64, 0, &mercer_run::Context::new())?;
-/// let learnt = Learn::new(LearningSettings::new(LearningMethod::NeuralEf).steps(200)).run(side_by_side(&networks)?, &mut batches)?;
-/// let functions = &learnt.after[0];
-/// assert!(functions.values()[0] > functions.values()[1]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// The [module](super) has an example.
 pub struct Learn<'a> {
     settings: LearningSettings,
     folder: Option<PathBuf>,

@@ -3,7 +3,8 @@
 use super::arrays::{InputArrays, TargetArrays};
 use crate::Error;
 use crate::job::train::TrainingSpec;
-use mercer_data::{Labels, RowBlock};
+use mercer_data::{Dataset, Labels, RowBlock};
+use mercer_kernel::Real;
 use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
 use mercer_net::Network;
 use mercer_net::network::largest;
@@ -65,13 +66,27 @@ pub fn train<X: InputArrays, Y: TargetArrays + ?Sized>(
     how: &TrainingSpec,
 ) -> Result<Vec<Epoch>, Error> {
     let (inputs, labels) = (x.into_datasets()?, y.labels()?);
-    let [inputs] = &inputs[..] else { return Err(Error::new("training needs one array of samples")) };
+    train_on::<X::Scalar>(network, (&inputs, &labels), how, &Context::new())
+}
+
+/// As [`train`], on data sets, which may be files, and within a context.
+///
+/// # Errors
+/// As [`train`], and if the work is cancelled.
+pub fn train_on<T: Real>(
+    network: &mut Network,
+    (inputs, labels): (&[Dataset], &Labels),
+    how: &TrainingSpec,
+    context: &Context,
+) -> Result<Vec<Epoch>, Error> {
+    let [inputs] = inputs else { return Err(Error::new("training needs one array of samples")) };
     how.check()?;
     let how = how.completed(matches!(labels, Labels::Classes(_)));
     let graph = network.declared_graph()?;
-    let weights = network.weights::<X::Scalar>(&graph);
+    let weights = network.weights::<T>(&graph);
     let mut trainer = Trainer::new(graph, weights, how.loss(), how.optimiser())?;
-    let history = TrainingLoop::new(how.settings()).run(&mut trainer, TrainingSamples { inputs, labels: &labels })?;
+    let training = TrainingLoop::new(how.settings()).context(context);
+    let history = training.run(&mut trainer, TrainingSamples { inputs, labels })?;
     network.set_weights(trainer.weights());
     Ok(history)
 }

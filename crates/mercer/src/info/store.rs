@@ -3,7 +3,7 @@
 use super::{Findings, Looked, plain};
 use crate::Error;
 use crate::text::count;
-use mercer_kernel::store::{Damage, GramLayout, Manifest, Report, Store};
+use mercer_kernel::store::{Damage, Manifest, Report, Store, StoreLayout};
 use mercer_run::Context;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ pub struct StoreFindings {
     /// Notes.
     pub notes: Map<String, Value>,
     /// Arrays, tiles and precision.
-    pub layout: GramLayout,
+    pub layout: StoreLayout,
     /// Of each array.
     pub shape: Vec<usize>,
     /// All tiles.

@@ -45,15 +45,19 @@ impl DataRef {
     }
 }
 
+/// A file, or with a first character NUL, which no path has, the name of a given array.
 impl From<String> for DataRef {
     fn from(text: String) -> Self {
-        Self::File(text)
+        match text.strip_prefix('\0') {
+            Some(name) => Self::given(name),
+            None => Self::File(text),
+        }
     }
 }
 
 impl From<&str> for DataRef {
     fn from(text: &str) -> Self {
-        Self::File(text.to_owned())
+        text.to_owned().into()
     }
 }
 

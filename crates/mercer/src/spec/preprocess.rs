@@ -1,4 +1,4 @@
-//! What happens to data between the file and the network.
+//! Preprocessing between the file and the network.
 
 use super::standardise;
 use crate::Error;
@@ -39,11 +39,11 @@ pub struct PreprocessSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
-    /// Samples, rows, columns, channels: the channels are brought to the front.
+    /// Samples, rows, columns, channels; the channels are moved to the front.
     Nhwc,
     /// Samples, channels, rows, columns.
     Nchw,
-    /// Samples, rows, columns: a channel is made.
+    /// Samples, rows, columns; a channel axis is added.
     Nhw,
 }
 
@@ -55,12 +55,12 @@ mercer_run::named! {
 }
 
 impl PreprocessSpec {
-    /// Whether nothing happens.
+    /// Whether there is no preprocessing.
     pub fn is_empty(&self) -> bool {
         !self.is_given()
     }
 
-    /// Whether any is asked for.
+    /// Whether there is any preprocessing.
     pub fn is_given(&self) -> bool {
         self.scale.is_some()
             || !self.mean.is_empty()
@@ -69,16 +69,16 @@ impl PreprocessSpec {
             || self.standardise
     }
 
-    /// An error if columns are to be standardised by samples that nothing is learnt from.
+    /// An error if columns are to be standardised where there are no training samples.
     pub(crate) fn check_for_saved(&self) -> Result<(), Error> {
         match self.standardise {
             true => Err(Error::new("‹standardise› takes means from training data, and there are none here")
-                .hint("leave it out: what was saved remembers its own")),
+                .hint("leave it out: a saved folder uses the means of its training data")),
             false => Ok(()),
         }
     }
 
-    /// The steps for samples of a shape, but for standardising, which depends on the samples.
+    /// The steps for samples of a shape, except standardisation, which depends on the samples.
     pub fn steps(&self, sample_shape: &[usize]) -> Preprocess {
         let mut steps = Preprocess::new();
         if let Some(factor) = self.scale {
@@ -98,8 +98,8 @@ impl PreprocessSpec {
         }
     }
 
-    /// The data of an input, read through these steps from now on. Columns are standardised as those of the training samples or, for
-    /// these themselves, by their own means and standard deviations.
+    /// The data of an input, preprocessed. Columns are standardised by the means and standard deviations of the
+    /// training samples.
     pub(super) fn apply(&self, input: usize, dataset: Dataset, context: &Context) -> Result<Dataset, Error> {
         if self.standardise && (!self.mean.is_empty() || !self.std.is_empty()) {
             let text =

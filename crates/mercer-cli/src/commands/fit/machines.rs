@@ -53,7 +53,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(super) struct LeastSquares {
-    /// Drop directions below this share of the largest [default: samples × 2.2e-16]
+    /// Drop singular values below this fraction of the largest [default: samples × 2.2e-16]
     #[arg(long, value_name = "SHARE")]
     cutoff: Option<f64>,
 }

@@ -75,7 +75,7 @@ macro_rules! machines {
 
 machines!(Ridge, LeastSquares, Flow, Process, Glm, Sgd, Logistic, Svm, ProcessClassifier, Neighbours, Centres);
 
-/// One machine: its own settings, and what all machines share.
+/// One machine: its own settings and the shared flags.
 #[derive(Debug, clap::Args)]
 struct Fit<S: Settings> {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What the command says.
+//! The output of the command.
 
 use mercer::job::Outcome;
 use mercer::job::fit::{FitFindings, SelectionFindings, SolutionFindings, Tuning};
@@ -23,7 +23,7 @@ pub(super) fn outcome(outcome: &Outcome<FitFindings>, folder: &Path) -> String {
     text + &format!("machine in {}\n", folder.display())
 }
 
-/// How the machine was found.
+/// The lines about the solver.
 fn solution(found: &SolutionFindings) -> String {
     let mut text = String::new();
     if let Some(choice) = &found.selection {
@@ -60,7 +60,7 @@ fn solution(found: &SolutionFindings) -> String {
     text
 }
 
-/// The values that were tried, with their scores; the one that was taken is marked.
+/// The candidates with their scores; the chosen one is marked.
 fn selection(choice: &SelectionFindings, setting: &str, chosen: f64) -> String {
     let folds = choice.folds.map(|folds| format!(", {folds} folds")).unwrap_or_default();
     let criterion = choice.criterion.replace('-', " ");

@@ -1,4 +1,4 @@
-//! What every machine learns from, and where it goes.
+//! The training data and the output folder, for every machine.
 
 use crate::options::{DataOptions, GRAM, KernelOptions, ParameterOptions, references};
 use crate::output::OutputFolder;
@@ -6,7 +6,7 @@ use mercer::Error;
 use mercer::job::fit::{MachineSpec, Training};
 use mercer::job::{Destination, FitJob};
 
-/// The flags that all machines share. What is rarely used is left to `mercer help`, so that the rest is seen at a glance.
+/// The flags that all machines share. Rarely used flags appear only in `mercer help`.
 #[derive(Debug, clap::Args)]
 #[command(
     next_help_heading = "Data",

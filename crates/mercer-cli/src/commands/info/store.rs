@@ -2,16 +2,16 @@
 
 use crate::format::shortened;
 use mercer::info::StoreFindings;
-use mercer::kernel::store::{Damage, GramColumns};
+use mercer::kernel::store::{Damage, StoreColumns};
 use mercer::text::{count, grouped, shape, short};
 use std::fmt::Write;
 
 /// Its sources, its arrays and its tiles.
 pub(super) fn text(found: &StoreFindings, most: usize) -> String {
     let what = match found.layout.columns {
-        GramColumns::Samples { symmetric: true, .. } => "symmetric Gram matrix",
-        GramColumns::Samples { symmetric: false, .. } => "Gram matrix",
-        GramColumns::Features(_) => "features",
+        StoreColumns::Samples { symmetric: true, .. } => "symmetric Gram matrix",
+        StoreColumns::Samples { symmetric: false, .. } => "Gram matrix",
+        StoreColumns::Features(_) => "features",
     };
     let mut text = format!("{}: {what}, Zarr store of Mercer {}\n", found.path, found.mercer);
     for (title, entries) in ["Made from", "Notes"].into_iter().zip(found.origin()) {

@@ -12,7 +12,8 @@ fn verify(store: &Store) -> Report {
 #[test]
 fn any_flipped_byte_is_found_and_named() {
     let (_folder, path) = fresh();
-    let store = complete::<f32>(&path, layout(5, GramColumns::Samples { count: 5, symmetric: true }, 1, 3, DType::F32));
+    let store =
+        complete::<f32>(&path, layout(5, StoreColumns::Samples { count: 5, symmetric: true }, 1, 3, DType::F32));
     let tiles = [("c/0/0", 0), ("c/0/1", 1), ("c/1/0", 1), ("c/1/1", 2)];
     assert_eq!(files(&path).len(), tiles.len() + 2);
     for (name, tile) in tiles {
@@ -68,7 +69,7 @@ fn without_places(path: &Path) -> Store {
 fn halves_that_do_not_match_are_found() {
     for (precision, per_sample) in [(DType::F32, 1), (DType::F64, 2)] {
         let (_folder, path) = fresh();
-        let layout = GramLayout { precision, per_sample, ..small().layout };
+        let layout = StoreLayout { precision, per_sample, ..small().layout };
         let (store, from, to) = match precision {
             DType::F32 => (complete::<f32>(&path, layout), "c/1/0", "c/2/0"),
             _ => (complete::<f64>(&path, layout), "c/1/0/0/0", "c/2/0/0/0"),
@@ -150,12 +151,12 @@ fn damaged_descriptions_are_refused() {
 fn absurd_layouts_are_refused() {
     let (_folder, path) = fresh();
     Store::create(&path, small()).unwrap();
-    let absurd: [fn(&mut GramLayout); 7] = [
+    let absurd: [fn(&mut StoreLayout); 7] = [
         |layout| layout.rows = 0,
         |layout| layout.tile = 0,
         |layout| layout.per_sample = usize::MAX,
-        |layout| (layout.rows, layout.columns) = (usize::MAX, GramColumns::Features(usize::MAX)),
-        |layout| (layout.rows, layout.columns) = (1 << 30, GramColumns::Samples { count: 1 << 30, symmetric: true }),
+        |layout| (layout.rows, layout.columns) = (usize::MAX, StoreColumns::Features(usize::MAX)),
+        |layout| (layout.rows, layout.columns) = (1 << 30, StoreColumns::Samples { count: 1 << 30, symmetric: true }),
         |layout| layout.precision = DType::Bool,
         |layout| layout.arrays = Vec::new(),
     ];
@@ -183,7 +184,7 @@ fn random_damage() {
     use mercer_data::random::stream;
     use rand::Rng;
     let (_folder, path) = fresh();
-    complete::<f64>(&path, layout(5, GramColumns::Samples { count: 4, symmetric: false }, 2, 2, DType::F64));
+    complete::<f64>(&path, layout(5, StoreColumns::Samples { count: 4, symmetric: false }, 2, 2, DType::F64));
     let all = files(&path);
     let mut random = stream(1, "store/damage");
     let mut draw = move |below: usize| (random.next_u64() % below as u64) as usize;

@@ -7,7 +7,7 @@ use mercer_run::Context;
 use ndarray::ArrayD;
 
 /// All entries against the formula, by tile, by block of rows, as a whole and through `.npy`.
-fn round_trip<T: DataScalar>(layout: GramLayout) {
+fn round_trip<T: DataScalar>(layout: StoreLayout) {
     let (folder, path) = fresh();
     let shape = layout.shape();
     complete::<T>(&path, layout);
@@ -42,8 +42,8 @@ fn round_trip<T: DataScalar>(layout: GramLayout) {
     assert_eq!(report.bytes, chunks.sum::<u64>());
 }
 
-fn samples(count: usize, symmetric: bool) -> GramColumns {
-    GramColumns::Samples { count, symmetric }
+fn samples(count: usize, symmetric: bool) -> StoreColumns {
+    StoreColumns::Samples { count, symmetric }
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn matrix_valued() {
 
 #[test]
 fn features() {
-    round_trip::<f32>(layout(7, GramColumns::Features(5), 1, 3, DType::F32));
-    round_trip::<f64>(layout(5, GramColumns::Features(2), 3, 2, DType::F64));
+    round_trip::<f32>(layout(7, StoreColumns::Features(5), 1, 3, DType::F32));
+    round_trip::<f64>(layout(5, StoreColumns::Features(2), 3, 2, DType::F64));
 }
 
 #[test]
 fn one_array_per_layer() {
     let arrays = ["/layer1/conv", "layer1_conv", "Ω"].map(str::to_owned).to_vec();
-    round_trip::<f32>(GramLayout { arrays, ..layout(5, samples(5, true), 1, 2, DType::F32) });
+    round_trip::<f32>(StoreLayout { arrays, ..layout(5, samples(5, true), 1, 2, DType::F32) });
 }
 
 /// Checked against the algorithm's definition: reversed polynomial 0x82f63b78, bit by bit.

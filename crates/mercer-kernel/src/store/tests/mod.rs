@@ -4,23 +4,23 @@ mod damage;
 mod matrices;
 mod resume;
 
-use super::{GramColumns, GramLayout, Manifest, Store};
+use super::{Manifest, Store, StoreColumns, StoreLayout};
 use mercer_data::{DType, DataScalar};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A layout of one array.
-fn layout(rows: usize, columns: GramColumns, per_sample: usize, tile: usize, precision: DType) -> GramLayout {
-    GramLayout { arrays: vec!["kernel".to_owned()], rows, columns, per_sample, tile, precision }
+fn layout(rows: usize, columns: StoreColumns, per_sample: usize, tile: usize, precision: DType) -> StoreLayout {
+    StoreLayout { arrays: vec!["kernel".to_owned()], rows, columns, per_sample, tile, precision }
 }
 
 /// A symmetric scalar kernel of 7 samples in tiles of 3, in `f32`.
 fn small() -> Manifest {
-    manifest(layout(7, GramColumns::Samples { count: 7, symmetric: true }, 1, 3, DType::F32))
+    manifest(layout(7, StoreColumns::Samples { count: 7, symmetric: true }, 1, 3, DType::F32))
 }
 
-fn manifest(layout: GramLayout) -> Manifest {
+fn manifest(layout: StoreLayout) -> Manifest {
     Manifest::new(layout)
         .fact("kernel", json!({"name": "ntk", "kind": "trace", "scale": 0.1}))
         .fact("network", "aa00")
@@ -36,7 +36,7 @@ fn fresh() -> (TempDir, PathBuf) {
 }
 
 /// An entry of a matrix: symmetric if the layout is, and different everywhere else.
-fn entry<T: DataScalar>(layout: &GramLayout, array: usize, row: usize, column: usize) -> T {
+fn entry<T: DataScalar>(layout: &StoreLayout, array: usize, row: usize, column: usize) -> T {
     let (row, column) = if layout.is_symmetric() { (row.min(column), row.max(column)) } else { (row, column) };
     T::narrow(1000.0 * array as f64 + 31.0 * row as f64 + column as f64 + 0.25)
 }
@@ -63,7 +63,7 @@ fn fill<T: DataScalar>(store: &Store, tiles: impl IntoIterator<Item = usize>) {
 }
 
 /// A complete store of this layout.
-fn complete<T: DataScalar>(path: &Path, layout: GramLayout) -> Store {
+fn complete<T: DataScalar>(path: &Path, layout: StoreLayout) -> Store {
     let store = Store::create(path, manifest(layout)).unwrap();
     fill::<T>(&store, 0..store.n_tiles());
     store

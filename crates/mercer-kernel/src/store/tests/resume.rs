@@ -21,7 +21,7 @@ fn an_interrupted_store_goes_on() {
 fn half_a_tile_is_missing() {
     let (_folder, path) = fresh();
     let arrays = vec!["one".to_owned(), "two".to_owned()];
-    let store = complete::<f32>(&path, GramLayout { arrays, ..small().layout });
+    let store = complete::<f32>(&path, StoreLayout { arrays, ..small().layout });
     for file in ["one/c/0/2", "two/c/2/0", "two/c/1/1"] {
         let bytes = std::fs::read(path.join(file)).unwrap();
         std::fs::remove_file(path.join(file)).unwrap();
@@ -37,7 +37,7 @@ fn half_a_tile_is_missing() {
 fn other_inputs_are_refused_and_named() {
     let (_folder, path) = fresh();
     Store::create(&path, small()).unwrap();
-    let with = |change: fn(&mut GramLayout)| {
+    let with = |change: fn(&mut StoreLayout)| {
         let mut manifest = small();
         change(&mut manifest.layout);
         manifest
@@ -59,10 +59,10 @@ fn other_inputs_are_refused_and_named() {
         (with(|layout| layout.per_sample = 2), &["per_sample: the store has 1, this run 2"]),
         (with(|layout| layout.arrays = vec!["a".into()]), &["arrays: the store has [\"kernel\"], this run [\"a\"]"]),
         (
-            with(|layout| (layout.rows, layout.columns) = (8, GramColumns::Samples { count: 8, symmetric: false })),
+            with(|layout| (layout.rows, layout.columns) = (8, StoreColumns::Samples { count: 8, symmetric: false })),
             &["rows: the store has 7, this run 8", "columns.samples.count", "columns.samples.symmetric"],
         ),
-        (with(|layout| layout.columns = GramColumns::Features(7)), &["columns.samples", "columns.features"]),
+        (with(|layout| layout.columns = StoreColumns::Features(7)), &["columns.samples", "columns.features"]),
         (small().fact("data", "x").fact("network", "y"), &["data:", "network:"]),
     ];
     for (manifest, words) in cases {

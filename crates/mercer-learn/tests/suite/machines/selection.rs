@@ -102,7 +102,7 @@ fn the_order_of_values_does_not_matter() {
     assert_ne!(stratified(&known, 4, 9).unwrap(), stratified(&known, 4, 10).unwrap());
 }
 
-/// SampleRows that no machine gets wrong score the same for all values: the strongest penalty wins.
+/// Samples that no machine gets wrong score the same for all values: the strongest penalty wins.
 #[test]
 fn ties_go_to_the_stronger_penalty() {
     let x = Array2::from_shape_fn((12, 1), |(i, _)| if i % 2 == 0 { -5.0 } else { 5.0 } + i as f64 / 50.0);

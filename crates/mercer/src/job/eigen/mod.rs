@@ -1,4 +1,24 @@
 //! The eigenvalues and eigenfunctions of a kernel, of a matrix, or of pairs of views.
+//!
+//! ```
+//! use mercer::data::Dataset;
+//! use mercer::job::{Destination, EigenJob, Job, Opened};
+//! use mercer::prelude::Context;
+//! use mercer::spec::{Inputs, Opening};
+//!
+//! let points = ndarray::Array2::from_shape_fn((20, 1), |(i, _)| i as f64 / 10.0);
+//! let inputs = Inputs::none().with("x", Dataset::from_array("x", points.view().into_dyn())?);
+//! let job: EigenJob = serde_json::from_value(serde_json::json!({
+//!     "of": { "kernel": { "kernel": "rbf()" } }, "data": { "data": [{ "given": "x" }] },
+//!     "method": { "name": "exact" }, "k": 3, "precision": "f64", "seed": 0,
+//! }))?;
+//! let folder = tempfile::tempdir()?;
+//! let context = Context::new();
+//! let destination = Destination::new(folder.path().join("functions"));
+//! let outcome = job.open(&destination, Opening { inputs: &inputs, context: &context })?.run(&context)?;
+//! assert_eq!(outcome.findings.values.len(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod check;
 mod codes;

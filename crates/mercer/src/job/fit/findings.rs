@@ -1,37 +1,37 @@
-//! What is known of a machine that was fitted.
+//! Findings of a fit.
 
 use super::machine::MachineName;
 use mercer_learn::classification::By;
 use mercer_learn::selection::{Candidate, Criterion};
 use serde::Serialize;
 
-/// What is known of a machine that was fitted.
+/// The findings of a fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct FitFindings {
-    /// Which machine.
+    /// The machine.
     pub machine: MachineName,
     /// The files.
     pub data: String,
     /// The samples.
     pub n_samples: usize,
-    /// On the samples it learnt from.
+    /// The training accuracy.
     pub training_accuracy: Option<f64>,
-    /// On the samples it learnt from, for each target; a target that does not vary has none.
+    /// The training R² of each target; none for a constant target.
     pub training_r_squared: Option<Vec<Option<f64>>>,
     /// How it was found.
     #[serde(flatten)]
     pub solution: SolutionFindings,
-    /// What had to be repaired.
+    /// The repairs that were needed.
     pub repairs: Vec<String>,
 }
 
-/// How a machine was found; what does not apply to it is absent.
+/// How the solver got there. Fields that do not apply to a machine are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SolutionFindings {
     /// The strength of the penalty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty: Option<f64>,
-    /// What a sample on the wrong side costs.
+    /// The cost of a sample on the wrong side of the margin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// How the penalty or the cost was chosen from several.
@@ -52,7 +52,7 @@ pub struct SolutionFindings {
     /// The training samples that a support vector machine depends on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub support_vectors: Option<usize>,
-    /// What makes a neighbour.
+    /// The distance that defines neighbours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours_by: Option<By>,
     /// The variance of the noise of a process.
@@ -61,7 +61,7 @@ pub struct SolutionFindings {
     /// The logarithm of the marginal likelihood of a process, after tuning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_marginal_likelihood: Option<f64>,
-    /// What tuning has changed.
+    /// The parameters that tuning changed.
     #[serde(flatten)]
     pub tuning: Option<Tuning>,
 }
@@ -73,7 +73,7 @@ pub struct Tuning {
     pub kernel: String,
     /// The parameters of the kernel, and the noise.
     pub tuned: Vec<TunedParameter>,
-    /// The logarithm of the marginal likelihood where tuning began; nothing if it is not a number there.
+    /// The log marginal likelihood at the start; none if it is not finite there.
     pub log_marginal_likelihood_before: Option<f64>,
     /// Evaluations of the marginal likelihood.
     pub evaluations: usize,
@@ -84,9 +84,9 @@ pub struct Tuning {
 pub struct TunedParameter {
     /// Such as `rbf.lengthscale` or `noise_variance`.
     pub name: String,
-    /// Where tuning began.
+    /// The value at the start.
     pub before: f64,
-    /// Where the marginal likelihood is largest.
+    /// The value that maximises the marginal likelihood.
     pub after: f64,
 }
 
@@ -95,7 +95,7 @@ pub struct TunedParameter {
 pub struct SelectionFindings {
     /// `leave-one-out` or `cross-validation`.
     pub by: &'static str,
-    /// What the score is: `mean-squared-error`, `log-loss` or `accuracy`.
+    /// The score: `mean-squared-error`, `log-loss` or `accuracy`.
     pub criterion: String,
     /// The folds of cross-validation.
     #[serde(skip_serializing_if = "Option::is_none")]

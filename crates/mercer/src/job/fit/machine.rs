@@ -71,7 +71,7 @@ mercer_run::named! {
     Softmax = "softmax", "The softmax of the scores";
 }
 
-/// A machine with its settings. What is not said is the default.
+/// A machine with its settings. A setting that is left out has its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MachineSpec {
@@ -83,19 +83,19 @@ pub enum MachineSpec {
         /// Solve by conjugate gradients with a preconditioner of this rank.
         #[serde(default)]
         rank: Option<usize>,
-        /// Fit what the targets differ from their mean by.
+        /// Subtract the mean of the targets before the fit.
         #[serde(default)]
         centred: bool,
     },
     /// Least squares through the pseudo-inverse.
     LeastSquares {
-        /// Leave out directions below this share of the largest.
+        /// Drop singular values below this fraction of the largest.
         #[serde(default)]
         cutoff: Option<f64>,
     },
     /// Gradient flow.
     Flow {
-        /// When to stop, as learning rate × steps; it must be said.
+        /// The time at which to stop, as learning rate × steps; required.
         #[serde(default)]
         time: Option<f64>,
     },
@@ -104,10 +104,10 @@ pub enum MachineSpec {
         /// The variance of the noise.
         #[serde(default = "usual_noise")]
         noise_variance: f64,
-        /// Fit what the targets differ from their mean by.
+        /// Subtract the mean of the targets before the fit.
         #[serde(default)]
         centred: bool,
-        /// Find the parameters of the kernel and the noise by marginal likelihood, from where they are.
+        /// Maximise the marginal likelihood over the parameters of the kernel and the noise, from their given values.
         #[serde(default)]
         tune: bool,
     },
@@ -119,7 +119,7 @@ pub enum MachineSpec {
         /// The folds of cross-validation.
         #[serde(default = "usual_folds")]
         folds: usize,
-        /// Every class counts the same.
+        /// Weight the samples so that every class counts the same.
         #[serde(default)]
         balanced: bool,
     },
@@ -146,7 +146,7 @@ pub enum MachineSpec {
     },
     /// Support vector machines.
     Svm {
-        /// What a sample on the wrong side costs, C; of several, the best by cross-validation.
+        /// The cost C of a sample on the wrong side of the margin; of several, the best by cross-validation.
         #[serde(default = "one")]
         cost: Vec<f64>,
         /// The folds of cross-validation.
@@ -157,10 +157,10 @@ pub enum MachineSpec {
     ProcessClassifier {},
     /// Votes of nearest neighbours.
     Neighbours {
-        /// How many vote.
+        /// The number of neighbours that vote.
         #[serde(default = "usual_neighbours")]
         neighbours: usize,
-        /// What makes a neighbour.
+        /// The distance that defines neighbours.
         #[serde(default)]
         by: By,
     },
@@ -210,7 +210,7 @@ impl From<MachineName> for MachineSpec {
 }
 
 impl MachineSpec {
-    /// Which machine.
+    /// The machine.
     pub fn name(&self) -> MachineName {
         match self {
             Self::Ridge { .. } => MachineName::Ridge,
@@ -249,7 +249,7 @@ impl MachineSpec {
         self.strengths().is_some_and(|(_, values)| values.len() > 1)
     }
 
-    /// Settings that mean nothing together are refused instead of ignored.
+    /// Rejects settings that contradict each other.
     pub(super) fn check(&self) -> Result<(), Error> {
         if let Some((setting, [])) = self.strengths() {
             return Err(Error::new(format!("‹{setting}› has no value")));

@@ -1,4 +1,27 @@
-//! A machine, learnt from samples, in a folder that predicts.
+//! Fitting a machine to samples. The result is a folder that predicts.
+//!
+//! ```
+//! use mercer::data::Dataset;
+//! use mercer::job::{Destination, FitJob, Job, Opened};
+//! use mercer::prelude::Context;
+//! use mercer::spec::{Inputs, Opening};
+//!
+//! let points = ndarray::Array2::from_shape_fn((20, 1), |(i, _)| i as f64 / 10.0);
+//! let targets = points.mapv(f64::sin);
+//! let array = |name, values: &ndarray::Array2<f64>| Dataset::from_array(name, values.view().into_dyn());
+//! let inputs = Inputs::none().with("x", array("x", &points)?).with("y", array("y", &targets)?);
+//! let job: FitJob = serde_json::from_value(serde_json::json!({
+//!     "machine": { "name": "ridge", "penalty": [1e-3] },
+//!     "training": { "kernel": { "kernel": { "kernel": "rbf()" }, "data": [{ "given": "x" }] } },
+//!     "labels": { "given": "y" },
+//! }))?;
+//! let folder = tempfile::tempdir()?;
+//! let context = Context::new();
+//! let destination = Destination::new(folder.path().join("machine"));
+//! let outcome = job.open(&destination, Opening { inputs: &inputs, context: &context })?.run(&context)?;
+//! assert_eq!(outcome.findings.n_samples, 20);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod findings;
 mod machine;
@@ -27,30 +50,30 @@ pub use training::Training;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitJob {
-    /// Which machine, with its settings.
+    /// The machine and its settings.
     pub machine: MachineSpec,
-    /// What it is fitted on.
+    /// The training data.
     pub training: Training,
-    /// What is known of the samples: a class each, or numbers for a regression.
+    /// The labels of the samples: a class each, or numbers for a regression.
     pub labels: DataRef,
     /// The names of the classes in the order of the scores: a file with a name per line, or a list as in `cat,dog`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<String>,
-    /// Of everything random in the fit.
+    /// The seed of all random numbers of the fit.
     #[serde(default, with = "crate::job::seed")]
     pub seed: u64,
 }
 
-/// What a fit would do and take.
+/// The planned fit and its cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct FitPlan {
-    /// Which machine.
+    /// The machine.
     pub machine: MachineName,
     /// The samples.
     pub n_samples: usize,
     /// Numbers per row: samples or features.
     pub width: usize,
-    /// The memory that rows and solver take, all that the process holds included.
+    /// The memory of the rows, the solver and the rest of the process.
     pub bytes: usize,
 }
 
@@ -117,7 +140,7 @@ impl OpenedJob for OpenedFit {
         run.map_err(|error| match error.is_interrupted() {
             true => error
                 .with_message("interrupted; nothing was written")
-                .hint("the same command begins again; a kernel that takes long can be computed before: `mercer kernel`, then ‹gram›"),
+                .hint("run the same command to start again; to keep a slow kernel, compute it with `mercer kernel` and pass it as ‹gram›"),
             false => error,
         })
     }
@@ -126,7 +149,7 @@ impl OpenedJob for OpenedFit {
 impl OpenedFit {
     fn learn(self, context: &Context) -> Result<Outcome<FitFindings>, Error> {
         let Self { job, folder, training, known, watch, .. } = self;
-        let Some(folder) = folder else { return Err(Error::new("there is no place for the machine")) };
+        let Some(folder) = folder else { return Err(Error::new("the job has no destination for the machine")) };
         let data = training.places();
         let mut made = training.make(&job.machine, &known, job.seed, context)?;
         made.inputs.push(InputRecord::new("labels", &job.labels.to_string(), known.fingerprint()));
@@ -161,7 +184,7 @@ impl OpenedFit {
     }
 }
 
-/// What is to say of a machine on the samples that it learnt from.
+/// The findings on the training samples.
 fn findings(job: &FitJob, data: String, fitted: &Fitted, lesson: &Lesson<'_>) -> Result<FitFindings, Error> {
     let predicted = fitted.machine.predict(&lesson.samples)?;
     let (mut training_accuracy, mut training_r_squared) = (None, None);

@@ -13,13 +13,13 @@ use mercer_learn::{Classify, Fit, LearnError, LinearClassifier, Machine, SampleR
 use mercer_run::Context;
 use ndarray::{Array2, Axis};
 
-/// A machine, and how it was found.
+/// A machine and its findings.
 pub(super) struct Fitted {
     pub(super) machine: Machine,
     pub(super) solution: SolutionFindings,
 }
 
-/// What a machine learns from.
+/// The samples and labels of a fit.
 pub(super) struct Lesson<'a> {
     pub(super) samples: SampleRows<'a>,
     pub(super) known: &'a Known,
@@ -27,7 +27,7 @@ pub(super) struct Lesson<'a> {
 }
 
 impl MachineSpec {
-    /// Learns.
+    /// Fits the machine.
     pub(super) fn fit(&self, lesson: &Lesson<'_>, context: &Context) -> Result<Fitted, Error> {
         let mut solution = SolutionFindings::default();
         let machine = match lesson.known {
@@ -41,7 +41,7 @@ impl MachineSpec {
         Ok(Fitted { machine, solution })
     }
 
-    /// Nothing for a machine that is no regression.
+    /// Fits a regression; none for other machines.
     fn regression(
         &self,
         lesson: &Lesson<'_>,
@@ -94,7 +94,7 @@ impl MachineSpec {
         }))
     }
 
-    /// Nothing for a machine that is no classifier.
+    /// Fits a classifier; none for other machines.
     fn classifier(
         &self,
         lesson: &Lesson<'_>,

@@ -1,4 +1,4 @@
-//! What a machine is fitted on: rows that the user made, or a kernel of samples.
+//! Training data of a machine: rows from the user, or a kernel and samples.
 
 use super::findings::{TunedParameter, Tuning};
 use super::machine::MachineSpec;
@@ -17,27 +17,27 @@ use mercer_run::Context;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-/// What a machine is fitted on.
+/// The training data of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Training {
     /// The Gram matrix of the training samples: an array, a store, or one array per layer.
     Gram(DataRef),
-    /// Their features, a row each.
+    /// The features of the training samples, one row each.
     Features(DataRef),
-    /// A kernel of them, which is computed in double precision.
+    /// A kernel and the training samples; the matrix is computed in double precision.
     Kernel {
-        /// Which one.
+        /// The kernel.
         kernel: Box<KernelSpec>,
         /// One array per input of the network, or one.
         data: Vec<DataRef>,
-        /// What happens to the samples on the way.
+        /// The preprocessing of the samples.
         #[serde(default, skip_serializing_if = "PreprocessSpec::is_empty")]
         preprocess: PreprocessSpec,
     },
 }
 
-/// The same, opened.
+/// Opened training data.
 #[derive(Debug)]
 pub(super) enum Opened {
     Rows(UserRows, SampleKind),
@@ -53,20 +53,20 @@ pub(super) struct OpenedKernel {
     recipe: Recipe,
 }
 
-/// What was made of it.
+/// The rows, and how they were made.
 pub(super) struct Made {
     pub(super) matrix: Array2<f64>,
     pub(super) basis: SampleKind,
-    /// How rows are made, if not by the user.
+    /// The kernel that makes rows; none for rows from the user.
     pub(super) kernel: Option<SavedKernel>,
     pub(super) samples: SavedSamples,
     pub(super) inputs: Vec<InputRecord>,
-    /// The noise that tuning has found, and what it has changed.
+    /// The tuned noise and the tuned parameters.
     pub(super) tuned: Option<(f64, Tuning)>,
 }
 
 impl Training {
-    /// Finds what is named, with headers alone.
+    /// Opens the files; reads only headers.
     pub(super) fn open(&self, machine: &MachineSpec, labels: &DataRef, opening: Opening<'_>) -> Result<Opened, Error> {
         let options = DataSpec { used: vec![labels.clone()], ..DataSpec::default() };
         let (setting, data, basis) = match self {
@@ -121,7 +121,7 @@ impl OpenedKernel {
         Ok(Self { spec: spec.clone(), source, samples, recipe })
     }
 
-    /// The formula with the parameters, and the noise, of largest marginal likelihood.
+    /// The formula and the noise that maximise the marginal likelihood.
     fn tune(
         &self,
         machine: &MachineSpec,
@@ -169,13 +169,13 @@ impl OpenedKernel {
 /// Targets whose mean is larger than this many of their standard deviations are far from zero.
 const FAR: f64 = 1.0;
 
-/// What tuning cannot make up for: a kernel of fixed variance, and targets that a process around zero does not expect.
+/// Hints about what tuning cannot change: a kernel of fixed variance, and targets whose mean is far from zero.
 fn tuning_hints(formula: &str, kernel: &Formula, targets: &Array2<f64>, centred: bool) -> Vec<String> {
     let mut hints = Vec::new();
     if !kernel.parameters().iter().any(|parameter| parameter.name.starts_with("factor")) {
         let scaled = if formula.contains('+') { format!("1*({formula})") } else { format!("1*{formula}") };
         hints.push(format!(
-            "the variance of the kernel {formula} is fixed at its value: ‹kernel› '{scaled}' tunes it, too"
+            "the variance of the kernel {formula} is fixed; ‹kernel› '{scaled}' also tunes the variance"
         ));
     }
     let far = targets.columns().into_iter().any(|column| {
@@ -200,7 +200,7 @@ fn flat_samples(input: &Dataset) -> Result<Array2<f64>, Error> {
 }
 
 impl Opened {
-    /// How many samples there are, and how long their rows will be.
+    /// The number of samples and the length of their rows.
     pub(super) fn dim(&self) -> (usize, usize) {
         match self {
             Self::Rows(rows, _) => rows.dim(),

@@ -1,4 +1,23 @@
 //! The Gram matrix of a kernel on data, or its features.
+//!
+//! ```
+//! use mercer::data::Dataset;
+//! use mercer::job::{Destination, Job, KernelJob, Opened};
+//! use mercer::prelude::Context;
+//! use mercer::spec::{Inputs, Opening};
+//!
+//! let points = ndarray::array![[0.0], [1.0], [3.0]];
+//! let inputs = Inputs::none().with("x", Dataset::from_array("x", points.view().into_dyn())?);
+//! let job: KernelJob = serde_json::from_value(serde_json::json!({
+//!     "kernel": { "kernel": "rbf(lengthscale=2)" }, "data": { "data": [{ "given": "x" }] }, "precision": "f64",
+//! }))?;
+//! let folder = tempfile::tempdir()?;
+//! let context = Context::new();
+//! let opened = job.open(&Destination::new(folder.path().join("k.npy")), Opening { inputs: &inputs, context: &context })?;
+//! assert_eq!(opened.plan().shape, [3, 3]);
+//! assert_eq!(opened.run(&context)?.findings.shape, [3, 3]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod target;
 mod work;
@@ -11,7 +30,7 @@ use crate::text::count;
 use mercer_data::folder::digest;
 use mercer_kernel::empirical::FormChoice;
 use mercer_kernel::gram::{Estimate, Held, Listing, Plan};
-use mercer_kernel::store::{GramLayout, Manifest, Tiles};
+use mercer_kernel::store::{Manifest, StoreLayout, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
 use mercer_run::names::Named;
@@ -119,7 +138,7 @@ impl KernelJob {
         Ok(())
     }
 
-    fn chosen_tiles(&self, layout: &GramLayout) -> Result<Tiles, Error> {
+    fn chosen_tiles(&self, layout: &StoreLayout) -> Result<Tiles, Error> {
         let n_tiles = layout.n_tiles();
         let range = self.tiles.clone().unwrap_or(0..n_tiles);
         if range.start >= n_tiles {
@@ -341,7 +360,7 @@ impl<T: Real> Typed<T> {
         Ok(inputs)
     }
 
-    fn manifest(&self, layout: &GramLayout, inputs: &[InputRecord]) -> Manifest {
+    fn manifest(&self, layout: &StoreLayout, inputs: &[InputRecord]) -> Manifest {
         let identity = match &self.built.map {
             Some(map) if self.job.features => map.identity(),
             _ => self.built.kernel.identity(),
@@ -362,7 +381,7 @@ impl<T: Real> Typed<T> {
 }
 
 /// The facts that decide the numbers of a store besides the samples: the kernel and the instruction set.
-pub(crate) fn facts(layout: &GramLayout, beside: Vec<String>, identity: serde_json::Value) -> Manifest {
+pub(crate) fn facts(layout: &StoreLayout, beside: Vec<String>, identity: serde_json::Value) -> Manifest {
     Manifest::new(layout.clone())
         .with_beside(beside)
         .fact("kernel", identity)

@@ -5,7 +5,7 @@ use crate::job::Destination;
 use crate::job::destination::parent;
 use mercer_data::Existing;
 use mercer_kernel::gram::{Listing, NpyFiles, Sink, check_disk, free_disk};
-use mercer_kernel::store::{GramLayout, Manifest, Store, StoreError, Tiles};
+use mercer_kernel::store::{Manifest, Store, StoreError, StoreLayout, Tiles};
 use mercer_kernel::{KernelError, Real};
 use mercer_run::Context;
 use serde::Serialize;
@@ -111,7 +111,7 @@ impl Target {
     }
 
     /// The disk space that these tiles will take, without existing tiles and tiles that they replace.
-    pub(super) fn room(&self, layout: &GramLayout, wanted: &Tiles) -> Result<Room, Error> {
+    pub(super) fn room(&self, layout: &StoreLayout, wanted: &Tiles) -> Result<Room, Error> {
         let needed = match self.is_store() {
             // The old file stays until the new one is complete.
             false => layout.bytes(),
@@ -145,7 +145,7 @@ impl Target {
     /// Creates or opens the destination.
     pub(super) fn open<T: Real>(
         &self,
-        layout: &GramLayout,
+        layout: &StoreLayout,
         manifest: impl FnOnce() -> Manifest,
         context: &Context,
     ) -> Result<Opened<T>, Error> {
@@ -172,7 +172,7 @@ impl Target {
     /// A store and its missing tiles: a new store, or one with the same facts to resume.
     pub(crate) fn store<T: Real>(
         destination: &Destination,
-        layout: &GramLayout,
+        layout: &StoreLayout,
         manifest: Manifest,
         context: &Context,
     ) -> Result<(Store, Tiles), Error> {
@@ -206,7 +206,7 @@ impl Target {
     }
 
     /// The `.npy` files, one per matrix.
-    fn files(&self, layout: &GramLayout) -> Vec<PathBuf> {
+    fn files(&self, layout: &StoreLayout) -> Vec<PathBuf> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let named = |matrix: &String| self.path.with_file_name(format!("{stem}.{matrix}.npy"));
         let folders = layout.folders();
@@ -221,7 +221,7 @@ impl Target {
     pub(super) fn close<T: Real>(
         &self,
         opened: Opened<T>,
-        layout: &GramLayout,
+        layout: &StoreLayout,
         written: &Tiles,
     ) -> Result<Written, Error> {
         Ok(match opened {

@@ -4,7 +4,7 @@ use super::KernelJob;
 use crate::Error;
 use crate::spec::Samples;
 use mercer_kernel::gram::{FeatureRun, Gram, GramOutcome, Held, Plan, Sink};
-use mercer_kernel::store::{GramLayout, Tiles};
+use mercer_kernel::store::{StoreLayout, Tiles};
 use mercer_kernel::{Built, Real};
 use mercer_run::Context;
 
@@ -35,7 +35,7 @@ impl<'a, T: Real> Work<'a, T> {
         }))
     }
 
-    pub(super) fn layout(&self) -> GramLayout {
+    pub(super) fn layout(&self) -> StoreLayout {
         match self {
             Self::Gram(gram) => gram.layout(),
             Self::Features(run) => run.layout(),

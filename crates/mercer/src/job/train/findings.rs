@@ -83,7 +83,8 @@ pub struct EpochFindings {
 }
 
 impl EpochFindings {
-    pub(super) fn new(epoch: &Epoch) -> Self {
+    /// The findings of an epoch.
+    pub fn new(epoch: &Epoch) -> Self {
         let Metrics { loss, accuracy } = epoch.training;
         Self {
             epoch: epoch.epoch,
