@@ -79,6 +79,9 @@ def _numpy(value: object, name: str) -> AnyArray:
         raise Error(f"{name}: {value!r} is not an array")
     if _is_blockwise(value):
         return _spooled(cast(_Blockwise, value), name)
+    if type(value).__module__.partition(".")[0] == "pyarrow":
+        # Arrow's own conversions refuse to copy, which texts and chunks need.
+        return np.asarray(value)
     if hasattr(value, "detach"):
         # A tensor of PyTorch that records gradients has no DLPack capsule.
         value = value.detach()

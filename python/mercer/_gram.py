@@ -39,7 +39,7 @@ class Gram:
     def zarr(self) -> Any:
         """The store, opened by the package ``zarr``."""
         try:
-            import zarr  # type: ignore[import-not-found, unused-ignore]
+            import zarr
         except ImportError as error:
             raise Error("reading a store needs zarr", "missing-package", ["pip install 'zarr>=3'"]) from error
         return zarr.open_group(self.path, mode="r")

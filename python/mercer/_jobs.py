@@ -31,7 +31,7 @@ _TERMINAL = {"json", "quiet", "verbose", "help", "version"}
 _COMMON = ("memory", "threads", "progress")
 
 #: The name of a temporary result: commands that write an array need its ending.
-_RESULTS = {("predict",): "predictions.npy", ("kernel",): "kernel.npy"}
+_RESULTS: dict[tuple[str, ...], str] = {("predict",): "predictions.npy", ("kernel",): "kernel.npy"}
 
 _WORDS = {"from": "from_"}
 

@@ -28,13 +28,13 @@ class Parameter(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """An operation of a network that has parameters or is not a mere view of another."""
+    """An operation of a network. The shape is that of its output for one sample, with a batch axis."""
 
     name: str
     operator: str
     output: str
     shape: tuple[int, ...]
-    n_params: int
+    parameters: tuple[str, ...]
 
 
 class Epoch(NamedTuple):
@@ -215,8 +215,10 @@ class Network:
     def layers(self) -> tuple[Layer, ...]:
         """The operations, in the order in which they run; their outputs are nodes for :meth:`activations`."""
         layers = self.info().get("layers") or []
-        keys = ("name", "operator", "output", "shape", "n_params")
-        return tuple(Layer(*(tuple(layer[key]) if key == "shape" else layer.get(key, 0) for key in keys)) for layer in layers)
+        return tuple(
+            Layer(each["name"], each["operator"], each["output"], tuple(each["shape"]), tuple(each.get("parameters", ())))
+            for each in layers
+        )
 
     def info(self) -> dict[str, Any]:
         """All that ``mercer info`` says of the file."""

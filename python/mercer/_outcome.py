@@ -80,7 +80,7 @@ class Outcome:
         A row per entry if a finding is a table (the epochs of training, the rows of a comparison), otherwise one row.
         """
         try:
-            import pandas as pd  # type: ignore[import-untyped, import-not-found, unused-ignore]
+            import pandas as pd  # type: ignore[import-untyped, unused-ignore]
         except ImportError as error:
             raise Error("a data frame needs pandas", "missing-package", ["pip install pandas"]) from error
         findings = {key: value for key, value in self._content.items() if key not in ("artefacts", "measurements", "notes")}

@@ -54,7 +54,7 @@ class _Notebook:
     """A bar in the output of a cell."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+        from IPython.display import HTML, display
 
         self._html = HTML
         self._handle = display(HTML(""), display_id=True)

@@ -6,6 +6,7 @@ mod check;
 mod cifar10;
 mod command;
 mod memory;
+mod package;
 mod python;
 mod reproduce;
 mod scale;
@@ -36,7 +37,10 @@ cargo xtask COMMAND
   onnx-suite [--only TEXT]   runs the official ONNX backend suite and prints a table
   scale [--sizes N,N] [--threads N]
                              how kernels of a ResNet-20 grow with the number of CIFAR-10 images, and their memory
-  site                       builds the documentation site into target/site; a broken link is an error";
+  site                       builds the documentation site into target/site; a broken link is an error
+  stubs                      writes the type stubs of the Python package from the commands' flags
+  wheel [--light]            builds the Python wheel and tries it with every CPython that is found (--light: quicker
+                             to build)";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -52,7 +56,9 @@ fn main() -> ExitCode {
         Some("reproduce") => reproduce::experiments(&rest),
         Some("scale") => scale::run_all(&rest),
         Some("site") => site::build(),
+        Some("stubs") => test::stubs(),
         Some("test") => test::all(&rest),
+        Some("wheel") => package::wheel(&rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -1,12 +1,13 @@
 //! `cargo xtask test`: everything that has to pass, with what it needs from the package registries.
 
 use crate::build::target;
+use crate::package::staged;
 use crate::python::{Environment, run};
 use crate::{Outcome, root};
 use std::process::Command;
 
-/// The Rust tests of the workspace, which build the binary and write what Python reads; then the Python tests. With `--torch`, PyTorch
-/// reads it too.
+/// The Rust tests of the workspace, which build the binary and write what Python reads; then the Python tests, also those
+/// of the package `mercer`. With `--torch`, PyTorch takes part.
 pub(crate) fn all(arguments: &[String]) -> Outcome {
     run(Command::new(env!("CARGO")).current_dir(root()).args(["test", "--workspace", "--quiet"]))?;
     let requirements = std::fs::read_to_string(root().join("tests/python/requirements.txt"))?;
@@ -15,6 +16,7 @@ pub(crate) fn all(arguments: &[String]) -> Outcome {
     packages.extend(torch.then_some("torch"));
     let python = Environment::new(if torch { "python-tests-torch" } else { "python-tests" }, &packages)?;
     let mut tests = python.command();
+    tests.env("PYTHONPATH", staged()?);
     // Cargo's folder for what integration tests write.
     let written = target()?.join("tmp");
     for (variable, folder) in
@@ -24,5 +26,12 @@ pub(crate) fn all(arguments: &[String]) -> Outcome {
     }
     tests.env("MERCER_BINARY", target()?.join("debug").join(format!("mercer{}", std::env::consts::EXE_SUFFIX)));
     run(tests.current_dir(root()).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"]))?;
+    Ok(true)
+}
+
+/// Writes the stubs of the Python package.
+pub(crate) fn stubs() -> Outcome {
+    let path = root().join("python/mercer/__init__.pyi");
+    run(Command::new("python3").env("PYTHONPATH", staged()?).args(["-m", "mercer._stubs"]).arg(path))?;
     Ok(true)
 }

@@ -11,8 +11,8 @@ use mercer_linalg::memory::{keep_nothing_back, kept_back};
 use mercer_run::{PROCESS_NOISE, resident_memory};
 use std::sync::{Arc, OnceLock};
 
-/// Pages of code and constants that a run touches for the first time. We measured at most 2.6 MiB over all kernels, in a
-/// release build without link-time optimisation.
+/// Pages of code and constants that a run touches for the first time, in a release build without link-time optimisation.
+/// With 2 MiB, one of 37 kernels exceeded its limit by 1.6 %.
 const CODE: usize = 3 << 20;
 
 /// The part of a thread's stack that is touched.

@@ -109,7 +109,7 @@ impl Job for FitJob {
         let training = self.training.open(&self.machine, &self.labels, opening)?;
         let (n_samples, width) = training.dim();
         let known = self.known(n_samples, opening)?;
-        let bytes = needs::bytes(&self.machine, &training, &known);
+        let bytes = needs::bytes(&self.machine, &training, &known)?;
         needs::check(bytes, &self.machine, opening.context)?;
         let plan = FitPlan { machine: self.machine.name(), n_samples, width, bytes };
         Ok(OpenedFit { job: self.clone(), folder, training, known, plan, watch })

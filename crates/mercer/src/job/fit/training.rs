@@ -223,6 +223,18 @@ impl Opened {
         }
     }
 
+    /// The least memory in which the rows can be computed; nothing for rows from the user.
+    pub(super) fn least_bytes(&self) -> Result<usize, Error> {
+        let Self::Kernel(kernel) = self else { return Ok(0) };
+        let OpenedKernel { spec, source, samples, .. } = &**kernel;
+        let failed = |error| spec.failure(error);
+        let built = kernel.recipe.build::<f64>(source.network(), &samples.shapes()).map_err(failed)?;
+        let gram = Gram::new(&*built.kernel, &samples.inputs);
+        let plan = gram.plan(&gram.layout().all_tiles(), &Context::new().with_memory(usize::MAX)).map_err(failed)?;
+        let held = samples.n_samples.saturating_mul(samples.n_samples).saturating_mul(size_of::<f64>());
+        Ok(plan.least_bytes.saturating_add(held))
+    }
+
     /// The files, as they were named.
     pub(super) fn places(&self) -> String {
         match self {
