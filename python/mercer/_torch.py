@@ -16,8 +16,8 @@ How the parameters are kept
 - The exporter by ``torch.export`` (``dynamo=True, optimize=False``) takes over if tracing fails and the packages
   ``onnx`` and ``onnxscript`` are installed.
 - The file is then read back by a small reader of the protobuf wire format. Every trainable parameter must be there
-  under its own name, with its own numbers. Parameters that the outputs do not depend on are added, because they count too.
-  Copies of tensors (``Identity``) are replaced by the tensors. Anything else is an error.
+  under its own name, with its own numbers. Parameters that the outputs do not depend on are added, because they count
+  too. Copies of tensors (``Identity``) are replaced by the tensors. Anything else is an error.
 - The lists `Exported.include` and `Exported.exclude` name all floating-point tensors of the file. Nothing is left to
   a guess: frozen parameters, buffers and numbers of formulas are constants.
 """
@@ -415,6 +415,8 @@ def _write(
 
 
 def _advice(error: Exception, second: str) -> str:
+    if "requires grad as a constant" in str(error):
+        return "Register the tensor with the module (nn.Parameter as an attribute, or nn.ParameterList), or detach it."
     if "operator" in str(error):
         other = "" if second else ", or install onnxscript, with which PyTorch exports more operators"
         return f"Write this part with other operators{other}."
@@ -435,7 +437,7 @@ def _trace(
 
     file: Any = io.BytesIO()
     few = call.few()
-    with warnings.catch_warnings(record=True) as caught, _without_onnx():
+    with warnings.catch_warnings(record=True) as caught, _tracing():
         warnings.simplefilter("always")
         torch.onnx.export(
             adapter,
@@ -456,28 +458,31 @@ def _trace(
 
 
 @contextlib.contextmanager
-def _without_onnx() -> Iterator[None]:
-    """Let tracing work without the package `onnx`.
+def _tracing() -> Iterator[None]:
+    """Let tracing work without the package `onnx`, and without printing.
 
     Its last step adds functions of custom operators to the file and imports `onnx` for it, even if there are none. If
-    the package is missing there can be none, and the step is left out.
+    the package is missing there can be none, and the step is left out. When tracing fails it prints the whole graph,
+    whatever `verbose` is.
     """
-    if importlib.util.find_spec("onnx") is not None:
-        yield
-        return
-    step = "_add_onnxscript_fn"
-    changed: list[tuple[Any, Callable[..., Any]]] = []
-    for place in ("torch.onnx._internal.torchscript_exporter", "torch.onnx._internal"):
-        with contextlib.suppress(ImportError):
-            utilities = importlib.import_module(f"{place}.onnx_proto_utils")
-            if hasattr(utilities, step):
-                changed.append((utilities, getattr(utilities, step)))
-                setattr(utilities, step, lambda file, _: file)
+    changed: list[tuple[Any, str, Callable[..., Any]]] = []
+
+    def replace(place: str, name: str, function: Callable[..., Any]) -> None:
+        # Versions of PyTorch have these functions in different places, or not at all.
+        with contextlib.suppress(ImportError, AttributeError):
+            holder = importlib.import_module(place)
+            changed.append((holder, name, getattr(holder, name)))
+            setattr(holder, name, function)
+
+    replace("torch._C", "_jit_set_onnx_log_enabled", lambda _: None)
+    if importlib.util.find_spec("onnx") is None:
+        for place in ("torch.onnx._internal.torchscript_exporter", "torch.onnx._internal"):
+            replace(f"{place}.onnx_proto_utils", "_add_onnxscript_fn", lambda file, _: file)
     try:
         yield
     finally:
-        for utilities, original in changed:
-            setattr(utilities, step, original)
+        for holder, name, original in changed:
+            setattr(holder, name, original)
 
 
 def _check_decisions(
@@ -545,7 +550,8 @@ def _caller() -> tuple[tuple[str, int], str]:
     import torch
 
     frame: Any = sys._getframe(2)
-    while frame.f_globals.get("__name__", "").startswith(("torch.utils.", "torch._ops", "torch._C")):
+    between = ("torch.utils.", "torch._ops", "torch._C", "torch._dynamo.", "torch._compile")
+    while frame.f_globals.get("__name__", "").startswith(between):
         frame = frame.f_back
     place = (frame.f_code.co_filename, frame.f_lineno)
     while frame is not None:
