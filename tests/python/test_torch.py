@@ -17,7 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
-from torch.func import functional_call, jacrev, vmap  # noqa: E402
+from torch.func import functional_call, jacrev  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.nn.utils.parametrizations import weight_norm  # noqa: E402
 
@@ -116,11 +116,13 @@ def torch_ntk(module, inputs, names=None, output=0):
     module, inputs = double(module, inputs)
     trainable = {name: tensor.detach() for name, tensor in module.named_parameters() if tensor.requires_grad}
 
-    def of_sample(values, *sample):
-        return flat(call(module, values, [part[None] for part in sample], names), output)[0].flatten()
-
-    jacobian = vmap(jacrev(of_sample), (None, *(0 for _ in inputs)))(trainable, *inputs)
-    jacobian = torch.cat([part.reshape(*part.shape[:2], -1) for part in jacobian.values()], 2).detach()
+    rows = []
+    # One sample at a time: vmap over samples has no rule for PReLU.
+    for at in range(len(inputs[0])):
+        sample = [part[at : at + 1] for part in inputs]
+        parts = jacrev(lambda values: flat(call(module, values, sample, names), output).flatten())(trainable)
+        rows.append(torch.cat([part.reshape(len(part), -1) for part in parts.values()], 1))
+    jacobian = torch.stack(rows).detach()
     return torch.einsum("iap,jbp->iajb", jacobian, jacobian).numpy()
 
 
@@ -620,11 +622,11 @@ class Checked(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layer, self.lenient = nn.Linear(5, 5), False
+        self.layer = nn.Linear(5, 5)
         self.register_buffer("steps", torch.tensor(2))
 
     def forward(self, x):
-        assert self.lenient or (x < 1e6).all()
+        assert (x < 1e6).all()
         for _ in range(int(self.steps)):
             x = torch.tanh(self.layer(x))
         return x if x.shape[1] > 3 else -x
@@ -664,8 +666,6 @@ def test_harmless_decisions():
     torch.manual_seed(0)
     module, x = Checked(), row()
     exported = export(module, x)
-    # torch.func allows no assertion on values.
-    module.lenient = True
     assert distance(full_ntk(exported, [x.numpy()]), torch_ntk(module, [x])) <= TOLERANCE
 
 
