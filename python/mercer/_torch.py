@@ -129,13 +129,20 @@ def export(module: torch.nn.Module, example_inputs: Any) -> Exported:
                 "Check the shapes and types of the examples, and that module and examples are on the same device."
             ) from error
         names, outputs = _results(module, results, taken=(*call.names, *_state(module)))
-        adapter = _adapter(module, call)
-        file = _write(module, adapter, call, names, outputs)
+        idle, function = _derivatives(module, call, trainable)
+        with _padding(module):
+            file = _write(module, _adapter(module, call), call, names, outputs)
         graph = _Graph(file)
         graph.settle()
-        _complete(module, adapter, call, graph, trainable)
+        _complete(module, graph, trainable, idle)
         include, exclude = _selection(module, graph, trainable)
         example_outputs = tuple(_to_numpy(output) for output in outputs)
+    if function is not None:
+        warnings.warn(
+            f"{_class(module)} uses {function}, which defines its own derivative. Mercer takes the derivative of its "
+            "forward pass.",
+            stacklevel=2,
+        )
     return Exported(graph.to_bytes(), False, include, exclude, call.names, example_outputs)
 
 
@@ -314,6 +321,14 @@ def _check_kind(module: torch.nn.Module) -> None:
         raise ExportError("The module was compiled by torch.compile. Pass the module from before.")
     if isinstance(module, torch.jit.ScriptModule):
         raise ExportError(f"{_class(module)} was compiled by torch.jit. Pass the module from before.")
+    for part in module.modules():
+        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.running_mean is None:
+            raise ExportError(
+                f"{_class(part)} has no running statistics, so that its samples depend on each other. Set "
+                "track_running_stats=True and train the module."
+            )
+        if isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and part.max_norm is not None:
+            raise ExportError(f"{_class(part)} with max_norm changes its weight in every call. Set max_norm=None.")
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if torch.nn.parameter.is_lazy(tensor):
             raise ExportError(f"{name!r} of {_class(module)} has no shape yet. Call the module once before the export.")
@@ -376,6 +391,150 @@ def _adapter(module: torch.nn.Module, call: _Call) -> torch.nn.Module:
     return Adapter()
 
 
+# Derivatives, of which ONNX knows nothing: Mercer differentiates the formula that is in the file.
+
+
+def _derivatives(
+    module: torch.nn.Module, call: _Call, trainable: dict[str, torch.nn.Parameter]
+) -> tuple[set[str], str | None]:
+    """The names of parameters that no output depends on, and a function with a derivative of its own, if there is one.
+
+    Raise if a gradient is stopped.
+    """
+    import torch
+
+    with torch.enable_grad():
+        results, stop = _run_watching_stops(module, call)
+        if stop is not None:
+            raise ExportError(
+                f"{stop[0]} stops gradients (`{stop[1]}`), which a file cannot express. Remove detach() or no_grad() "
+                "there, or freeze the parameters before it by requires_grad_(False)."
+            )
+        ends = [result for result in results if result.requires_grad]
+        if not ends:
+            return set(trainable), None
+        total = torch.stack([end.sum().double() for end in ends]).sum()
+        gradients = torch.autograd.grad(total, list(trainable.values()), retain_graph=True, allow_unused=True)
+        idle = {name for name, gradient in zip(trainable, gradients, strict=True) if gradient is None}
+        return idle, _custom_function(ends)
+
+
+def _run_watching_stops(
+    module: torch.nn.Module, call: _Call
+) -> tuple[tuple[torch.Tensor, ...], tuple[str, str] | None]:
+    """The outputs; and the method and the line where a gradient was stopped on the way to them, if there is one."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+    from torch.utils import _pytree as pytree
+
+    # Tensors that depend on a parameter without its gradient: the tensor, which is kept so that no identity is used
+    # twice, the place of the stop, and whether the tensor had no gradient at all. A function with its own derivative
+    # stops gradients inside, and gives its results one afterwards.
+    stopped: dict[int, tuple[torch.Tensor, tuple[str, str], bool]] = {}
+
+    def tensors(values: Any) -> list[torch.Tensor]:
+        return [value for value in pytree.tree_leaves(values) if isinstance(value, torch.Tensor)]
+
+    def has_gradient(tensor: torch.Tensor) -> bool:
+        return tensor.requires_grad or not tensor.is_floating_point()
+
+    def find(values: Iterable[torch.Tensor]) -> tuple[str, str] | None:
+        for value in values:
+            _, place, bare = stopped.get(id(value), (None, None, False))
+            if place is not None and not (bare and value.requires_grad):
+                return place
+        return None
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            name = getattr(func, "__name__", "")
+            # These take the shape alone.
+            if name.endswith("_like") or name.startswith("new_"):
+                return result
+            given = tensors((args, kwargs))
+            made = given[:1] if name == "__setitem__" else tensors(result)
+            place = find(given)
+            if place is None and any(tensor.requires_grad for tensor in given):
+                made = [tensor for tensor in made if not has_gradient(tensor)]
+                place = _own_line() if made else None
+            if place is not None:
+                stopped.update((id(tensor), (tensor, place, not has_gradient(tensor))) for tensor in made)
+            return result
+
+    with Watch():
+        results = _tensors(call.run(module, call.few()))
+    return results, find(results)
+
+
+def _custom_function(ends: Sequence[torch.Tensor]) -> str | None:
+    """A function among those that computed some tensors whose derivative is written in Python."""
+    import torch
+
+    seen: set[Any] = set()
+    waiting = [end.grad_fn for end in ends]
+    while waiting:
+        node: Any = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        name = _class(node).removesuffix("Backward")
+        if isinstance(node, torch.autograd.function.BackwardCFunction) and name != "CheckpointFunction":
+            return name
+        waiting.extend(before for before, _ in node.next_functions)
+    return None
+
+
+def _caller() -> tuple[tuple[str, int], str]:
+    """The file and the line that called an operator, and the method of a module that it is part of."""
+    frame: Any = sys._getframe(2)
+    between = ("torch.utils.", "torch._ops", "torch._C", "torch._dynamo.", "torch._compile")
+    while frame.f_globals.get("__name__", "").startswith(between):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno), _method(frame)
+
+
+def _own_line() -> tuple[str, str]:
+    """The innermost method outside of PyTorch, and its line."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("torch."):
+        frame = frame.f_back
+    return _method(frame), linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+
+
+def _method(frame: Any) -> str:
+    """The method of a module that a frame is part of."""
+    import torch
+
+    while frame is not None:
+        own = frame.f_locals.get("self")
+        if isinstance(own, torch.nn.Module) and frame.f_globals.get("__name__") != "torch.nn.modules.module":
+            return f"{_class(own)}.{frame.f_code.co_name}"
+        frame = frame.f_back
+    return "The module"
+
+
+@contextlib.contextmanager
+def _padding(module: torch.nn.Module) -> Iterator[None]:
+    """Write into the formula that the row of an embedding for padding has no gradient."""
+    import torch
+
+    hooks = []
+    for part in module.modules():
+        if isinstance(part, torch.nn.Embedding) and part.padding_idx is not None and part.weight.requires_grad:
+            index, row = part.padding_idx, part.weight[part.padding_idx].detach().clone()
+
+            def without(_: Any, inputs: Any, output: Any, index: int = index, row: torch.Tensor = row) -> Any:
+                return torch.where((inputs[0] == index).unsqueeze(-1), row, output)
+
+            hooks.append(part.register_forward_hook(without))
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 # The exporters.
 
 
@@ -417,6 +576,8 @@ def _write(
 def _advice(error: Exception, second: str) -> str:
     if "requires grad as a constant" in str(error):
         return "Register the tensor with the module (nn.Parameter as an attribute, or nn.ParameterList), or detach it."
+    if "Invalid name" in str(error):
+        return "Names of parameters must not be numbers; rename this one."
     if "operator" in str(error):
         other = "" if second else ", or install onnxscript, with which PyTorch exports more operators"
         return f"Write this part with other operators{other}."
@@ -459,7 +620,7 @@ def _trace(
 
 @contextlib.contextmanager
 def _tracing() -> Iterator[None]:
-    """Let tracing work without the package `onnx`, and without printing.
+    """Let tracing work without the package `onnx`, without printing, and with operators that it does not know.
 
     Its last step adds functions of custom operators to the file and imports `onnx` for it, even if there are none. If
     the package is missing there can be none, and the step is left out. When tracing fails it prints the whole graph,
@@ -475,6 +636,8 @@ def _tracing() -> Iterator[None]:
             setattr(holder, name, function)
 
     replace("torch._C", "_jit_set_onnx_log_enabled", lambda _: None)
+    replace("torch", "vdot", lambda a, b: (a * b).sum())
+    replace("torch.nn.functional", "rms_norm", _rms_norm)
     if importlib.util.find_spec("onnx") is None:
         for place in ("torch.onnx._internal.torchscript_exporter", "torch.onnx._internal"):
             replace(f"{place}.onnx_proto_utils", "_add_onnxscript_fn", lambda file, _: file)
@@ -483,6 +646,18 @@ def _tracing() -> Iterator[None]:
     finally:
         for holder, name, original in changed:
             setattr(holder, name, original)
+
+
+def _rms_norm(
+    x: torch.Tensor, shape: Sequence[int], weight: torch.Tensor | None = None, eps: float | None = None
+) -> torch.Tensor:
+    """`torch.nn.functional.rms_norm` by simpler operators."""
+    import torch
+
+    axes = tuple(range(-len(shape), 0))
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    x = x * torch.rsqrt(x.pow(2).mean(axes, keepdim=True) + eps)
+    return x if weight is None else x * weight
 
 
 def _check_decisions(
@@ -545,23 +720,6 @@ def _reads(adapter: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> list[tup
     return found
 
 
-def _caller() -> tuple[tuple[str, int], str]:
-    """The line that called an operator, and the method of a module that it is part of."""
-    import torch
-
-    frame: Any = sys._getframe(2)
-    between = ("torch.utils.", "torch._ops", "torch._C", "torch._dynamo.", "torch._compile")
-    while frame.f_globals.get("__name__", "").startswith(between):
-        frame = frame.f_back
-    place = (frame.f_code.co_filename, frame.f_lineno)
-    while frame is not None:
-        own = frame.f_locals.get("self")
-        if isinstance(own, torch.nn.Module):
-            return place, f"{_class(own)}.{frame.f_code.co_name}"
-        frame = frame.f_back
-    return place, "The module"
-
-
 def _export(adapter: torch.nn.Module, call: _Call, names: tuple[str, ...]) -> bytes:
     """By torch.export, which needs the packages `onnx` and `onnxscript`."""
     import torch
@@ -599,40 +757,22 @@ def _reason(error: BaseException) -> str:
 
 
 def _complete(
-    module: torch.nn.Module,
-    adapter: torch.nn.Module,
-    call: _Call,
-    graph: _Graph,
-    trainable: dict[str, torch.nn.Parameter],
+    module: torch.nn.Module, graph: _Graph, trainable: dict[str, torch.nn.Parameter], idle: set[str]
 ) -> None:
     """Check that the trainable parameters are in the file, and add those that no output depends on."""
-    import torch
-
-    missing = []
     for name, parameter in trainable.items():
         stored = graph.initialisers.get(name)
-        if stored is None:
-            missing.append(name)
-        elif stored.shape != tuple(parameter.shape) or stored.raw != _raw(parameter):
-            raise ExportError(
-                f"The exporter changed the parameter {name!r} of {_class(module)}. Use another version of PyTorch."
-            )
-    if not missing:
-        return
-    with torch.enable_grad():
-        results = _tensors(call.run(module, call.few()))
-        total = sum((result.sum() for result in results if result.requires_grad), start=torch.zeros(()))
-        gradients: tuple[torch.Tensor | None, ...] = (None,) * len(missing)
-        if total.requires_grad:
-            gradients = torch.autograd.grad(total, [trainable[name] for name in missing], allow_unused=True)
-    for name, gradient in zip(missing, gradients, strict=True):
-        if gradient is not None:
+        if stored is None and name in idle:
+            graph.add(name, tuple(parameter.shape), _ELEMENTS[str(parameter.dtype)], _raw(parameter))
+        elif stored is None:
             raise ExportError(
                 f"The exporter computed with the parameter {name!r} of {_class(module)} in advance, so that it is not "
                 "in the file. Write this part of the module without copies of parameters."
             )
-        parameter = trainable[name]
-        graph.add(name, tuple(parameter.shape), _ELEMENTS[str(parameter.dtype)], _raw(parameter))
+        elif stored.shape != tuple(parameter.shape) or stored.raw != _raw(parameter):
+            raise ExportError(
+                f"The exporter changed the parameter {name!r} of {_class(module)}. Use another version of PyTorch."
+            )
 
 
 def _raw(tensor: torch.Tensor) -> bytes:
