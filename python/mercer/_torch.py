@@ -31,6 +31,7 @@ import importlib.util
 import inspect
 import io
 import linecache
+import logging
 import re
 import sys
 import warnings
@@ -131,9 +132,9 @@ def export(module: torch.nn.Module, example_inputs: Any) -> Exported:
         names, outputs = _results(module, results, taken=(*call.names, *_state(module)))
         idle, function = _derivatives(module, call, trainable)
         with _padding(module):
-            file = _write(module, _adapter(module, call), call, names, outputs)
+            file = _write(module, call, names, outputs, function)
         graph = _Graph(file)
-        graph.settle()
+        graph.settle(_aliases(module))
         _complete(module, graph, trainable, idle)
         include, exclude = _selection(module, graph, trainable)
         example_outputs = tuple(_to_numpy(output) for output in outputs)
@@ -311,6 +312,15 @@ def _state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
+def _aliases(module: torch.nn.Module) -> dict[str, str]:
+    """The further names of tied tensors, and the first name of each."""
+    pairs = (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))
+    first: dict[int, str] = {}
+    for name, tensor in pairs:
+        first.setdefault(id(tensor), name)
+    return {name: first[id(tensor)] for name, tensor in pairs if first[id(tensor)] != name}
+
+
 def _check_kind(module: torch.nn.Module) -> None:
     """Reject modules that are no plain modules."""
     import torch
@@ -342,6 +352,7 @@ def _undisturbed(module: torch.nn.Module) -> Iterator[None]:
     flags = [(part, part.training) for part in module.modules()]
     gradients = [(tensor, tensor.requires_grad) for tensor in module.parameters()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in module.buffers()]
+    registered = [(part, dict(part._buffers)) for part in module.modules()]
     cuda: Any = torch.cuda
     devices = range(cuda.device_count()) if cuda.is_initialized() else ()
     # The fast path of attention is one operator for a whole layer, which ONNX does not have.
@@ -359,6 +370,8 @@ def _undisturbed(module: torch.nn.Module) -> Iterator[None]:
             for tensor, needs in gradients:
                 if tensor.requires_grad != needs:
                     tensor.requires_grad_(needs)
+            for part, named in registered:
+                part._buffers.update(named)
             for buffer, saved in buffers:
                 if not torch.equal(buffer, saved):
                     buffer.copy_(saved)
@@ -411,7 +424,7 @@ def _derivatives(
                 "there, or freeze the parameters before it by requires_grad_(False)."
             )
         ends = [result for result in results if result.requires_grad]
-        if not ends:
+        if not ends or not trainable:
             return set(trainable), None
         total = torch.stack([end.sum().double() for end in ends]).sum()
         gradients = torch.autograd.grad(total, list(trainable.values()), retain_graph=True, allow_unused=True)
@@ -524,10 +537,13 @@ def _padding(module: torch.nn.Module) -> Iterator[None]:
         if isinstance(part, torch.nn.Embedding) and part.padding_idx is not None and part.weight.requires_grad:
             index, row = part.padding_idx, part.weight[part.padding_idx].detach().clone()
 
-            def without(_: Any, inputs: Any, output: Any, index: int = index, row: torch.Tensor = row) -> Any:
-                return torch.where((inputs[0] == index).unsqueeze(-1), row, output)
+            def without(
+                _: Any, args: Any, kwargs: Any, output: Any, index: int = index, row: torch.Tensor = row
+            ) -> torch.Tensor:
+                ids = args[0] if args else kwargs["input"]
+                return torch.where((ids == index).unsqueeze(-1), row, output)
 
-            hooks.append(part.register_forward_hook(without))
+            hooks.append(part.register_forward_hook(without, with_kwargs=True))
     try:
         yield
     finally:
@@ -544,12 +560,13 @@ class _Decision(Exception):
 
 def _write(
     module: torch.nn.Module,
-    adapter: torch.nn.Module,
     call: _Call,
     names: tuple[str, ...],
     outputs: tuple[torch.Tensor, ...],
+    function: str | None,
 ) -> bytes:
-    """The file from the first exporter that succeeds."""
+    """The file from the first exporter that succeeds. `function` is one that defines its own derivative."""
+    adapter = _adapter(module, call)
     samples = len(call.tensors[0])
     batched = [name for name, output in zip(names, outputs, strict=True) if output.ndim and len(output) == samples]
     axes = {name: {0: "batch"} for name in (*call.names, *batched)}
@@ -569,11 +586,13 @@ def _write(
         except Exception as error:
             second = f" The exporter by torch.export failed too: {_reason(error)}."
     raise ExportError(
-        f"{_class(module)} cannot be exported to ONNX: {_reason(traced)}.{second} {_advice(traced, second)}"
+        f"{_class(module)} cannot be exported to ONNX: {_reason(traced)}.{second} {_advice(traced, second, function)}"
     ) from traced
 
 
-def _advice(error: Exception, second: str) -> str:
+def _advice(error: Exception, second: str, function: str | None) -> str:
+    if function is not None:
+        return f"It uses {function}, a torch.autograd.Function. Write its forward pass as a plain function."
     if "requires grad as a constant" in str(error):
         return "Register the tensor with the module (nn.Parameter as an attribute, or nn.ParameterList), or detach it."
     if "Invalid name" in str(error):
@@ -725,7 +744,10 @@ def _export(adapter: torch.nn.Module, call: _Call, names: tuple[str, ...]) -> by
     import torch
 
     batch = torch.export.Dim("batch")
-    with contextlib.redirect_stdout(io.StringIO()):
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    try:
+        log.setLevel(logging.ERROR)
         program = torch.onnx.export(
             adapter,
             call.few(),
@@ -739,6 +761,8 @@ def _export(adapter: torch.nn.Module, call: _Call, names: tuple[str, ...]) -> by
             optimize=False,
             verbose=False,
         )
+    finally:
+        log.setLevel(level)
     if program is None:
         raise RuntimeError("torch.onnx.export returned nothing")
     file: bytes = program.model_proto.SerializeToString()
@@ -747,10 +771,16 @@ def _export(adapter: torch.nn.Module, call: _Call, names: tuple[str, ...]) -> by
 
 def _reason(error: BaseException) -> str:
     """The exporter's own reason, in one line."""
+    operator = ""
+    # The exporter by torch.export wraps the reason several times, and names the operator on the way.
+    while type(error).__module__.startswith("torch.onnx._internal.exporter") and error.__cause__ is not None:
+        if found := re.search(r"target=torch\.ops\.([\w.]+)", str(error)):
+            operator = f" (operator {found[1]})"
+        error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = re.sub(r"\x1b\[[0-9;]*m", "", lines[0]) if lines else _class(error)
     text = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
-    return text.rstrip(".:")
+    return text.rstrip(".:") + operator
 
 
 # Checks of the file.
@@ -954,12 +984,18 @@ class _Graph:
         tensors = (_Tensor.read(field.data) for field in self._fields if field.number == _GRAPH_INITIALISER)
         self.initialisers = {tensor.name: tensor for tensor in tensors}
 
-    def settle(self) -> None:
-        """Take initialisers from the inputs, and copies of initialisers from the nodes."""
+    def settle(self, aliases: Mapping[str, str]) -> None:
+        """Use one name for each tensor, and remove initialisers from the inputs and copies of them from the nodes."""
+        for name in [name for name in self.initialisers if name in aliases]:
+            tensor = self.initialisers.pop(name)
+            if aliases[name] not in self.initialisers:
+                self.add(aliases[name], tensor.shape, tensor.element, tensor.raw)
         outputs = {_text(_parse(field.data), _VALUE_NAME) for field in self._fields if field.number == _GRAPH_OUTPUT}
-        originals: dict[str, str] = {}
+        originals = dict(aliases)
         kept = []
         for field in self._fields:
+            if field.number == _GRAPH_INITIALISER and _text(_parse(field.data), _TENSOR_NAME) in aliases:
+                continue
             if field.number == _GRAPH_INPUT and _text(_parse(field.data), _VALUE_NAME) in self.initialisers:
                 continue
             if field.number == _GRAPH_NODE:

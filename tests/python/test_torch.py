@@ -186,9 +186,8 @@ def group_norm():
         nn.Conv2d(6, 4, 1),
         nn.GroupNorm(4, 4, affine=False),
         nn.GroupNorm(1, 4),
-        nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(4, 3),
+        nn.Linear(64, 3),
     )
 
 
@@ -368,6 +367,37 @@ class Shared(nn.Module):
         return self.second(torch.tanh(self.first(weight)))
 
 
+class Padded(nn.Module):
+    """Padding has no gradient, but a row of numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(4, 6, padding_idx=1), nn.Linear(6, 2)
+        nn.init.normal_(self.words.weight)
+
+    def forward(self, ids):
+        return self.head(torch.tanh(self.words(input=ids)).sum(1))
+
+
+class Counting(nn.Module):
+    """Its buffers change in every call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("new", torch.zeros(()))
+        self.layer = nn.Linear(5, 2)
+
+    def forward(self, x):
+        self.calls += 1
+        self.new = self.calls + 1
+        return self.layer(x)
+
+
+def rms_norm():
+    return nn.Sequential(nn.Linear(5, 6), nn.RMSNorm(6, eps=1e-3), nn.GELU(), nn.RMSNorm(6, eps=1e-3), nn.Linear(6, 2))
+
+
 def normed_weights():
     return nn.Sequential(weight_norm(nn.Linear(5, 6)), nn.Tanh(), nn.Linear(6, 2))
 
@@ -402,6 +432,8 @@ MODULES = {
     "unused": (Unused, lambda: (row(),)),
     "tied": (Tied, lambda: (row(),)),
     "shared_storage": (Shared, lambda: (row(),)),
+    "padded": (Padded, lambda: (tokens(words=4),)),
+    "rms_norm": (rms_norm, lambda: (row(),)),
     "weight_norm": (normed_weights, lambda: (row(),)),
 }
 
@@ -592,6 +624,62 @@ class Outside(nn.Module):
         return x + torch.from_numpy(np.sort(x.detach().numpy()))
 
 
+class Stop(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(5, 5), nn.Linear(5, 2)
+
+    def forward(self, x):
+        y = self.first(x).detach()
+        return self.second(y)
+
+
+class NoGradient(Stop):
+    def forward(self, x):
+        with torch.no_grad():
+            y = self.first(x)
+        return self.second(y)
+
+
+class Logged(Stop):
+    """A stopped gradient that the outputs do not depend on."""
+
+    def forward(self, x):
+        y = self.first(x)
+        self.mean = float(y.detach().mean()) if not torch.jit.is_tracing() else 0.0
+        return self.second(y + torch.zeros_like(self.first.bias))
+
+
+class Rounding(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Rounded(Stop):
+    def forward(self, x):
+        return self.second(Rounding.apply(self.first(x)))
+
+
+class Doubling(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round() * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Doubled(Stop):
+    def forward(self, x):
+        return self.second(Doubling.apply(self.first(x)))
+
+
 class Spectrum(nn.Module):
     def forward(self, x):
         return torch.linalg.eigvals(x[:, :, None] * x[:, None]).abs()
@@ -640,16 +728,61 @@ class Checked(nn.Module):
         (Number, ["Number.forward", "x.max().item()"]),
         (Outside, ["Outside", "np.sort"]),
         (Spectrum, ["Spectrum", "eigvals", "operators"]),
+        (Stop, ["Stop.forward", "`y = self.first(x).detach()`", "requires_grad_(False)"]),
+        (NoGradient, ["NoGradient.forward", "`y = self.first(x)`", "no_grad()"]),
+        (Doubled, ["Doubled", "Doubling", "plain function"]),
         (Unregistered, ["Unregistered", "requires grad", "nn.ParameterList"]),
     ],
 )
 def test_errors_name_the_part_the_reason_and_a_way_out(module, words, capfd):
+    if module in (Unregistered, Doubled) and importlib.util.find_spec("onnxscript"):
+        pytest.skip("torch.export can export it")
     with pytest.raises(ExportError) as raised:
         export(module(), row())
     assert capfd.readouterr() == ("", "")
     message = str(raised.value)
     assert all(word in message for word in words), message
     assert "\n" not in message
+
+
+def test_frozen_parameters_need_no_gradient():
+    for make in (Stop, NoGradient):
+        module = make()
+        module.first.requires_grad_(False)
+        assert export(module, row()).include == ("second.weight", "second.bias")
+    assert len(export(Logged(), row()).include) == 4
+
+
+def test_a_derivative_of_its_own_is_warned_of():
+    with pytest.warns(UserWarning, match="Rounding"):
+        assert len(export(Rounded(), row()).include) == 4
+
+
+def test_buffers_that_change_are_restored():
+    module = Counting()
+    before = dict(module.named_buffers())
+    export(module, row())
+    after = dict(module.named_buffers())
+    assert all(after[name] is tensor and tensor == 0 for name, tensor in before.items())
+
+
+@needs_binary
+@pytest.mark.parametrize("name", ["cnn_untrained", "encoder_untrained", "tied", "frozen", "constants", "unused"])
+def test_the_other_exporter(name, monkeypatch):
+    """Where tracing fails, torch.export gives the same."""
+    pytest.importorskip("onnxscript")
+
+    def fail(*_):
+        raise RuntimeError("no tracing")
+
+    monkeypatch.setattr(mercer_torch, "_trace", fail)
+    make, inputs = MODULES[name]
+    torch.manual_seed(0)
+    module, inputs = make(), inputs()
+    exported = export(module, inputs)
+    assert {name: tuple(tensor["shape"]) for name, tensor in parameters(exported).items()} == trainable(module)
+    assert distance(outputs(exported, arrays(inputs)), torch_outputs(module, inputs)) <= TOLERANCE
+    assert distance(full_ntk(exported, arrays(inputs)), torch_ntk(module, inputs)) <= TOLERANCE
 
 
 def test_a_failed_export_leaves_the_module_as_it_was():
