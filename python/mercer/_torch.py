@@ -52,6 +52,9 @@ _OPSET_OF_EXPORT = 20
 # Tracing sees this many samples. One sample would hide the batch axis from operators that drop axes of size one.
 _SAMPLES = 2
 
+# In bytes; a limit of protobuf.
+_LARGEST_FILE = 2**31
+
 _LONGEST_REASON = 300
 
 
@@ -265,7 +268,7 @@ def _results(
     if not outputs:
         raise ExportError(f"{_class(module)} returns {_class(results)} without a tensor. Wrap it to return tensors.")
     if len(keys) == len(outputs):
-        labels = [str(key) for key in keys]
+        labels = [f"output_{key}" if str(key).isdigit() else str(key) for key in keys]
     elif len(outputs) == 1:
         labels = ["output"]
     else:
@@ -342,6 +345,12 @@ def _check_kind(module: torch.nn.Module) -> None:
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if torch.nn.parameter.is_lazy(tensor):
             raise ExportError(f"{name!r} of {_class(module)} has no shape yet. Call the module once before the export.")
+    size = sum(tensor.numel() * tensor.element_size() for tensor in _state(module).values())
+    if size >= _LARGEST_FILE:
+        raise ExportError(
+            f"{_class(module)} has {size / 2**30:.1f} GiB of parameters and buffers, and an ONNX file holds at most "
+            "2 GiB. Export a part of the module, or convert it to a smaller type such as torch.bfloat16."
+        )
 
 
 @contextlib.contextmanager
@@ -600,8 +609,6 @@ def _advice(error: Exception, second: str, function: str | None) -> str:
     if "operator" in str(error):
         other = "" if second else ", or install onnxscript, with which PyTorch exports more operators"
         return f"Write this part with other operators{other}."
-    if "2GiB" in str(error) or "2GB" in str(error) or "protobuf" in str(error).lower():
-        return "A single ONNX file holds at most 2 GiB; export a smaller part of the module."
     return "Wrap or rewrite this part with tensor operations that torch.onnx.export supports."
 
 
