@@ -216,12 +216,12 @@ class _Call:
         args, kwargs = pytree.tree_unflatten(leaves, self.structure)
         return module(*args, **kwargs)
 
-    def few(self) -> tuple[torch.Tensor, ...]:
+    def few(self, count: int = _SAMPLES) -> tuple[torch.Tensor, ...]:
         """As many samples as tracing needs."""
         import torch
 
-        repeated = (torch.cat([tensor] * _SAMPLES) if len(tensor) < _SAMPLES else tensor for tensor in self.tensors)
-        return tuple(tensor[:_SAMPLES].clone() for tensor in repeated)
+        repeated = (torch.cat([tensor] * count) if len(tensor) < count else tensor for tensor in self.tensors)
+        return tuple(tensor[:count].clone() for tensor in repeated)
 
 
 def _labels(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -567,6 +567,10 @@ class _Decision(Exception):
     """The module decides by the values of its inputs."""
 
 
+class _Fixed(Exception):
+    """The module fixes the number of samples."""
+
+
 def _write(
     module: torch.nn.Module,
     call: _Call,
@@ -602,6 +606,8 @@ def _write(
 def _advice(error: Exception, second: str, function: str | None) -> str:
     if function is not None:
         return f"It uses {function}, a torch.autograd.Function. Write its forward pass as a plain function."
+    if isinstance(error, _Fixed):
+        return "Use x.shape[0] as it is, without len(), int() or a loop over samples; or x.flatten(1)."
     if "requires grad as a constant" in str(error):
         return "Register the tensor with the module (nn.Parameter as an attribute, or nn.ParameterList), or detach it."
     if "Invalid name" in str(error):
@@ -622,26 +628,35 @@ def _trace(
     """By tracing, which needs no other package."""
     import torch
 
-    file: Any = io.BytesIO()
-    few = call.few()
-    with warnings.catch_warnings(record=True) as caught, _tracing():
-        warnings.simplefilter("always")
-        torch.onnx.export(
-            adapter,
-            few,
-            file,
-            input_names=list(call.names),
-            output_names=list(names),
-            dynamic_axes=axes,
-            opset_version=_OPSET_OF_TRACING,
-            dynamo=False,
-            # Neither folding nor merging; see the top of this file.
-            training=torch.onnx.TrainingMode.PRESERVE,
-            do_constant_folding=False,
-            keep_initializers_as_inputs=True,
-        )
-    _check_decisions(module, adapter, few, caught)
-    return bytes(file.getvalue())
+    def write(samples: int) -> tuple[bytes, list[warnings.WarningMessage]]:
+        file: Any = io.BytesIO()
+        with warnings.catch_warnings(record=True) as caught, _tracing():
+            warnings.simplefilter("always")
+            torch.onnx.export(
+                adapter,
+                call.few(samples),
+                file,
+                input_names=list(call.names),
+                output_names=list(names),
+                dynamic_axes=axes,
+                opset_version=_OPSET_OF_TRACING,
+                dynamo=False,
+                # Neither folding nor merging; see the top of this file.
+                training=torch.onnx.TrainingMode.PRESERVE,
+                do_constant_folding=False,
+                keep_initializers_as_inputs=True,
+            )
+        return bytes(file.getvalue()), caught
+
+    file, caught = write(_SAMPLES)
+    _check_decisions(module, adapter, call.few(), caught)
+    # Sizes that become numbers of Python are written into the file. Another number of samples shows which do.
+    signs = ("Using len", "Iterating over", "Converting a tensor to a Python integer")
+    suspects = [warning for warning in caught if str(warning.message).startswith(signs)]
+    if suspects and _Graph(file).nodes() != _Graph(write(_SAMPLES + 1)[0]).nodes():
+        lines = dict.fromkeys(linecache.getline(warning.filename, warning.lineno).strip() for warning in suspects)
+        raise _Fixed("it takes the number of samples as a number: " + ", ".join(f"`{line}`" for line in lines))
+    return file
 
 
 @contextlib.contextmanager
@@ -1024,6 +1039,10 @@ class _Graph:
         fields.append(_Field(_TENSOR_RAW, _BYTES, raw))
         self._fields.append(_Field(_GRAPH_INITIALISER, _BYTES, _build(fields)))
         self.initialisers[name] = _Tensor(name, shape, element, raw)
+
+    def nodes(self) -> list[bytes]:
+        """The nodes as they are stored."""
+        return [field.data for field in self._fields if field.number == _GRAPH_NODE]
 
     def floats(self) -> list[str]:
         """The names of the floating-point tensors: initialisers, and constants of more than one number."""

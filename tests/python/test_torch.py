@@ -670,6 +670,16 @@ class Spectrum(nn.Module):
         return torch.linalg.eigvals(x[:, :, None] * x[:, None]).abs()
 
 
+class Length(nn.Module):
+    def forward(self, x):
+        return x.reshape(len(x), -1)
+
+
+class Loop(nn.Module):
+    def forward(self, x):
+        return torch.stack([torch.tanh(sample) for sample in x])
+
+
 class Unregistered(nn.Module):
     def __init__(self):
         super().__init__()
@@ -700,7 +710,7 @@ class Checked(nn.Module):
 
     def forward(self, x):
         assert (x < 1e6).all()
-        for _ in range(int(self.steps)):
+        for _ in range(int(self.steps) * len(self.layer.bias) // int(x.shape[1])):
             x = torch.tanh(self.layer(x))
         return x if x.shape[1] > 3 else -x
 
@@ -715,11 +725,13 @@ class Checked(nn.Module):
         (Spectrum, ["Spectrum", "eigvals", "operators"]),
         (Stop, ["Stop.forward", "`y = self.first(x).detach()`", "requires_grad_(False)"]),
         (NoGradient, ["NoGradient.forward", "`y = self.first(x)`", "no_grad()"]),
+        (Length, ["Length", "`return x.reshape(len(x), -1)`", "x.shape[0]"]),
+        (Loop, ["Loop", "for sample in x", "x.shape[0]"]),
         (Unregistered, ["Unregistered", "requires grad", "nn.ParameterList"]),
     ],
 )
 def test_errors_name_the_part_the_reason_and_a_way_out(module, words, capfd):
-    if module is Unregistered and importlib.util.find_spec("onnxscript"):
+    if module in (Unregistered, Length, Loop) and importlib.util.find_spec("onnxscript"):
         pytest.skip("torch.export can export it")
     with pytest.raises(ExportError) as raised:
         export(module(), row())
