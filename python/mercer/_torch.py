@@ -426,7 +426,13 @@ def _derivatives(
     import torch
 
     with torch.enable_grad():
-        results, stop = _run_watching_stops(module, call)
+        try:
+            results, stop = _run_watching_stops(module, call)
+        except Exception as error:
+            raise ExportError(
+                f"{_class(module)} fails while gradients are enabled: {_reason(error)}. Tangent kernels need gradients; "
+                "do not change parameters in forward."
+            ) from error
         if stop is not None:
             raise ExportError(
                 f"{stop[0]} stops gradients (`{stop[1]}`), which a file cannot express. Remove detach() or no_grad() "

@@ -680,6 +680,12 @@ class Loop(nn.Module):
         return torch.stack([torch.tanh(sample) for sample in x])
 
 
+class Changing(Stop):
+    def forward(self, x):
+        self.first.bias += 0
+        return self.first(x)
+
+
 class Unregistered(nn.Module):
     def __init__(self):
         super().__init__()
@@ -725,6 +731,7 @@ class Checked(nn.Module):
         (Spectrum, ["Spectrum", "eigvals", "operators"]),
         (Stop, ["Stop.forward", "`y = self.first(x).detach()`", "requires_grad_(False)"]),
         (NoGradient, ["NoGradient.forward", "`y = self.first(x)`", "no_grad()"]),
+        (Changing, ["Changing", "in-place", "parameters in forward"]),
         (Length, ["Length", "`return x.reshape(len(x), -1)`", "x.shape[0]"]),
         (Loop, ["Loop", "for sample in x", "x.shape[0]"]),
         (Unregistered, ["Unregistered", "requires grad", "nn.ParameterList"]),
