@@ -430,8 +430,8 @@ def _derivatives(
             results, stop = _run_watching_stops(module, call)
         except Exception as error:
             raise ExportError(
-                f"{_class(module)} fails while gradients are enabled: {_reason(error)}. Tangent kernels need gradients; "
-                "do not change parameters in forward."
+                f"{_class(module)} fails while gradients are enabled: {_reason(error)}. Tangent kernels need "
+                "gradients; do not change parameters in forward."
             ) from error
         if stop is not None:
             raise ExportError(
