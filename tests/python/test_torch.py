@@ -1,0 +1,822 @@
+"""Modules of PyTorch as Mercer reads them: outputs, tangent kernels and parameters are those of the module.
+
+Needs PyTorch, and the binary, named in MERCER_BINARY.
+"""
+
+import copy
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.func import functional_call, jacrev  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from torch.nn.utils.parametrizations import weight_norm  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).parents[2] / "python" / "mercer" / "_torch.py"
+BINARY = os.environ.get("MERCER_BINARY")
+SAMPLES = 4
+TOLERANCE = 1e-5
+
+needs_binary = pytest.mark.skipif(not BINARY, reason="MERCER_BINARY names no binary")
+
+
+def load():
+    """The file alone: the package needs its extension."""
+    spec = importlib.util.spec_from_file_location("mercer_torch", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+mercer_torch = load()
+export, ExportError = mercer_torch.export, mercer_torch.ExportError
+
+
+# Mercer, by its command.
+
+
+def selection(exported):
+    flags = ["--unmerge"] if exported.unmerge else []
+    for flag, names in (("--include", exported.include or ()), ("--exclude", exported.exclude)):
+        flags += [word for name in names for word in (flag, name)]
+    return flags
+
+
+def mercer(command, exported, x, *arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "m.onnx").write_bytes(exported.onnx)
+        flags = ["--net", "m.onnx", "--precision", "f64", *selection(exported), *arguments]
+        for name, values in zip(exported.inputs, x, strict=True):
+            np.save(folder / f"{len(flags)}.npy", values)
+            flags += ["--data", f"{name}={len(flags)}.npy"]
+        run = [BINARY, command, *flags, "-q", "--threads", "1", "-o", "out.npy"]
+        done = subprocess.run(run, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return np.load(folder / "out.npy")
+
+
+def outputs(exported, x, node=None):
+    return mercer("predict", exported, x, *(["--node", node] if node else []))
+
+
+def full_ntk(exported, x, node=None):
+    """`[samples, outputs, samples, outputs]`."""
+    return mercer("kernel", exported, x, "--kernel", f'full(node="{node}")' if node else "full")
+
+
+def parameters(exported):
+    """Name and size of every parameter."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "m.onnx"
+        path.write_bytes(exported.onnx)
+        run = [BINARY, "info", str(path), *selection(exported), "--json"]
+        info = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    return {tensor["name"]: tensor for tensor in info["parameters"]}
+
+
+# The same by torch.func.
+
+
+def flat(results, output=0):
+    if isinstance(results, dict):
+        results = tuple(results.values())
+    return results[output] if isinstance(results, tuple) else results
+
+
+def double(module, inputs):
+    """A copy in double precision and evaluation mode."""
+    module = copy.deepcopy(module).double().eval()
+    return module, [value.double() if value.is_floating_point() else value for value in inputs]
+
+
+def call(module, values, inputs, names):
+    if names is None:
+        return functional_call(module, values, tuple(inputs))
+    return functional_call(module, values, (), dict(zip(names, inputs)))
+
+
+def torch_outputs(module, inputs, names=None, output=0):
+    module, inputs = double(module, inputs)
+    with torch.no_grad():
+        return flat(call(module, {}, inputs, names), output).numpy()
+
+
+def torch_ntk(module, inputs, names=None, output=0):
+    module, inputs = double(module, inputs)
+    trainable = {name: tensor.detach() for name, tensor in module.named_parameters() if tensor.requires_grad}
+
+    rows = []
+    # One sample at a time: vmap over samples has no rule for PReLU.
+    for at in range(len(inputs[0])):
+        sample = [part[at : at + 1] for part in inputs]
+        parts = jacrev(lambda values: flat(call(module, values, sample, names), output).flatten())(trainable)
+        rows.append(torch.cat([part.reshape(len(part), -1) for part in parts.values()], 1))
+    jacobian = torch.stack(rows).detach()
+    return torch.einsum("iap,jbp->iajb", jacobian, jacobian).numpy()
+
+
+def distance(ours, theirs):
+    """The largest difference, relative to the largest number."""
+    assert ours.size == theirs.size, (ours.shape, theirs.shape)
+    return np.abs(ours.reshape(theirs.shape) - theirs).max() / np.abs(theirs).max()
+
+
+# Modules.
+
+
+def settle(module):
+    """Statistics and constant parameters away from their first values."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        for name, buffer in module.named_buffers():
+            if name.endswith("running_mean"):
+                buffer.uniform_(-0.3, 0.3)
+            if name.endswith("running_var"):
+                buffer.uniform_(0.5, 1.5)
+    return module
+
+
+def image(channels=3, size=6):
+    return torch.randn(SAMPLES, channels, size, size)
+
+
+def tokens(length=5, words=11):
+    return torch.randint(0, words, (SAMPLES, length))
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3))
+
+
+def cnn():
+    return nn.Sequential(
+        nn.Conv2d(3, 6, 3, padding=1, bias=False),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 4, 2),
+        nn.BatchNorm2d(4),
+        nn.Tanh(),
+        nn.Dropout2d(0.3),
+        nn.Flatten(),
+        nn.Linear(16, 4),
+        nn.BatchNorm1d(4),
+        nn.ReLU(),
+        nn.Linear(4, 3),
+    )
+
+
+def group_norm():
+    return nn.Sequential(
+        nn.Conv2d(3, 6, 3),
+        nn.GroupNorm(2, 6),
+        nn.ReLU(),
+        nn.Conv2d(6, 4, 1),
+        nn.GroupNorm(4, 4, affine=False),
+        nn.GroupNorm(1, 4),
+        nn.Flatten(),
+        nn.Linear(64, 3),
+    )
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.before, self.after = nn.LayerNorm(8), nn.LayerNorm(8)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True, dropout=0.1)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        y = self.before(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return self.head(self.after(x).mean(1))
+
+
+class Language(nn.Module):
+    """A causal language model whose embedding is its output layer, too."""
+
+    def __init__(self, tied=True, words=11):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, 8), nn.Parameter(torch.randn(5, 8))
+        self.query, self.key, self.value = (nn.Linear(8, 8, bias=False) for _ in range(3))
+        self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, words, bias=False)
+        self.drop = nn.Dropout(0.1)
+        self.head.weight = self.words.weight if tied else nn.Parameter(self.words.weight.detach().clone())
+
+    def forward(self, ids):
+        x = self.drop(self.words(ids) + self.drop(self.places))
+        x = x + F.scaled_dot_product_attention(self.query(x), self.key(x), self.value(x), is_causal=True)
+        return self.head(self.norm(x))
+
+
+def encoder():
+    layer = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)
+    return nn.TransformerEncoder(layer, 2)
+
+
+class Residual(nn.Module):
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.conv1, self.norm1 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+            self.conv2, self.norm2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+
+        def forward(self, x):
+            y = F.relu(self.norm1(self.conv1(x)), inplace=True)
+            y = self.norm2(self.conv2(y))
+            y += x
+            return F.relu(y)
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3, stride=2, padding=1)
+        self.layer1 = nn.Sequential(self.Block(4), self.Block(4))
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.head(self.layer1(self.stem(x)).mean((2, 3)))
+
+
+def grouped():
+    return nn.Sequential(
+        nn.Conv2d(4, 8, 3, groups=4, padding=1),
+        nn.ReLU6(),
+        nn.Conv2d(8, 8, 3, groups=8, stride=2, bias=False),
+        nn.BatchNorm2d(8),
+        nn.Hardswish(),
+        nn.Conv2d(8, 6, 1, groups=2),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(6, 2),
+    )
+
+
+class Smooth(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(5, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+        self.slope = nn.PReLU(6)
+
+    def forward(self, x):
+        x = F.gelu(self.a(x)) + F.gelu(self.a(x), approximate="tanh")
+        x = F.silu(self.b(x)) * torch.sigmoid(self.b(x)) + F.elu(x) + F.softplus(x) + F.mish(x)
+        return self.c(self.slope(F.leaky_relu(x)))
+
+
+class TwoInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.image, self.head = nn.Embedding(11, 6), nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def forward(self, ids, image, scale=1.0):
+        return self.head(torch.tanh(self.words(ids).mean(1) * scale + self.image(image)))
+
+
+class Outputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.mean, self.spread = nn.Linear(5, 6), nn.Linear(6, 2), nn.Linear(6, 1)
+
+    def forward(self, x):
+        x = torch.tanh(self.body(x))
+        return {"mean": self.mean(x), "spread": F.softplus(self.spread(x))}
+
+
+class Frozen(nn.Module):
+    """A frozen backbone, whose position embedding goes through dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.backbone = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 6))
+        self.places, self.drop = nn.Parameter(torch.randn(6)), nn.Dropout(0.2)
+        for parameter in self.parameters():
+            parameter.requires_grad_(False)
+        self.norm, self.head = nn.LayerNorm(6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.norm(self.backbone(x) + self.drop(self.places))))
+
+
+class Constants(nn.Module):
+    """Buffers and numbers that look like weights, and single numbers that are parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mixing", torch.randn(5, 5))
+        self.register_buffer("shift", torch.randn(5), persistent=False)
+        self.gain, self.power = nn.Parameter(torch.tensor(0.7)), nn.Parameter(torch.tensor([2.0]))
+        self.low = nn.Parameter(torch.tensor(0.1))
+        self.hidden = [torch.randn(5)]
+        self.head = nn.Linear(5, 2)
+
+    def forward(self, x):
+        x = x @ self.mixing + self.shift + self.hidden[0]
+        x = x @ torch.arange(25, dtype=x.dtype).reshape(5, 5).div(25)
+        x = torch.exp(self.low) * x + torch.maximum(x, self.low)
+        return self.head(self.gain * x.abs().clamp(min=0.05).pow(self.power))
+
+
+class Unused(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.spare = nn.Linear(5, 2), nn.Linear(7, 2)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+class Tied(nn.Module):
+    """Layers that are tied, and layers that are merely equal."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.third = (nn.Linear(5, 5) for _ in range(3))
+        self.third.load_state_dict(self.first.state_dict())
+        self.second.weight = self.first.weight
+        self.norm, self.other = nn.LayerNorm(5), nn.LayerNorm(5)
+        for layer in (self.first, self.second, self.third):
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x):
+        x = torch.tanh(self.norm(self.first(x)))
+        x = torch.tanh(self.norm(self.second(x)))
+        return self.other(self.third(x))
+
+
+class Shared(nn.Module):
+    """Parameters of one storage that are not one object."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(5, 5), nn.Linear(5, 5)
+        self.second.weight = nn.Parameter(self.first.weight.data)
+
+    def forward(self, weight):
+        return self.second(torch.tanh(self.first(weight)))
+
+
+class Padded(nn.Module):
+    """Padding has no gradient, but a row of numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(4, 6, padding_idx=1), nn.Linear(6, 2)
+        nn.init.normal_(self.words.weight)
+
+    def forward(self, ids):
+        return self.head(torch.tanh(self.words(input=ids)).sum(1))
+
+
+class Counting(nn.Module):
+    """Its buffers change in every call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("new", torch.zeros(()))
+        self.layer = nn.Linear(5, 2)
+
+    def forward(self, x):
+        self.calls += 1
+        self.new = self.calls + 1
+        return self.layer(x)
+
+
+def rms_norm():
+    return nn.Sequential(nn.Linear(5, 6), nn.RMSNorm(6, eps=1e-3), nn.GELU(), nn.RMSNorm(6, eps=1e-3), nn.Linear(6, 2))
+
+
+def normed_weights():
+    return nn.Sequential(weight_norm(nn.Linear(5, 6)), nn.Tanh(), nn.Linear(6, 2))
+
+
+def row(width=5):
+    return torch.randn(SAMPLES, width)
+
+
+def sequence():
+    return torch.randn(SAMPLES, 5, 8)
+
+
+# Name: (module, inputs).
+MODULES = {
+    "mlp": (mlp, lambda: (row(),)),
+    "cnn": (lambda: settle(cnn()), lambda: (image(),)),
+    "cnn_untrained": (cnn, lambda: (image(),)),
+    "group_norm": (group_norm, lambda: (image(),)),
+    "attention": (Attention, lambda: (sequence(),)),
+    "language": (Language, lambda: (tokens(),)),
+    "language_untied": (lambda: Language(tied=False), lambda: (tokens(),)),
+    "encoder_untrained": (encoder, lambda: (sequence(),)),
+    "encoder": (lambda: settle(encoder()), lambda: (sequence(),)),
+    "residual": (lambda: settle(Residual()), lambda: (image(),)),
+    "grouped": (lambda: settle(grouped()), lambda: (image(4),)),
+    "smooth": (Smooth, lambda: (row(),)),
+    "two_inputs": (TwoInputs, lambda: (tokens(), row(4))),
+    "double": (lambda: settle(cnn()).double(), lambda: (image().double(),)),
+    "double_language": (lambda: Language().double(), lambda: (tokens(),)),
+    "frozen": (lambda: settle(Frozen()), lambda: (image(),)),
+    "constants": (Constants, lambda: (row(),)),
+    "unused": (Unused, lambda: (row(),)),
+    "tied": (Tied, lambda: (row(),)),
+    "shared_storage": (Shared, lambda: (row(),)),
+    "padded": (Padded, lambda: (tokens(words=4),)),
+    "rms_norm": (rms_norm, lambda: (row(),)),
+    "weight_norm": (normed_weights, lambda: (row(),)),
+}
+
+
+@pytest.fixture(autouse=True)
+def slow_attention():
+    """torch.func has no rule for the fast path."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield
+    torch.backends.mha.set_fastpath_enabled(before)
+
+
+@pytest.fixture(params=MODULES)
+def case(request):
+    make, inputs = MODULES[request.param]
+    torch.manual_seed(0)
+    return make(), inputs()
+
+
+def trainable(module):
+    named = module.named_parameters()
+    return {name: tuple(tensor.shape) for name, tensor in named if tensor.requires_grad}
+
+
+def arrays(inputs):
+    return [value.numpy() for value in inputs]
+
+
+@needs_binary
+def test_outputs(case):
+    module, inputs = case
+    exported = export(module, inputs)
+    assert distance(outputs(exported, arrays(inputs)), torch_outputs(module, inputs)) <= TOLERANCE
+    (example,) = exported.example_outputs
+    assert distance(example, torch_outputs(module, inputs)) <= TOLERANCE
+    assert example.dtype == (np.float64 if next(module.parameters()).dtype == torch.float64 else np.float32)
+
+
+@needs_binary
+def test_full_ntk(case):
+    module, inputs = case
+    exported = export(module, inputs)
+    assert distance(full_ntk(exported, arrays(inputs)), torch_ntk(module, inputs)) <= TOLERANCE
+
+
+@needs_binary
+def test_parameters(case):
+    module, inputs = case
+    found = parameters(export(module, inputs))
+    assert {name: tuple(tensor["shape"]) for name, tensor in found.items()} == trainable(module)
+
+
+def test_the_module_is_left_as_it_was(case):
+    module, inputs = case
+    module.train()
+    part = next(child for child in module.modules() if child is not module)
+    part.eval()
+    gradient = torch.ones_like(next(module.parameters()))
+    next(module.parameters()).grad = gradient
+    state = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    objects = [id(tensor) for tensor in (*module.parameters(), *module.buffers())]
+    versions = [tensor._version for tensor in (*module.parameters(), *module.buffers())]
+    flags = [child.training for child in module.modules()]
+    needs = [tensor.requires_grad for tensor in module.parameters()]
+    hooks = [len(child._forward_hooks) + len(child._forward_pre_hooks) for child in module.modules()]
+    random, fast = torch.get_rng_state(), torch.backends.mha.get_fastpath_enabled()
+    before = [value.clone() for value in inputs]
+
+    export(module, inputs)
+
+    assert list(module.state_dict()) == list(state)
+    assert all(torch.equal(tensor, state[name]) for name, tensor in module.state_dict().items())
+    assert objects == [id(tensor) for tensor in (*module.parameters(), *module.buffers())]
+    assert versions == [tensor._version for tensor in (*module.parameters(), *module.buffers())]
+    assert flags == [child.training for child in module.modules()]
+    assert needs == [tensor.requires_grad for tensor in module.parameters()]
+    assert hooks == [len(child._forward_hooks) + len(child._forward_pre_hooks) for child in module.modules()]
+    assert next(module.parameters()).grad is gradient and torch.equal(gradient, torch.ones_like(gradient))
+    assert all(tensor.grad is None for tensor in list(module.parameters())[1:])
+    assert torch.equal(random, torch.get_rng_state())
+    assert fast == torch.backends.mha.get_fastpath_enabled()
+    assert torch.is_grad_enabled()
+    assert all(torch.equal(value, saved) for value, saved in zip(inputs, before))
+
+
+def test_onnxruntime_reads_the_file(case):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    module, inputs = case
+    if next(module.parameters()).dtype == torch.float64:
+        pytest.skip("onnxruntime has few operators in double precision")
+    exported = export(module, inputs)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(exported.onnx, options, providers=["CPUExecutionProvider"])
+    assert tuple(given.name for given in session.get_inputs()) == exported.inputs
+    assert all(end.shape[0] == "batch" for end in (*session.get_inputs(), *session.get_outputs()))
+    for count in (1, SAMPLES):
+        given = {name: value[:count] for name, value in zip(exported.inputs, arrays(inputs))}
+        (got,) = session.run(None, given)
+        np.testing.assert_allclose(got, exported.example_outputs[0][:count], rtol=1e-4, atol=1e-4)
+
+
+@needs_binary
+def test_keywords_give_the_names_of_the_inputs():
+    torch.manual_seed(0)
+    module, ids, x = TwoInputs(), tokens(), row(4)
+    exported = export(module, {"image": x, "ids": ids, "scale": 2.0})
+    assert exported.inputs == ("image", "ids")
+    wanted = {"image": x.double(), "ids": ids, "scale": 2.0}
+    theirs = double(module, ())[0](**wanted).detach().numpy()
+    assert distance(outputs(exported, [x.numpy(), ids.numpy()]), theirs) <= TOLERANCE
+    assert export(module, (ids, x)).inputs == ("ids", "image")
+
+
+@needs_binary
+def test_several_outputs():
+    torch.manual_seed(0)
+    module, x = Outputs(), row()
+    exported = export(module, x)
+    assert [array.shape for array in exported.example_outputs] == [(SAMPLES, 2), (SAMPLES, 1)]
+    for at, node in enumerate(("mean", "spread")):
+        assert distance(outputs(exported, [x.numpy()], node), torch_outputs(module, [x], output=at)) <= TOLERANCE
+        assert distance(full_ntk(exported, [x.numpy()], node), torch_ntk(module, [x], output=at)) <= TOLERANCE
+
+
+@needs_binary
+def test_any_number_of_samples_in_the_example():
+    torch.manual_seed(0)
+    module, x = Attention(), sequence()
+    for count in (1, 2, SAMPLES):
+        exported = export(module, x[:count])
+        assert exported.example_outputs[0].shape == (count, 3)
+        assert distance(outputs(exported, [x.numpy()]), torch_outputs(module, [x])) <= TOLERANCE
+
+
+def test_arrays_are_inputs_of_the_modules_type():
+    torch.manual_seed(0)
+    x = np.random.default_rng(0).normal(size=(3, 5))
+    assert export(mlp(), x).example_outputs[0].dtype == np.float32
+    assert export(mlp().double(), x).example_outputs[0].dtype == np.float64
+
+
+def test_tied_parameters_are_one_and_equal_ones_are_several():
+    exported = export(Tied(), row())
+    assert exported.include == tuple(name for name, _ in Tied().named_parameters())
+    assert "second.weight" not in exported.include
+    assert {"first.bias", "second.bias", "third.bias", "third.weight", "other.weight"} <= set(exported.include)
+    assert not exported.unmerge
+
+
+def test_frozen_parameters_and_buffers_are_constants():
+    exported = export(Frozen(), image())
+    assert exported.include == ("norm.weight", "norm.bias", "head.weight", "head.bias")
+    assert {"backbone.0.weight", "backbone.1.running_var", "places"} <= set(exported.exclude)
+
+
+def test_an_input_called_like_a_parameter_gets_another_name():
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(5))
+
+        def forward(self, weight):
+            return weight * self.weight
+
+    exported = export(Module(), row())
+    assert exported.inputs == ("weight_2",) and exported.include == ("weight",)
+
+
+# What cannot be exported.
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+class Number(nn.Module):
+    def forward(self, x):
+        return x * x.max().item()
+
+
+class Outside(nn.Module):
+    def forward(self, x):
+        return x + torch.from_numpy(np.sort(x.detach().numpy()))
+
+
+class Stop(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(5, 5), nn.Linear(5, 2)
+
+    def forward(self, x):
+        y = self.first(x).detach()
+        return self.second(y)
+
+
+class NoGradient(Stop):
+    def forward(self, x):
+        with torch.no_grad():
+            y = self.first(x)
+        return self.second(y)
+
+
+class Logged(Stop):
+    """A stopped gradient that the outputs do not depend on."""
+
+    def forward(self, x):
+        y = self.first(x)
+        self.mean = float(y.detach().mean()) if not torch.jit.is_tracing() else 0.0
+        return self.second(y + torch.zeros_like(self.first.bias))
+
+
+class Rounding(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Rounded(Stop):
+    def forward(self, x):
+        return self.second(Rounding.apply(self.first(x)))
+
+
+class Spectrum(nn.Module):
+    def forward(self, x):
+        return torch.linalg.eigvals(x[:, :, None] * x[:, None]).abs()
+
+
+class Length(nn.Module):
+    def forward(self, x):
+        return x.reshape(len(x), -1)
+
+
+class Loop(nn.Module):
+    def forward(self, x):
+        return torch.stack([torch.tanh(sample) for sample in x])
+
+
+class Changing(Stop):
+    def forward(self, x):
+        self.first.bias += 0
+        return self.first(x)
+
+
+class Unregistered(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = [nn.Parameter(torch.randn(5))]
+
+    def forward(self, x):
+        return x * self.weights[0]
+
+
+class Inner(nn.Module):
+    """The part that fails is named, not the whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Sequential(nn.Linear(5, 5), Branch())
+
+    def forward(self, x):
+        return self.part(x)
+
+
+class Checked(nn.Module):
+    """Decisions by sizes, by numbers of the module, and in assertions are no obstacle."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 5)
+        self.register_buffer("steps", torch.tensor(2))
+
+    def forward(self, x):
+        assert (x < 1e6).all()
+        for _ in range(int(self.steps) * len(self.layer.bias) // int(x.shape[1])):
+            x = torch.tanh(self.layer(x))
+        return x if x.shape[1] > 3 else -x
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (Branch, ["Branch.forward", "`if x.sum() > 0:`", "torch.where"]),
+        (Inner, ["Branch.forward", "`if x.sum() > 0:`"]),
+        (Number, ["Number.forward", "x.max().item()"]),
+        (Outside, ["Outside", "np.sort"]),
+        (Spectrum, ["Spectrum", "eigvals", "operators"]),
+        (Stop, ["Stop.forward", "`y = self.first(x).detach()`", "requires_grad_(False)"]),
+        (NoGradient, ["NoGradient.forward", "`y = self.first(x)`", "no_grad()"]),
+        (Changing, ["Changing", "in-place", "parameters in forward"]),
+        (Length, ["Length", "`return x.reshape(len(x), -1)`", "x.shape[0]"]),
+        (Loop, ["Loop", "for sample in x", "x.shape[0]"]),
+        (Unregistered, ["Unregistered", "requires grad", "nn.ParameterList"]),
+    ],
+)
+def test_errors_name_the_part_the_reason_and_a_way_out(module, words, capfd):
+    if module in (Unregistered, Length, Loop) and importlib.util.find_spec("onnxscript"):
+        pytest.skip("torch.export can export it")
+    with pytest.raises(ExportError) as raised:
+        export(module(), row())
+    assert capfd.readouterr() == ("", "")
+    message = str(raised.value)
+    assert all(word in message for word in words), message
+    assert "\n" not in message
+
+
+def test_frozen_parameters_need_no_gradient():
+    for make in (Stop, NoGradient):
+        module = make()
+        module.first.requires_grad_(False)
+        assert export(module, row()).include == ("second.weight", "second.bias")
+    assert len(export(Logged(), row()).include) == 4
+
+
+def test_a_derivative_of_its_own_is_warned_of():
+    with pytest.warns(UserWarning, match="Rounding"):
+        assert len(export(Rounded(), row()).include) == 4
+
+
+def test_buffers_that_change_are_restored():
+    module = Counting()
+    before = dict(module.named_buffers())
+    export(module, row())
+    after = dict(module.named_buffers())
+    assert all(after[name] is tensor and tensor == 0 for name, tensor in before.items())
+
+
+@needs_binary
+@pytest.mark.parametrize("name", ["cnn_untrained", "encoder_untrained", "tied", "frozen", "constants", "unused"])
+def test_the_other_exporter(name, monkeypatch):
+    """Where tracing fails, torch.export gives the same."""
+    pytest.importorskip("onnxscript")
+
+    def fail(*_):
+        raise RuntimeError("no tracing")
+
+    monkeypatch.setattr(mercer_torch, "_trace", fail)
+    make, inputs = MODULES[name]
+    torch.manual_seed(0)
+    module, inputs = make(), inputs()
+    exported = export(module, inputs)
+    assert {name: tuple(tensor["shape"]) for name, tensor in parameters(exported).items()} == trainable(module)
+    assert distance(outputs(exported, arrays(inputs)), torch_outputs(module, inputs)) <= TOLERANCE
+    assert distance(full_ntk(exported, arrays(inputs)), torch_ntk(module, inputs)) <= TOLERANCE
+
+
+def test_a_failed_export_leaves_the_module_as_it_was():
+    module, x = Inner().train(), row()
+    random = torch.get_rng_state()
+    with pytest.raises(ExportError):
+        export(module, x)
+    assert all(part.training for part in module.modules())
+    assert torch.equal(random, torch.get_rng_state())
+
+
+@needs_binary
+def test_harmless_decisions():
+    torch.manual_seed(0)
+    module, x = Checked(), row()
+    exported = export(module, x)
+    assert distance(full_ntk(exported, [x.numpy()]), torch_ntk(module, [x])) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "word"),
+    [
+        (mlp, lambda: row(6), "example inputs"),
+        (TwoInputs, lambda: (tokens(), row(4)[:2]), "first axes"),
+        (mlp, lambda: torch.tensor(1.0), "first axes"),
+        (mlp, tuple, "no tensor"),
+        (lambda: nn.DataParallel(mlp()), row, "module.module"),
+        (lambda: nn.LazyLinear(3), row, "Call the module once"),
+        (lambda: torch.tanh, row, "not a torch.nn.Module"),
+    ],
+)
+def test_wrong_arguments_are_refused(module, inputs, word):
+    with pytest.raises(ExportError, match=word):
+        export(module(), inputs())
