@@ -4,6 +4,15 @@ use crate::options::choice;
 use mercer::job::fit::{Link, MachineSpec};
 use mercer::learn::classification::By;
 
+/// Calls a macro with the names of all machines: the variants of `MachineName`, and of the types below.
+macro_rules! with_all {
+    ($macro:ident) => {
+        $macro!(Ridge, LeastSquares, Flow, Process, Glm, Sgd, Logistic, Svm, ProcessClassifier, Neighbours, Centres);
+    };
+}
+
+pub(super) use with_all;
+
 /// Help of `--penalty`, which is one flag of several machines.
 const PENALTY: &str = "Strength of the penalty; of several, the best by cross-validation (ridge: leave-one-out)";
 

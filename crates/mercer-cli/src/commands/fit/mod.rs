@@ -5,9 +5,7 @@ mod report;
 mod training;
 
 use crate::console::Console;
-use machines::{
-    Centres, Flow, Glm, LeastSquares, Logistic, Neighbours, Process, ProcessClassifier, Ridge, Settings, Sgd, Svm,
-};
+use machines::*;
 use mercer::Error;
 use mercer::job::fit::MachineName;
 use mercer::job::{Job, Opened};
@@ -73,7 +71,7 @@ macro_rules! machines {
     };
 }
 
-machines!(Ridge, LeastSquares, Flow, Process, Glm, Sgd, Logistic, Svm, ProcessClassifier, Neighbours, Centres);
+with_all!(machines);
 
 /// One machine: its own settings and the shared flags.
 #[derive(Debug, clap::Args)]

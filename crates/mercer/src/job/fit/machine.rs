@@ -267,6 +267,40 @@ impl MachineSpec {
     }
 }
 
+/// The matrices that a solver holds beside the rows.
+pub(super) struct Held {
+    /// Of the shape of the rows.
+    pub(super) rows: usize,
+    /// With a row and a column per sample, beside the Gram matrix.
+    pub(super) squares: usize,
+    /// Whether features become a Gram matrix first.
+    pub(super) forms_gram: bool,
+}
+
+impl MachineSpec {
+    /// Counted from the arrays that each solver allocates.
+    pub(super) fn held(&self, n_classes: usize) -> Held {
+        let gram = |squares: usize| Held { rows: 0, squares, forms_gram: true };
+        match self {
+            Self::Ridge { .. } if self.is_selected() => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
+            Self::LeastSquares { .. } | Self::Flow { .. } => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
+            Self::Ridge { .. } => gram(2),
+            Self::Process { tune, .. } => gram(if *tune { 6 } else { 2 }),
+            Self::Glm { .. } | Self::Sgd { .. } => Held { rows: 1, squares: 0, forms_gram: false },
+            Self::Svm { .. } => gram(0),
+            Self::Logistic { .. } => gram(4),
+            // One for each class and their sum, twice while they are made.
+            Self::ProcessClassifier {} if n_classes > 2 => gram(n_classes + 5),
+            Self::ProcessClassifier {} => gram(4),
+            Self::Neighbours { .. } => Held { rows: 1, squares: 0, forms_gram: false },
+            Self::Centres {} => Held { rows: 0, squares: 0, forms_gram: false },
+        }
+    }
+}
+
+/// For a full decomposition: the scaled copy, the work space, the vectors, and their ordered copy.
+const DECOMPOSED: usize = 6;
+
 #[cfg(test)]
 mod tests {
     use super::*;

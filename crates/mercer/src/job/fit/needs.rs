@@ -1,4 +1,4 @@
-//! What a fit takes, before anything is made.
+//! The memory of a fit, before anything is computed.
 
 use super::machine::MachineSpec;
 use super::training::Opened;
@@ -7,40 +7,6 @@ use crate::spec::Known;
 use crate::text::{bytes as shown, suggested};
 use mercer_learn::SampleKind;
 use mercer_run::{Context, resident_memory};
-
-/// What a solver holds beside the rows, in matrices.
-struct Held {
-    /// Of the shape of the rows.
-    rows: usize,
-    /// With a row and a column per sample, beside the Gram matrix.
-    squares: usize,
-    /// Whether features become a Gram matrix first.
-    forms_gram: bool,
-}
-
-impl MachineSpec {
-    /// Counted from what each solver makes beside its rows.
-    fn held(&self, n_classes: usize) -> Held {
-        let gram = |squares: usize| Held { rows: 0, squares, forms_gram: true };
-        match self {
-            Self::Ridge { .. } if self.is_selected() => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
-            Self::LeastSquares { .. } | Self::Flow { .. } => Held { rows: DECOMPOSED, squares: 0, forms_gram: false },
-            Self::Ridge { .. } => gram(2),
-            Self::Process { tune, .. } => gram(if *tune { 6 } else { 2 }),
-            Self::Glm { .. } | Self::Sgd { .. } => Held { rows: 1, squares: 0, forms_gram: false },
-            Self::Svm { .. } => gram(0),
-            Self::Logistic { .. } => gram(4),
-            // One for each class and their sum, twice while they are made.
-            Self::ProcessClassifier {} if n_classes > 2 => gram(n_classes + 5),
-            Self::ProcessClassifier {} => gram(4),
-            Self::Neighbours { .. } => Held { rows: 1, squares: 0, forms_gram: false },
-            Self::Centres {} => Held { rows: 0, squares: 0, forms_gram: false },
-        }
-    }
-}
-
-/// A matrix that is taken apart whole: its scaled copy, what the decomposition works on, vectors, and their ordered copy.
-const DECOMPOSED: usize = 6;
 
 /// Copies of the rows while folds are made: all rows against those that are kept, and those against themselves.
 const FOLDED: usize = 2;
