@@ -424,6 +424,11 @@ def test_examples_in_the_documentation_run(module):
     assert found.attempted > 0 and found.failed == 0
 
 
+def test_the_page_about_python_runs():
+    found = doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 10 and found.failed == 0
+
+
 def test_every_command_is_a_function():
     from mercer import _jobs, _mercer
 
