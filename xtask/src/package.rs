@@ -21,17 +21,26 @@ pub(crate) fn staged() -> Result<PathBuf, Error> {
     if package.exists() {
         std::fs::remove_dir_all(&package)?;
     }
-    std::fs::create_dir_all(&package)?;
-    for file in std::fs::read_dir(root().join("python/mercer"))? {
-        let path = file?.path();
-        if path.extension().is_some_and(|ending| ["py", "pyi", "typed"].iter().any(|own| ending == *own)) {
-            std::fs::copy(&path, package.join(path.file_name().unwrap_or_default()))?;
-        }
-    }
+    copy_sources(&root().join("python/mercer"), &package)?;
     let built = format!("{}_mercer{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let ending = if cfg!(windows) { "pyd" } else { "abi3.so" };
     std::fs::copy(target()?.join("debug").join(built), package.join(format!("_mercer.{ending}")))?;
     Ok(folder)
+}
+
+/// Copies a package, without what interpreters leave in it.
+fn copy_sources(from: &Path, to: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(to)?;
+    for file in std::fs::read_dir(from)? {
+        let path = file?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() && !path.ends_with("__pycache__") {
+            copy_sources(&path, &target)?;
+        } else if path.extension().is_some_and(|ending| ["py", "pyi", "typed"].iter().any(|own| ending == *own)) {
+            std::fs::copy(&path, target)?;
+        }
+    }
+    Ok(())
 }
 
 /// `cargo xtask wheel`: builds the wheel, and tries it in a fresh environment of every CPython that is found.

@@ -24,5 +24,5 @@ pub mod names;
 mod phases;
 
 pub use context::{Cancelled, Context, Listener, NoThreads};
-pub use memory::{PROCESS_NOISE, available, default_memory, peak_memory, resident_memory};
+pub use memory::{PROCESS_NOISE, available, default_memory, peak_memory, resident_memory, resident_memory_roughly};
 pub use phases::{Phase, Timed};

@@ -30,6 +30,15 @@ pub fn resident_memory() -> usize {
     }
 }
 
+/// The bytes that the process holds now, to within a megabyte per processor; zero where the system does not report them.
+/// This takes microseconds. [`resident_memory`] walks all pages, which takes milliseconds in a process that holds
+/// gigabytes.
+pub fn resident_memory_roughly() -> usize {
+    const PAGE: usize = 4096;
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<usize>().ok()).map_or(0, |pages| pages * PAGE)
+}
+
 /// The most bytes that the process has held so far; zero where the system does not report them. The peak is that of the
 /// whole process: a second run in the same process sees the peak of the first.
 pub fn peak_memory() -> usize {

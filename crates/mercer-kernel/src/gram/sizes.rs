@@ -8,7 +8,7 @@ use crate::error::{KernelError, Result};
 use crate::kernel::Cost;
 use crate::store::StoreLayout;
 use mercer_linalg::memory::{keep_nothing_back, kept_back};
-use mercer_run::{PROCESS_NOISE, resident_memory};
+use mercer_run::{PROCESS_NOISE, resident_memory, resident_memory_roughly};
 use std::sync::{Arc, OnceLock};
 
 /// Pages of code and constants that a run touches for the first time, in a release build without link-time optimisation.
@@ -132,7 +132,11 @@ impl Held {
     /// nothing.
     pub(super) fn with(&self, sizes: Sizes, blocks: usize, one_side: bool, memory: usize) -> Sizes {
         let (held, kept) = *self.0.get_or_init(|| {
-            let (held, kept) = (resident_memory(), kept_back());
+            let (roughly, kept) = (resident_memory_roughly(), kept_back());
+            if roughly.saturating_add(kept).saturating_add(sizes.peak(blocks, !one_side)) <= memory / AMPLE {
+                return (roughly, kept);
+            }
+            let held = resident_memory();
             let fits = |bytes: usize| held.saturating_add(kept).saturating_add(bytes) <= memory;
             let ample = memory / AMPLE >= kept && fits(sizes.least(blocks, one_side));
             if !ample && !fits(sizes.peak(blocks, !one_side)) {
