@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
         if name not in jobs:
             raise AttributeError(f"module 'mercer' has no attribute {name!r}")
         members = jobs[name]
-        found = _jobs.function((name,), name) if members is None else _jobs.Group(name, members)
+        found = _jobs.function((name,)) if members is None else _jobs.group(name, members)
     globals()[name] = found
     return found
 

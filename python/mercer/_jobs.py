@@ -269,61 +269,49 @@ def _files(line: _Line, flag: Flag, value: Any) -> list[str]:
     return [path]
 
 
-def function(path: tuple[str, ...], name: str) -> Callable[..., Outcome]:
+def function(path: tuple[str, ...]) -> Callable[..., Outcome]:
     """The function of a command."""
 
     def run(**keywords: Any) -> Outcome:
         return call(path, keywords)
 
-    run.__name__ = run.__qualname__ = name
-    run.__module__ = "mercer"
-    return _Documented(run, path)
+    return _described(run, path, [])
 
 
-class _Documented:
-    """A function whose signature and documentation are made when they are asked for."""
+def group(word: str, members: Iterable[str]) -> object:
+    """The functions of the commands with this first word: ``fit.ridge(...)``, or ``fit("ridge", ...)``."""
 
-    def __init__(self, run: Callable[..., Outcome], path: tuple[str, ...]) -> None:
-        self._run = run
-        self._path = path
-        self.__name__ = self.__qualname__ = run.__name__
-        self.__module__ = "mercer"
-
-    def __call__(self, **keywords: Any) -> Outcome:
-        return self._run(**keywords)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.Signature(parameters(commands()[self._path]))
-
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
-        return documentation(commands()[self._path])
-
-    def __repr__(self) -> str:
-        return f"<function mercer.{self.__name__}>"
-
-
-class Group:
-    """Commands that share a first word: ``fit.ridge(...)``, or ``fit("ridge", ...)``."""
-
-    def __init__(self, word: str, names: Iterable[str]) -> None:
-        self._word = word
-        self.__name__ = self.__qualname__ = word
-        self.__module__ = "mercer"
-        for name in names:
-            attribute = name.replace("-", "_")
-            setattr(self, attribute, function((word, name), f"{word}.{attribute}"))
-
-    def __call__(self, name: str, /, **keywords: Any) -> Outcome:
-        path = (self._word, name.replace("_", "-"))
+    def dispatch(self: object, name: str, /, **keywords: Any) -> Outcome:
+        path = (word, name.replace("_", "-"))
         if path not in commands():
-            known = ", ".join(sub for word, *rest in commands() if word == self._word for sub in rest)
-            raise Error(f"{self._word}: there is no {name}", "unknown-name", [f"one of {known}"])
+            known = ", ".join(sub for first, *rest in commands() if first == word for sub in rest)
+            raise Error(f"{word}: there is no {name}", "unknown-name", [f"one of {known}"])
         return call(path, keywords)
 
-    def __repr__(self) -> str:
-        return f"<functions mercer.{self._word}>"
+    def method(path: tuple[str, ...]) -> Callable[..., Outcome]:
+        def run(self: object, **keywords: Any) -> Outcome:
+            return call(path, keywords)
+
+        return _described(run, path, [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+
+    content: dict[str, Any] = {member.replace("-", "_"): method((word, member)) for member in members}
+    content["__call__"] = dispatch
+    content["__repr__"] = lambda self: f"<functions mercer.{word}>"
+    content["__doc__"] = group.__doc__
+    content["__module__"] = "mercer"
+    return type(f"_{word.title()}", (), content)()
+
+
+def _described(run: Any, path: tuple[str, ...], first: list[inspect.Parameter]) -> Callable[..., Outcome]:
+    """A function with the signature and the documentation of a command."""
+    command = commands()[path]
+    run.__name__ = path[-1].replace("-", "_")
+    run.__qualname__ = run.__name__ if len(path) == 1 else f"_{path[0].title()}.{run.__name__}"
+    run.__module__ = "mercer"
+    run.__signature__ = inspect.Signature([*first, *parameters(command)])
+    run.__doc__ = documentation(command)
+    described: Callable[..., Outcome] = run
+    return described
 
 
 def parameters(command: Command) -> list[inspect.Parameter]:

@@ -22,9 +22,9 @@ from mercer._outcome import Outcome as Outcome
 from mercer._resources import Progress
 
 # Arrays of NumPy, DLPack, Zarr, Dask, pandas, polars and Arrow, or nested lists.
-ArrayLike = Any
+_ArrayLike = Any
 # One array, or one per input of a network: a mapping by name, or a tuple.
-Samples = Any
+_Samples = Any
 
 __version__: str
 '''

@@ -11,10 +11,10 @@ _PATH = "str | os.PathLike[str]"
 
 #: The type in a stub, and in documentation.
 _TYPES = {
-    "[NAME=]FILE[:KEY]": ("Samples", "array-like, mapping or path"),
-    "FILE[:KEY]": ("ArrayLike", "array-like or path"),
-    "FILE": (f"ArrayLike | {_PATH}", "array-like or path"),
-    "GRAM": (f"ArrayLike | {_PATH} | Sequence[ArrayLike | {_PATH}]", "array-like, path, or several"),
+    "[NAME=]FILE[:KEY]": ("_Samples", "array-like, mapping or path"),
+    "FILE[:KEY]": ("_ArrayLike", "array-like or path"),
+    "FILE": (f"_ArrayLike | {_PATH}", "array-like or path"),
+    "GRAM": (f"_ArrayLike | {_PATH} | Sequence[_ArrayLike | {_PATH}]", "array-like, path, or several"),
     "MODEL.onnx": (f"Network | {_PATH}", "Network or path"),
     "FILE.toml": (f"Mapping[str, Any] | {_PATH}", "mapping or path"),
     "FILE.toml|MODEL.onnx": (f"Network | Mapping[str, Any] | {_PATH}", "Network, mapping or path"),
