@@ -155,32 +155,38 @@ class Network:
     def from_torch(cls, module: Any, example_inputs: Any, *, tolerance: float = 1e-4) -> Self:
         """A PyTorch module, exported by PyTorch itself in evaluation mode.
 
+        The parameters of the network are those of the module that require gradients.
+
         Parameters
         ----------
         module : torch.nn.Module
             The module. It is not changed.
-        example_inputs : tensor, tuple or dict
+        example_inputs : tensor, array, tuple or dict
             Inputs that it takes, with a batch axis first.
         tolerance : float, optional
-            Largest relative difference between the outputs of the module and of the network on the example.
+            Largest relative difference between the outputs of the module and of the network on the example. It is
+            at least sixteen times the rounding error of the module's type, which matters in half precision.
         """
         from mercer._torch import export
 
         exported = export(module, example_inputs)
-        include = exported.include or ()
-        network = cls.from_bytes(exported.onnx, include=include, exclude=exported.exclude, unmerge=exported.unmerge)
-        network._check(exported.example_inputs, exported.example_outputs, tolerance)
+        network = cls.from_bytes(exported.onnx, include=exported.include, exclude=exported.exclude)
+        examples = dict(zip(exported.inputs, exported.example_inputs))
+        network._check(examples, exported.example_outputs, max(tolerance, 16 * exported.rounding))
         return network
 
-    def _check(self, inputs: Sequence[AnyArray], outputs: Sequence[AnyArray], tolerance: float) -> None:
+    def _check(self, inputs: Mapping[str, AnyArray], outputs: Sequence[AnyArray], tolerance: float) -> None:
         """Compare the outputs with those of the module."""
         names = self.outputs
-        double = is_double(inputs, None)
-        arrays = [(name, as_array(array, name)) for name, array in zip(self.inputs, inputs)]
+        double = is_double((*inputs.values(), *outputs), None)
+        # Inputs that no output depends on are not in the network.
+        arrays = [(name, as_array(inputs[name], name)) for name in self.inputs]
         with resources(None, None, False) as use:
             found = self._core.values(arrays, list(names), double, use)
-        for name, own, expected in zip(names, found, outputs):
-            difference = float(np.max(np.abs(np.asarray(own) - expected), initial=0.0))
+        for name, own, expected in zip(names, map(np.asarray, found), outputs):
+            if own.shape != expected.shape:
+                raise Error(f"output {name}: {own.shape} from the network, {expected.shape} from the module", "export")
+            difference = float(np.max(np.abs(own - expected), initial=0.0))
             scale = float(np.max(np.abs(expected), initial=0.0))
             if not difference <= tolerance * max(scale, 1e-12):
                 message = f"output {name}: the network differs from the module by {difference:.3g} of {scale:.3g}"

@@ -1,88 +1,45 @@
 """Modules of PyTorch as Mercer reads them: outputs, tangent kernels and parameters are those of the module.
 
-Needs PyTorch, and the binary, named in MERCER_BINARY.
+Needs PyTorch and the extension module.
 """
 
 import copy
 import importlib.util
-import json
-import os
-import pathlib
-import subprocess
-import sys
-import tempfile
+import pickle
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("mercer._mercer", reason="the extension module is not built")
+
 from torch import nn  # noqa: E402
 from torch.func import functional_call, jacrev  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.nn.utils.parametrizations import weight_norm  # noqa: E402
 
-SOURCE = pathlib.Path(__file__).parents[2] / "python" / "mercer" / "_torch.py"
-BINARY = os.environ.get("MERCER_BINARY")
+import mercer as mc  # noqa: E402
+from mercer._torch import ExportError, export, exporters  # noqa: E402
+
 SAMPLES = 4
 TOLERANCE = 1e-5
 
-needs_binary = pytest.mark.skipif(not BINARY, reason="MERCER_BINARY names no binary")
+
+# Mercer.
 
 
-def load():
-    """The file alone: the package needs its extension."""
-    spec = importlib.util.spec_from_file_location("mercer_torch", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def outputs(net, x, node=None):
+    return net(tuple(x), node=node, precision="f64", threads=1)
 
 
-mercer_torch = load()
-export, ExportError = mercer_torch.export, mercer_torch.ExportError
-
-
-# Mercer, by its command.
-
-
-def selection(exported):
-    flags = ["--unmerge"] if exported.unmerge else []
-    for flag, names in (("--include", exported.include or ()), ("--exclude", exported.exclude)):
-        flags += [word for name in names for word in (flag, name)]
-    return flags
-
-
-def mercer(command, exported, x, *arguments):
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "m.onnx").write_bytes(exported.onnx)
-        flags = ["--net", "m.onnx", "--precision", "f64", *selection(exported), *arguments]
-        for name, values in zip(exported.inputs, x, strict=True):
-            np.save(folder / f"{len(flags)}.npy", values)
-            flags += ["--data", f"{name}={len(flags)}.npy"]
-        run = [BINARY, command, *flags, "-q", "--threads", "1", "-o", "out.npy"]
-        done = subprocess.run(run, cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return np.load(folder / "out.npy")
-
-
-def outputs(exported, x, node=None):
-    return mercer("predict", exported, x, *(["--node", node] if node else []))
-
-
-def full_ntk(exported, x, node=None):
+def full_ntk(net, x, node=None, precision="f64"):
     """`[samples, outputs, samples, outputs]`."""
-    return mercer("kernel", exported, x, "--kernel", f'full(node="{node}")' if node else "full")
+    kind = f'full(node="{node}")' if node else "full"
+    return mc.ntk(net, tuple(x), kind=kind, precision=precision, threads=1)
 
 
-def parameters(exported):
-    """Name and size of every parameter."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "m.onnx"
-        path.write_bytes(exported.onnx)
-        run = [BINARY, "info", str(path), *selection(exported), "--json"]
-        info = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    return {tensor["name"]: tensor for tensor in info["parameters"]}
+def parameters(net):
+    return {name: shape for name, shape in net.parameters}
 
 
 # The same by torch.func.
@@ -100,27 +57,21 @@ def double(module, inputs):
     return module, [value.double() if value.is_floating_point() else value for value in inputs]
 
 
-def call(module, values, inputs, names):
-    if names is None:
-        return functional_call(module, values, tuple(inputs))
-    return functional_call(module, values, (), dict(zip(names, inputs)))
-
-
-def torch_outputs(module, inputs, names=None, output=0):
+def torch_outputs(module, inputs, output=0):
     module, inputs = double(module, inputs)
     with torch.no_grad():
-        return flat(call(module, {}, inputs, names), output).numpy()
+        return flat(module(*inputs), output).numpy()
 
 
-def torch_ntk(module, inputs, names=None, output=0):
-    module, inputs = double(module, inputs)
+def torch_ntk(module, inputs, output=0, precision="f64"):
+    module, inputs = double(module, inputs) if precision == "f64" else (copy.deepcopy(module).eval(), inputs)
     trainable = {name: tensor.detach() for name, tensor in module.named_parameters() if tensor.requires_grad}
 
     rows = []
     # One sample at a time: vmap over samples has no rule for PReLU.
     for at in range(len(inputs[0])):
-        sample = [part[at : at + 1] for part in inputs]
-        parts = jacrev(lambda values: flat(call(module, values, sample, names), output).flatten())(trainable)
+        sample = tuple(part[at : at + 1] for part in inputs)
+        parts = jacrev(lambda values: flat(functional_call(module, values, sample), output).flatten())(trainable)
         rows.append(torch.cat([part.reshape(len(part), -1) for part in parts.values()], 1))
     jacobian = torch.stack(rows).detach()
     return torch.einsum("iap,jbp->iajb", jacobian, jacobian).numpy()
@@ -463,28 +414,43 @@ def arrays(inputs):
     return [value.numpy() for value in inputs]
 
 
-@needs_binary
 def test_outputs(case):
     module, inputs = case
+    net = mc.Network.from_torch(module, inputs)
+    assert distance(outputs(net, inputs), torch_outputs(module, inputs)) <= TOLERANCE
+
+
+def test_full_ntk(case):
+    module, inputs = case
+    net = mc.Network.from_torch(module, inputs)
+    assert distance(full_ntk(net, inputs), torch_ntk(module, inputs)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "attention", "language"])
+def test_full_ntk_in_single_precision(name):
+    torch.manual_seed(0)
+    make, inputs = MODULES[name]
+    module, inputs = make(), inputs()
+    ours = full_ntk(mc.Network.from_torch(module, inputs), inputs, precision="f32")
+    theirs = torch_ntk(module, inputs, precision="f32")
+    assert ours.dtype == theirs.dtype == np.float32
+    assert distance(ours, theirs) <= 1e-4
+
+
+def test_parameters(case):
+    module, inputs = case
+    assert parameters(mc.Network.from_torch(module, inputs)) == trainable(module)
+
+
+def test_examples(case):
+    module, inputs = case
     exported = export(module, inputs)
-    assert distance(outputs(exported, arrays(inputs)), torch_outputs(module, inputs)) <= TOLERANCE
+    assert len(exported.example_inputs) == len(exported.inputs) == len(inputs)
+    for array, value in zip(exported.example_inputs, inputs):
+        np.testing.assert_array_equal(array, value.numpy(), strict=True)
     (example,) = exported.example_outputs
     assert distance(example, torch_outputs(module, inputs)) <= TOLERANCE
     assert example.dtype == (np.float64 if next(module.parameters()).dtype == torch.float64 else np.float32)
-
-
-@needs_binary
-def test_full_ntk(case):
-    module, inputs = case
-    exported = export(module, inputs)
-    assert distance(full_ntk(exported, arrays(inputs)), torch_ntk(module, inputs)) <= TOLERANCE
-
-
-@needs_binary
-def test_parameters(case):
-    module, inputs = case
-    found = parameters(export(module, inputs))
-    assert {name: tuple(tensor["shape"]) for name, tensor in found.items()} == trainable(module)
 
 
 def test_the_module_is_left_as_it_was(case):
@@ -537,37 +503,76 @@ def test_onnxruntime_reads_the_file(case):
         np.testing.assert_allclose(got, exported.example_outputs[0][:count], rtol=1e-4, atol=1e-4)
 
 
-@needs_binary
 def test_keywords_give_the_names_of_the_inputs():
     torch.manual_seed(0)
     module, ids, x = TwoInputs(), tokens(), row(4)
-    exported = export(module, {"image": x, "ids": ids, "scale": 2.0})
-    assert exported.inputs == ("image", "ids")
-    wanted = {"image": x.double(), "ids": ids, "scale": 2.0}
-    theirs = double(module, ())[0](**wanted).detach().numpy()
-    assert distance(outputs(exported, [x.numpy(), ids.numpy()]), theirs) <= TOLERANCE
-    assert export(module, (ids, x)).inputs == ("ids", "image")
+    net = mc.Network.from_torch(module, {"image": x, "ids": ids, "scale": 2.0})
+    assert net.inputs == ("image", "ids")
+    theirs = double(module, ())[0](image=x.double(), ids=ids, scale=2.0).detach().numpy()
+    assert distance(outputs(net, (x, ids)), theirs) <= TOLERANCE
+    assert mc.Network.from_torch(module, (ids, x)).inputs == ("ids", "image")
 
 
-@needs_binary
 def test_several_outputs():
     torch.manual_seed(0)
     module, x = Outputs(), row()
-    exported = export(module, x)
-    assert [array.shape for array in exported.example_outputs] == [(SAMPLES, 2), (SAMPLES, 1)]
-    for at, node in enumerate(("mean", "spread")):
-        assert distance(outputs(exported, [x.numpy()], node), torch_outputs(module, [x], output=at)) <= TOLERANCE
-        assert distance(full_ntk(exported, [x.numpy()], node), torch_ntk(module, [x], output=at)) <= TOLERANCE
+    assert [array.shape for array in export(module, x).example_outputs] == [(SAMPLES, 2), (SAMPLES, 1)]
+    net = mc.Network.from_torch(module, x)
+    assert net.outputs == ("mean", "spread")
+    for at, node in enumerate(net.outputs):
+        assert distance(outputs(net, [x], node), torch_outputs(module, [x], output=at)) <= TOLERANCE
+        assert distance(full_ntk(net, [x], node), torch_ntk(module, [x], output=at)) <= TOLERANCE
 
 
-@needs_binary
 def test_any_number_of_samples_in_the_example():
     torch.manual_seed(0)
     module, x = Attention(), sequence()
     for count in (1, 2, SAMPLES):
-        exported = export(module, x[:count])
-        assert exported.example_outputs[0].shape == (count, 3)
-        assert distance(outputs(exported, [x.numpy()]), torch_outputs(module, [x])) <= TOLERANCE
+        assert export(module, x[:count]).example_outputs[0].shape == (count, 3)
+        net = mc.Network.from_torch(module, x[:count])
+        assert distance(outputs(net, [x]), torch_outputs(module, [x])) <= TOLERANCE
+
+
+def test_inputs_that_are_not_used_are_left_out():
+    class Module(nn.Module):
+        def forward(self, unused, x):
+            return torch.tanh(x)
+
+    assert mc.Network.from_torch(Module(), (row(3), row())).inputs == ("x",)
+
+
+def test_inputs_that_the_module_changes_stay_as_they_were():
+    class Module(nn.Module):
+        def forward(self, x):
+            x += 1
+            return torch.tanh(x)
+
+    x = row()
+    before = x.clone()
+    exported = export(Module(), x)
+    assert torch.equal(x, before)
+    np.testing.assert_array_equal(exported.example_inputs[0], before.numpy())
+    mc.Network.from_torch(Module(), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype):
+    torch.manual_seed(0)
+    module, x = mlp().to(dtype), row().to(dtype)
+    net = mc.Network.from_torch(module, x)
+    x = x.float()
+    assert distance(outputs(net, [x]), torch_outputs(module, [x])) <= TOLERANCE
+    assert distance(full_ntk(net, [x]), torch_ntk(module, [x])) <= TOLERANCE
+
+
+def test_a_network_that_differs_from_the_module_is_refused():
+    torch.manual_seed(0)
+    net, x = mc.Network.from_torch(mlp(), row()), row().numpy()
+    with pytest.raises(mc.Error, match="differs from the module") as raised:
+        net._check({"input": x}, (net(x) + 1,), 1e-4)
+    assert raised.value.code == "export"
+    with pytest.raises(mc.Error, match="from the module"):
+        net._check({"input": x}, (net(x)[:, 0],), 1e-4)
 
 
 def test_arrays_are_inputs_of_the_modules_type():
@@ -582,7 +587,6 @@ def test_tied_parameters_are_one_and_equal_ones_are_several():
     assert exported.include == tuple(name for name, _ in Tied().named_parameters())
     assert "second.weight" not in exported.include
     assert {"first.bias", "second.bias", "third.bias", "third.weight", "other.weight"} <= set(exported.include)
-    assert not exported.unmerge
 
 
 def test_frozen_parameters_and_buffers_are_constants():
@@ -743,9 +747,12 @@ def test_errors_name_the_part_the_reason_and_a_way_out(module, words, capfd):
     with pytest.raises(ExportError) as raised:
         export(module(), row())
     assert capfd.readouterr() == ("", "")
-    message = str(raised.value)
-    assert all(word in message for word in words), message
-    assert "\n" not in message
+    error = raised.value
+    assert isinstance(error, mc.Error) and error.code == "export" and error.hints
+    assert all(word in str(error) for word in words), str(error)
+    assert all("\n" not in text for text in (error.message, *error.hints))
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is ExportError and str(copied) == str(error)
 
 
 def test_frozen_parameters_need_no_gradient():
@@ -757,8 +764,9 @@ def test_frozen_parameters_need_no_gradient():
 
 
 def test_a_derivative_of_its_own_is_warned_of():
-    with pytest.warns(UserWarning, match="Rounding"):
+    with pytest.warns(mc.MercerWarning, match="Rounding") as caught:
         assert len(export(Rounded(), row()).include) == 4
+    assert caught[0].filename == __file__
 
 
 def test_buffers_that_change_are_restored():
@@ -769,7 +777,6 @@ def test_buffers_that_change_are_restored():
     assert all(after[name] is tensor and tensor == 0 for name, tensor in before.items())
 
 
-@needs_binary
 @pytest.mark.parametrize("name", ["cnn_untrained", "encoder_untrained", "tied", "frozen", "constants", "unused"])
 def test_the_other_exporter(name, monkeypatch):
     """Where tracing fails, torch.export gives the same."""
@@ -778,14 +785,14 @@ def test_the_other_exporter(name, monkeypatch):
     def fail(*_):
         raise RuntimeError("no tracing")
 
-    monkeypatch.setattr(mercer_torch, "_trace", fail)
+    monkeypatch.setattr(exporters, "trace", fail)
     make, inputs = MODULES[name]
     torch.manual_seed(0)
     module, inputs = make(), inputs()
-    exported = export(module, inputs)
-    assert {name: tuple(tensor["shape"]) for name, tensor in parameters(exported).items()} == trainable(module)
-    assert distance(outputs(exported, arrays(inputs)), torch_outputs(module, inputs)) <= TOLERANCE
-    assert distance(full_ntk(exported, arrays(inputs)), torch_ntk(module, inputs)) <= TOLERANCE
+    net = mc.Network.from_torch(module, inputs)
+    assert parameters(net) == trainable(module)
+    assert distance(outputs(net, inputs), torch_outputs(module, inputs)) <= TOLERANCE
+    assert distance(full_ntk(net, inputs), torch_ntk(module, inputs)) <= TOLERANCE
 
 
 def test_a_failed_export_leaves_the_module_as_it_was():
@@ -797,12 +804,11 @@ def test_a_failed_export_leaves_the_module_as_it_was():
     assert torch.equal(random, torch.get_rng_state())
 
 
-@needs_binary
 def test_harmless_decisions():
     torch.manual_seed(0)
     module, x = Checked(), row()
-    exported = export(module, x)
-    assert distance(full_ntk(exported, [x.numpy()]), torch_ntk(module, [x])) <= TOLERANCE
+    net = mc.Network.from_torch(module, x)
+    assert distance(full_ntk(net, [x]), torch_ntk(module, [x])) <= TOLERANCE
 
 
 @pytest.mark.parametrize(
@@ -813,7 +819,7 @@ def test_harmless_decisions():
         (mlp, lambda: torch.tensor(1.0), "first axes"),
         (mlp, tuple, "no tensor"),
         (lambda: nn.DataParallel(mlp()), row, "module.module"),
-        (lambda: nn.LazyLinear(3), row, "Call the module once"),
+        (lambda: nn.LazyLinear(3), row, "call the module once"),
         (lambda: torch.tanh, row, "not a torch.nn.Module"),
     ],
 )
