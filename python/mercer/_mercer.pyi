@@ -1,7 +1,7 @@
 """The compiled part of the package."""
 
 import os
-from typing import Any
+from typing import Any, final
 
 from mercer._resources import Resources
 
@@ -12,10 +12,12 @@ def describe() -> list[dict[str, Any]]: ...
 def main(line: list[str]) -> int: ...
 def size(text: str) -> int: ...
 
+@final
 class Numbers:
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
+@final
 class Kernel:
     def __new__(cls, text: str, network: Network | None = None) -> Kernel: ...
     @property
@@ -29,6 +31,7 @@ class Kernel:
     ) -> Numbers: ...
     def features(self, rows: list[tuple[str, Any]], double: bool, resources: Resources) -> Numbers: ...
 
+@final
 class Network:
     def __new__(cls, path: str | os.PathLike[str], parameters: str, resources: Resources) -> Network: ...
     @staticmethod

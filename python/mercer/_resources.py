@@ -94,7 +94,7 @@ class _Show:
             self._bar.close()
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
     logger.info("%s", text)
     warnings.warn(text, MercerWarning, stacklevel=_depth())
 
@@ -127,7 +127,7 @@ def resources(memory: int | str | None, threads: int | None, progress: bool | Pr
     show = _Show() if progress is None or progress is True else None
     callback: Progress | None = show if show is not None else progress if callable(progress) else None
     try:
-        yield Resources(size, threads, callback, _note)
+        yield Resources(size, threads, callback, note)
     finally:
         if show is not None:
             show.close()

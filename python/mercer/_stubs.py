@@ -65,6 +65,11 @@ def text() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-if __name__ == "__main__":
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
+def main(path: str) -> None:
+    """Write the stub to a file."""
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -26,7 +26,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from mercer._arrays import AnyArray
-from mercer._resources import _note
+from mercer._resources import note
 from mercer._torch.call import Call, to_numpy
 from mercer._torch.checks import check_module, complete, constants
 from mercer._torch.derivatives import derivatives
@@ -126,5 +126,5 @@ def export(module: torch.nn.Module, example_inputs: Any) -> Exported:
         )
     if function is not None:
         name = class_of(module)
-        _note(f"{name} uses {function}, which defines its own derivative; Mercer differentiates its forward pass")
+        note(f"{name} uses {function}, which defines its own derivative; Mercer differentiates its forward pass")
     return exported
