@@ -1,4 +1,5 @@
-"""PyTorch's side of the benchmarks: reads the name of a case, answers with the seconds of one repetition.
+"""PyTorch's side of the benchmarks: reads the name of a case, answers with the seconds of one repetition, and those of
+the package mercer for the same kernel where it is installed.
 
 One thread. A repetition of a step is a forward pass, a cross-entropy loss and a backward pass, gradients set to None before.
 Tangent kernels are written as one would by hand where a network is a plain MLP (products of activations and deltas), and by
@@ -11,6 +12,11 @@ import time
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+try:
+    import mercer
+except ImportError:
+    mercer = None
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -68,6 +74,7 @@ CASES = {
     "step_resnet20_32x32_b32": (ResNet20, (32, 3, 32, 32), False),
 }
 READY = {}
+PACKAGE = {}
 
 
 def small_cnn():
@@ -165,6 +172,22 @@ def seconds(name):
     return (time.perf_counter() - start) / repeats
 
 
+def package_seconds(name):
+    """The same kernel of the same module, from the package mercer if it is installed; one thread."""
+    if mercer is None or name not in KERNELS:
+        return None
+    if name not in PACKAGE:
+        module, x = READY[name]
+        kernel = mercer.Kernel(name.split("_")[1], mercer.Network.from_torch(module, x[:2]))
+        PACKAGE[name] = (kernel, x.numpy())
+        kernel(x.numpy(), threads=1)
+    kernel, x = PACKAGE[name]
+    start = time.perf_counter()
+    kernel(x, threads=1)
+    return time.perf_counter() - start
+
+
 for line in sys.stdin:
-    answer = seconds(line.strip())
-    print("none" if answer is None else repr(answer), flush=True)
+    case = line.strip()
+    answers = (seconds(case), package_seconds(case))
+    print(*("none" if answer is None else repr(answer) for answer in answers), flush=True)

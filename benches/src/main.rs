@@ -39,13 +39,22 @@ struct Measured {
     flops: f64,
     gemm: f64,
     torch: Option<f64>,
+    /// The same work through the Python package.
+    python: Option<f64>,
     /// Resident bytes of the process at their highest while the case ran, where the system tells.
     peak: usize,
 }
 
 fn measure(case: &mut Case, rounds: usize, peer: &mut Option<Peer>) -> Measured {
-    let mut measured =
-        Measured { name: case.name, seconds: f64::INFINITY, flops: case.flops, gemm: 0.0, torch: None, peak: 0 };
+    let mut measured = Measured {
+        name: case.name,
+        seconds: f64::INFINITY,
+        flops: case.flops,
+        gemm: 0.0,
+        torch: None,
+        python: None,
+        peak: 0,
+    };
     // Begins the count of the peak again; where that is not allowed, it is the highest of all cases so far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     // Long enough for the clock, short enough for many rounds.
@@ -59,10 +68,10 @@ fn measure(case: &mut Case, rounds: usize, peer: &mut Option<Peer>) -> Measured 
         let start = Instant::now();
         (0..repeats).for_each(|_| (case.run)());
         measured.seconds = measured.seconds.min(start.elapsed().as_secs_f64() / repeats as f64);
-        if let Some(peer) = peer
-            && let Some(seconds) = peer.time(case.name)
-        {
-            measured.torch = Some(measured.torch.map_or(seconds, |best: f64| best.min(seconds)));
+        if let Some(peer) = peer {
+            let [torch, python] = peer.time(case.name);
+            let best = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
+            (measured.torch, measured.python) = (best(measured.torch, torch), best(measured.python, python));
         }
     }
     measured

@@ -18,12 +18,15 @@ impl Peer {
         Some(Self { process, input, output })
     }
 
-    /// Seconds of one repetition of a case, or `None` if it does not know the case.
-    pub(super) fn time(&mut self, case: &str) -> Option<f64> {
-        writeln!(self.input, "{case}").ok()?;
+    /// Seconds of one repetition of a case: PyTorch's, and ours called from Python in the same process. `None` for what
+    /// it does not know.
+    pub(super) fn time(&mut self, case: &str) -> [Option<f64>; 2] {
         let mut answer = String::new();
-        self.output.read_line(&mut answer).ok()?;
-        answer.trim().parse().ok()
+        if writeln!(self.input, "{case}").and_then(|()| self.output.read_line(&mut answer)).is_err() {
+            return [None, None];
+        }
+        let mut numbers = answer.split_whitespace().map(|number| number.parse().ok());
+        [numbers.next().flatten(), numbers.next().flatten()]
     }
 }
 

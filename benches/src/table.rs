@@ -15,16 +15,19 @@ fn machine() -> String {
 
 pub(super) fn print(lines: &[Measured]) {
     println!("{}, one thread, mercer {}\n", machine(), env!("CARGO_PKG_VERSION"));
-    println!("| case | ms | GF/s | of faer's GEMM | faer GF/s | peak MiB | PyTorch ms | against PyTorch |");
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| case | ms | GF/s | of faer's GEMM | faer GF/s | peak MiB | PyTorch ms | against PyTorch | from Python ms |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     for line in lines {
         let rate = line.flops / line.seconds;
         let (torch, ratio) = match line.torch {
             Some(seconds) => (format!("{:.2}", seconds * 1e3), format!("{:.2}×", seconds / line.seconds)),
             None => ("–".to_owned(), "–".to_owned()),
         };
+        let python = line.python.map_or_else(|| "–".to_owned(), |seconds| format!("{:.2}", seconds * 1e3));
         println!(
-            "| {} | {:.2} | {:.1} | {:.0} % | {:.1} | {} | {torch} | {ratio} |",
+            "| {} | {:.2} | {:.1} | {:.0} % | {:.1} | {} | {torch} | {ratio} | {python} |",
             line.name,
             line.seconds * 1e3,
             rate / 1e9,
