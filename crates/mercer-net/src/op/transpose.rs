@@ -159,7 +159,11 @@ impl Matrix {
     fn tile<T: Element, const ADD: bool>(self, from: &[T], to: &mut [T]) {
         let mut tile = [[T::zero(); TILE]; TILE];
         for (row, line) in tile.iter_mut().enumerate() {
-            line.copy_from_slice(&from[row * self.from_row..][..TILE]);
+            let from = &from[row * self.from_row..][..TILE];
+            // A call of `copy_from_slice` might not be inlined.
+            for col in 0..TILE {
+                line[col] = from[col];
+            }
         }
         for col in 0..TILE {
             let to = &mut to[col * self.to_row..][..TILE];

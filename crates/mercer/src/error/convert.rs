@@ -220,8 +220,7 @@ fn hint_for_network(path: &Path, error: &NetError) -> Option<String> {
             "the file may be incomplete, or not an ONNX model: export or copy it again".to_owned()
         }
         NetError::Unsupported { .. } => {
-            "export the network in evaluation mode, or rewrite this operator with simpler ones"
-                .to_owned()
+            "export the network in evaluation mode, or rewrite this operator with simpler ones".to_owned()
         }
         NetError::MixesSamples { .. } => {
             "export the network in evaluation mode, and reduce or reshape along axes of one sample only".to_owned()

@@ -11,12 +11,25 @@ pub(super) const LANES: usize = 8;
 /// The most vectors of positions that are processed together.
 pub(super) const AT_ONCE: usize = 2;
 
-/// A vector of a row. (Loops and not `from_fn` here: a function that is not inlined is compiled for the baseline.)
+/// A vector of a row. (Loops here, and neither `from_fn` nor `copy_from_slice`: a function that is not inlined is compiled
+/// for the baseline.)
 #[inline(always)]
 pub(super) fn load<T: Element>(x: &[T], at: usize) -> [T; LANES] {
+    let from = &x[at..at + LANES];
     let mut vector = [T::zero(); LANES];
-    vector.copy_from_slice(&x[at..at + LANES]);
+    for lane in 0..LANES {
+        vector[lane] = from[lane];
+    }
     vector
+}
+
+/// Writes a vector to the beginning of a row.
+#[inline(always)]
+pub(super) fn store<T: Element, const N: usize>(to: &mut [T], vector: &[T; N]) {
+    let to = &mut to[..N];
+    for lane in 0..N {
+        to[lane] = vector[lane];
+    }
 }
 
 /// `OUT × V` vectors of sums over channels and taps; `starts` are the vectors' places in the first channel.

@@ -1,6 +1,6 @@
 //! Rows of images and weights as values at the points 0, 1, −1, 2, −2 and ∞, and back.
 
-use super::kernel::{LANES, load};
+use super::kernel::{LANES, load, store};
 use super::{OUT, POINTS, Plan};
 use crate::element::Element;
 use mercer_linalg::simd::dispatch;
@@ -87,8 +87,7 @@ pub(super) fn lift_image<T: Element>(plan: &Plan, x: &[T], tiles: Range<usize>, 
                         }
                         let values = each(values, lift);
                         for p in 0..POINTS {
-                            let to = &mut lifted[p * point + at + left + column..][..LANES];
-                            to.copy_from_slice(&values[p]);
+                            store(&mut lifted[p * point + at + left + column..], &values[p]);
                         }
                     }
                 }
@@ -124,7 +123,7 @@ pub(super) fn lift_slopes<T: Element>(plan: &Plan, dy: &[T], tiles: Range<usize>
                             |dy| slopes(dy, count),
                         );
                         for p in 0..POINTS {
-                            lifted[p * point + at + column..][..LANES].copy_from_slice(&values[p]);
+                            store(&mut lifted[p * point + at + column..], &values[p]);
                         }
                     }
                 }
@@ -247,7 +246,7 @@ fn lift_windows<T: Element, const TAPS: usize>(plan: &Plan, w: &[T], turned: boo
                             }
                         }
                         for p in 0..POINTS {
-                            weights[p * point + at + tap * OUT..][..OUT].copy_from_slice(&values[p]);
+                            store(&mut weights[p * point + at + tap * OUT..], &values[p]);
                         }
                     }
                 }
