@@ -11,6 +11,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -335,13 +336,18 @@ def documentation(command: Command) -> str:
     for name, flag in flags:
         lines.append(f"{name} : {shown(flag)}{'' if flag.required and name != 'out' else ', optional'}")
         default = f" Default: {', '.join(flag.defaults)}." if flag.defaults and flag.value is not None else ""
-        lines.append(f"    {flag.help.rstrip('.')}.{default}")
+        lines.append(f"    {_in_python(flag.help.rstrip('.'))}.{default}")
         lines += [f"    - ``{choice}``: {text}" for choice, text in flag.choices if text]
     lines += ["memory : int or str, optional", "    Memory limit in bytes, or as ``\"4GiB\"``."]
     lines += ["threads : int, optional", "    Number of threads; this does not change the results."]
     lines += ["progress : bool or callable, optional", "    Whether to show progress, or a function that is told."]
     lines += ["", "Returns", "-------", "Outcome", "    Findings, arrays and figures."]
     return "\n".join(lines)
+
+
+def _in_python(text: str) -> str:
+    """Help of the command line, with keywords for flags."""
+    return re.sub(r"--([a-z][a-z-]*)", lambda match: f"``{_WORDS.get(match[1], match[1].replace('-', '_'))}``", text)
 
 
 def public() -> dict[str, Sequence[str] | None]:

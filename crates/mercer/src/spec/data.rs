@@ -90,7 +90,10 @@ impl Inputs {
 
     /// The array of a name.
     pub fn array(&self, name: &str) -> Result<&Dataset, Error> {
-        self.arrays.get(name).ok_or_else(|| Error::new(format!("the array {name} was not given")))
+        self.arrays.get(name).ok_or_else(|| {
+            Error::new(format!("the array {name} was not given"))
+                .hint("a run on arrays of a program can be repeated only by that program")
+        })
     }
 }
 
