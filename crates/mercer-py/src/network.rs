@@ -3,14 +3,12 @@
 use crate::arrays::{Numbers, dataset, datasets};
 use crate::failure::raised;
 use crate::work::Resources;
-use mercer::data::{Dataset, Labels, RowBlock};
-use mercer::door::train_on;
+use mercer::data::Labels;
+use mercer::door::{predict_on, train_on};
 use mercer::job::train::{EpochFindings, TrainingSpec};
-use mercer::kernel::Real;
 use mercer::net::{self, arch::Architecture};
 use mercer::spec::{ParameterSpec, open_network, saved_network};
 use mercer::{Error, Json};
-use ndarray::ArrayD;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,8 +96,8 @@ impl Network {
             let one = |node: &Option<String>| {
                 context.check().map_err(|_| Error::interrupted("interrupted"))?;
                 match double {
-                    true => values::<f64>(&network, &inputs, node.as_deref()).map(Numbers::new),
-                    false => values::<f32>(&network, &inputs, node.as_deref()).map(Numbers::new),
+                    true => predict_on::<f64>(&network, &inputs, node.as_deref()).map(Numbers::new),
+                    false => predict_on::<f32>(&network, &inputs, node.as_deref()).map(Numbers::new),
                 }
             };
             nodes.iter().map(one).collect()
@@ -131,14 +129,4 @@ impl Network {
             Ok((network.to_onnx_bytes()?, history.json()?))
         })
     }
-}
-
-/// The value of a node on all samples.
-fn values<T: Real>(network: &net::Network, inputs: &[Dataset], node: Option<&str>) -> Result<ArrayD<T>, Error> {
-    let samples = inputs.first().map_or(0, Dataset::n_samples);
-    let block = RowBlock::<T>::read(inputs, 0..samples)?;
-    let slices: Vec<_> = block.slices().into_iter().zip(inputs.iter().map(Dataset::sample_shape)).collect();
-    let prediction = network.predict(&slices, samples, node, None)?;
-    let shape: Vec<usize> = std::iter::once(samples).chain(prediction.shape).collect();
-    ArrayD::from_shape_vec(shape, prediction.values).map_err(|error| Error::with_code("shape", error.to_string()))
 }

@@ -28,5 +28,5 @@ pub use arrays::{InputArrays, TargetArrays};
 pub use evaluate::Evaluate;
 pub use kernel::KernelFn;
 pub use machine::FittedMachine;
-pub use network::{classify, posterior, predict, train, train_on};
+pub use network::{classify, posterior, predict, predict_on, train, train_on};
 pub use recipe::IntoRecipe;

@@ -24,11 +24,18 @@ use ndarray::ArrayD;
 /// # Errors
 /// If the samples do not fit the network.
 pub fn predict<X: InputArrays>(network: &Network, x: X) -> Result<ArrayD<X::Scalar>, Error> {
-    let inputs = x.into_datasets()?;
-    let samples = inputs.first().map_or(0, mercer_data::Dataset::n_samples);
-    let block = RowBlock::<X::Scalar>::read(&inputs, 0..samples)?;
-    let slices: Vec<_> = block.slices().into_iter().zip(inputs.iter().map(|set| set.sample_shape())).collect();
-    let prediction = network.predict(&slices, samples, None, None)?;
+    predict_on(network, &x.into_datasets()?, None)
+}
+
+/// The first output of a network, or another node, on data sets, which may be files.
+///
+/// # Errors
+/// As [`predict`], and for a node that does not exist.
+pub fn predict_on<T: Real>(network: &Network, inputs: &[Dataset], node: Option<&str>) -> Result<ArrayD<T>, Error> {
+    let samples = inputs.first().map_or(0, Dataset::n_samples);
+    let block = RowBlock::<T>::read(inputs, 0..samples)?;
+    let slices: Vec<_> = block.slices().into_iter().zip(inputs.iter().map(Dataset::sample_shape)).collect();
+    let prediction = network.predict(&slices, samples, node, None)?;
     let shape: Vec<usize> = std::iter::once(samples).chain(prediction.shape).collect();
     ArrayD::from_shape_vec(shape, prediction.values).map_err(|error| Error::with_code("shape", error.to_string()))
 }
