@@ -160,7 +160,7 @@ impl Matrix {
         let mut tile = [[T::zero(); TILE]; TILE];
         for (row, line) in tile.iter_mut().enumerate() {
             let from = &from[row * self.from_row..][..TILE];
-            // A call of `copy_from_slice` might not be inlined.
+            #[expect(clippy::manual_memcpy, reason = "a call that is not inlined is compiled for the baseline")]
             for col in 0..TILE {
                 line[col] = from[col];
             }
