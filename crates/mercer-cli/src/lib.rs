@@ -9,9 +9,10 @@
 //! use mercer::run::Context;
 //! use mercer::spec::Inputs;
 //!
-//! let gram = mercer::data::Dataset::from_array("gram", ndarray::array![[2.0, 1.0], [1.0, 2.0]].into_dyn().view())?;
-//! let line = ["eigen", "exact", "--gram", "\0gram", "-k", "2", "-o", "functions", "--dry-run"];
-//! let plan = mercer_cli::call(&line.map(Into::into), Inputs::none().with("gram", gram), Context::new())?;
+//! let points = ndarray::array![[0.0], [1.0], [2.0]];
+//! let inputs = Inputs::none().with("x", mercer::data::Dataset::from_array("x", points.view().into_dyn())?);
+//! let line = ["eigen", "exact", "--kernel", "rbf()", "--data", "\0x", "-k", "2", "-o", "functions", "--dry-run"];
+//! let plan = mercer_cli::call(&line.map(Into::into), inputs, Context::new())?;
 //! assert!(plan.contains("exact"));
 //! # Ok::<(), mercer::Error>(())
 //! ```
