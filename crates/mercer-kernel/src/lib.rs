@@ -4,7 +4,7 @@
 //! *contract* once per pair of blocks (matrix products). See [`Kernel`].
 //!
 //! ```
-//! use mercer_kernel::{Kernel, Ntk, NtkKind};
+//! use mercer_kernel::{Ntk, NtkKind};
 //! use mercer_net::arch::Mlp;
 //!
 //! let network = Mlp::new(2, &[8], 3).build(0)?;

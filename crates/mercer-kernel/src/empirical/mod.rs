@@ -9,7 +9,7 @@
 //! 4 without the normalisation; pseudo: Mohamadi, Bae and Sutherland 2022 (arXiv 2206.12543), equation 2.
 //!
 //! ```
-//! use mercer_kernel::{Kernel, Ntk, NtkKind, Selection};
+//! use mercer_kernel::{Ntk, NtkKind, Selection};
 //! use mercer_net::arch::Mlp;
 //!
 //! let network = Mlp::new(2, &[8], 3).build(0)?;
@@ -18,7 +18,7 @@
 //! assert_eq!(full.gram(&x, 2)?.len(), 6 * 6);
 //!
 //! // One output, and the parameters of the first layer alone.
-//! let first = Selection { params: vec![network.parameters()[0].name().to_owned()], ..Selection::default() };
+//! let first = Selection { parameters: vec![network.parameters()[0].name().to_owned()], ..Selection::default() };
 //! let logit = Ntk::<f64>::with_selection(&network, &[vec![2]], NtkKind::Logit(1), &first)?;
 //! assert!(logit.gram(&x, 2)?[0] < full.gram(&x, 2)?[7]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
