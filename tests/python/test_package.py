@@ -305,18 +305,18 @@ print(sum(open(name).read().startswith("mercer") for name in glob.glob("/proc/se
         assert found.stdout.strip() == threads
 
 
-@pytest.mark.parametrize("kind", ["gram", "eigen"])
+@pytest.mark.parametrize("kind", ["gram", "lanczos", "exact"])
 def test_control_c_returns_soon_and_leaves_a_store_that_goes_on(tmp_path, kind):
     code = f"""
-import numpy as np, mercer as mc, time, sys
-x = np.random.default_rng(0).normal(size=(6000, 800)).astype("f4")
-net = mc.Network.from_arch({{"mlp": {{"inputs": [800], "widths": [1500, 1500], "outputs": 10}}}})
+import sys, numpy as np, mercer as mc
+x = np.random.default_rng(0).normal(size=(5000, 200)).astype("f4")
+net = mc.Network.from_arch({{"mlp": {{"inputs": [200], "widths": [1000, 1000], "outputs": 10}}}})
 print("begins", flush=True)
 try:
     if {kind!r} == "gram":
-        mc.gram("trace", x, net=net, out={str(tmp_path / "g.zarr")!r}, progress=False)
+        mc.gram("trace", x, net=net, out={str(tmp_path / "g.zarr")!r}, resume="resume" in sys.argv, progress=False)
     else:
-        mc.eigen.lanczos(kernel="rbf()", data=x, components=50, progress=False)
+        mc.eigen({kind!r}, kernel="rbf()", data=x, components=50, progress=False)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -324,24 +324,23 @@ except KeyboardInterrupt:
     assert process.stdout.readline() == "begins\n"
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
-    start = time.monotonic()
     line = process.stdout.readline()
-    seconds = time.monotonic() - start
     process.kill()
     process.wait()
     if line == "":
         pytest.skip("the work was done before the signal")
-    assert line == "interrupted\n" and seconds < 2.0
+    assert line == "interrupted\n"
     if kind == "gram":
-        info = mc.Gram(tmp_path / "g.zarr").info()
-        assert not info["complete"]
+        assert not mc.Gram(tmp_path / "g.zarr").info()["complete"]
+        subprocess.run([sys.executable, "-c", code, "resume"], check=True)
+        assert mc.Gram(tmp_path / "g.zarr").info()["complete"]
 
 
 def test_progress_is_told(mlp):
     told = []
-    x = np.random.default_rng(0).normal(size=(4000, 600))
+    x = np.random.default_rng(0).normal(size=(6000, 1000))
     mc.kernel("rbf()", x, progress=lambda done, total, message: told.append((done, total)))
-    assert all(0 <= done <= total for done, total in told)
+    assert told and all(0 <= done <= total for done, total in told)
 
     def stop(done, total, message):
         raise RuntimeError("enough")
@@ -463,7 +462,7 @@ def test_types():
 
 
 def test_the_command_starts_without_numpy():
-    code = "import sys, mercer, mercer._command; mercer._command.main(); print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
-    lines = done.stdout.split()
-    assert done.returncode == 0 and lines[0] == "mercer", (done.stdout, done.stderr)
+    # An import of NumPy is an error here.
+    code = "import sys; sys.modules['numpy'] = None; import mercer._command; sys.exit(mercer._command.main())"
+    done = subprocess.run([sys.executable, "-c", code, "info", FIXTURES / "mlp.onnx"], capture_output=True, text=True)
+    assert done.returncode == 0 and "Parameters" in done.stdout, (done.stdout, done.stderr)

@@ -84,7 +84,7 @@ pub(crate) struct Numbers {
 
 /// Owned memory that Python may write to, so it is held by a pointer.
 #[derive(Debug)]
-enum Memory {
+pub(crate) enum Memory {
     Single(*mut [f32]),
     Double(*mut [f64]),
 }
@@ -105,48 +105,35 @@ impl Drop for Memory {
     }
 }
 
-/// The scalars of results.
-pub(crate) trait Exposed: Sized {
-    #[doc(hidden)]
-    fn expose(values: Box<[Self]>) -> Exposure;
-}
-
-/// Owned memory on its way to Python.
-pub(crate) struct Exposure(Memory);
-
-impl Exposed for f32 {
-    fn expose(values: Box<[Self]>) -> Exposure {
-        Exposure(Memory::Single(Box::into_raw(values)))
+impl From<Box<[f32]>> for Memory {
+    fn from(values: Box<[f32]>) -> Self {
+        Self::Single(Box::into_raw(values))
     }
 }
 
-impl Exposed for f64 {
-    fn expose(values: Box<[Self]>) -> Exposure {
-        Exposure(Memory::Double(Box::into_raw(values)))
+impl From<Box<[f64]>> for Memory {
+    fn from(values: Box<[f64]>) -> Self {
+        Self::Double(Box::into_raw(values))
     }
 }
 
 impl Numbers {
-    /// The numbers of an array, without a copy if it is row-major.
-    pub(crate) fn new<T: Exposed + Clone>(array: ArrayD<T>) -> Self {
+    /// The numbers of an array; a copy only if they are not row-major and alone in their memory.
+    pub(crate) fn new<T: Clone>(array: ArrayD<T>) -> Self
+    where
+        Memory: From<Box<[T]>>,
+    {
         let shape = array.shape().to_vec();
-        let values = match array.is_standard_layout() {
-            true => match array.into_raw_vec_and_offset() {
-                (values, None | Some(0)) => values,
-                (mut values, Some(start)) => {
-                    values.drain(..start);
-                    values
-                }
-            },
-            false => array.iter().cloned().collect(),
-        };
-        let length = shape.iter().product();
-        let Exposure(memory) = T::expose({
-            let mut values = values;
+        let plain = array.is_standard_layout();
+        let copied: Option<Vec<T>> = (!plain).then(|| array.iter().cloned().collect());
+        let values = copied.unwrap_or_else(|| {
+            let length = array.len();
+            let (mut values, start) = array.into_raw_vec_and_offset();
+            values.drain(..start.unwrap_or(0));
             values.truncate(length);
-            values.into_boxed_slice()
+            values
         });
-        Self { memory, shape }
+        Self { memory: values.into_boxed_slice().into(), shape }
     }
 }
 

@@ -1,16 +1,13 @@
 //! Kernels of arrays.
 
-use crate::arrays::{Exposed, Numbers, datasets};
+use crate::arrays::{Numbers, datasets};
 use crate::failure::raised;
 use crate::network::Network;
 use crate::work::Resources;
 use mercer::Error;
 use mercer::data::Dataset;
-use mercer::door::IntoRecipe;
-use mercer::kernel::gram::{FeatureRun, Gram, InMemory};
+use mercer::door::{IntoRecipe, features_on, gram_on};
 use mercer::kernel::{Built, Real, Recipe};
-use mercer::run::Context;
-use ndarray::ArrayD;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,7 +30,7 @@ struct Content {
 }
 
 /// A scalar that kernels are computed in.
-trait Computed: Real + Exposed {
+trait Computed: Real {
     fn prepared(content: &Content) -> &Prepared<Self>;
 }
 
@@ -86,8 +83,8 @@ impl Kernel {
         let (rows, columns) = (datasets(&rows)?, columns.as_deref().map(datasets).transpose()?);
         let content = Arc::clone(&self.content);
         resources.run(py, move |context| match double {
-            true => content.gram::<f64>(&rows, columns.as_deref(), context).map(Numbers::new),
-            false => content.gram::<f32>(&rows, columns.as_deref(), context).map(Numbers::new),
+            true => gram_on(&content.built::<f64>(&rows)?, &rows, columns.as_deref(), context).map(Numbers::new),
+            false => gram_on(&content.built::<f32>(&rows)?, &rows, columns.as_deref(), context).map(Numbers::new),
         })
     }
 
@@ -95,8 +92,8 @@ impl Kernel {
     fn features(&self, py: Python<'_>, rows: Arrays<'_>, double: bool, resources: Resources) -> PyResult<Numbers> {
         let (rows, content) = (datasets(&rows)?, Arc::clone(&self.content));
         resources.run(py, move |context| match double {
-            true => content.features::<f64>(&rows, context).map(Numbers::new),
-            false => content.features::<f32>(&rows, context).map(Numbers::new),
+            true => features_on(&content.built::<f64>(&rows)?, &rows, context).map(Numbers::new),
+            false => features_on(&content.built::<f32>(&rows)?, &rows, context).map(Numbers::new),
         })
     }
 }
@@ -114,33 +111,5 @@ impl Content {
         let built = self.recipe.build::<T>(self.network.as_deref(), &shapes)?;
         *kept() = Some((shapes, built.clone()));
         Ok(built)
-    }
-
-    fn gram<T: Computed>(
-        &self,
-        rows: &[Dataset],
-        columns: Option<&[Dataset]>,
-        context: &Context,
-    ) -> Result<ArrayD<T>, Error> {
-        let shapes = |sets: &[Dataset]| sets.iter().map(|set| set.sample_shape().to_vec()).collect::<Vec<_>>();
-        if let Some(columns) = columns.filter(|columns| shapes(columns) != shapes(rows)) {
-            let text = format!("samples of shape {:?} beside samples of shape {:?}", shapes(rows), shapes(columns));
-            return Err(Error::with_code("shape", text));
-        }
-        let built = self.built::<T>(rows)?;
-        let gram = Gram::new(&*built.kernel, rows);
-        let gram = if let Some(columns) = columns { gram.against(columns) } else { gram };
-        Ok(gram.to_kernel(context)?)
-    }
-
-    fn features<T: Computed>(&self, rows: &[Dataset], context: &Context) -> Result<ArrayD<T>, Error> {
-        let map = self.built::<T>(rows)?.map.ok_or_else(|| {
-            Error::new(format!("the kernel {} has no finite features", self.recipe))
-                .hint("ck, embedding, directions and sketches have features")
-        })?;
-        let run = FeatureRun::new(&*map, rows);
-        let sink = InMemory::new(run.layout());
-        run.run(&run.layout().all_tiles(), &sink, context)?;
-        sink.into_arrays().pop().ok_or_else(|| Error::new("this kernel has no features"))
     }
 }

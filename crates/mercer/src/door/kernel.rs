@@ -68,7 +68,7 @@ impl<'a> KernelFn<'a> {
     pub fn gram<X: InputArrays>(&self, x: X) -> Result<Array2<X::Scalar>, Error> {
         let inputs = x.into_datasets()?;
         let built = self.build(&inputs)?;
-        matrix(Gram::new(&*built.kernel, &inputs).to_kernel(&self.context)?, built.kernel.per_sample())
+        matrix(gram_on(&built, &inputs, None, &self.context)?, built.kernel.per_sample())
     }
 
     /// The kernel between samples (rows) and other samples (columns).
@@ -77,13 +77,8 @@ impl<'a> KernelFn<'a> {
     /// As [`gram`](Self::gram).
     pub fn between<X: InputArrays, Y: InputArrays>(&self, x: X, y: Y) -> Result<Array2<X::Scalar>, Error> {
         let (rows, columns) = (x.into_datasets()?, y.into_datasets()?);
-        if shapes(&rows) != shapes(&columns) {
-            let text = format!("samples of shape {:?} beside samples of shape {:?}", shapes(&rows), shapes(&columns));
-            return Err(Error::with_code("shape", text));
-        }
         let built = self.build(&rows)?;
-        let gram = Gram::new(&*built.kernel, &rows).against(&columns).to_kernel(&self.context)?;
-        matrix(gram, built.kernel.per_sample())
+        matrix(gram_on(&built, &rows, Some(&columns), &self.context)?, built.kernel.per_sample())
     }
 
     /// The features of a kernel that has finitely many (`ck`, `embedding`, a sketch): a row per sample.
@@ -92,12 +87,7 @@ impl<'a> KernelFn<'a> {
     /// As [`gram`](Self::gram), and for a kernel without features.
     pub fn features<X: InputArrays>(&self, x: X) -> Result<Array2<X::Scalar>, Error> {
         let inputs = x.into_datasets()?;
-        let built = self.build::<X::Scalar>(&inputs)?;
-        let map = built.map.ok_or_else(|| Error::new("this kernel has no finite features"))?;
-        let run = FeatureRun::new(&*map, &inputs);
-        let sink = InMemory::new(run.layout());
-        run.run(&run.layout().all_tiles(), &sink, &self.context)?;
-        let features = sink.into_arrays().pop().ok_or_else(|| Error::new("this kernel has no features"))?;
+        let features = features_on(&self.build::<X::Scalar>(&inputs)?, &inputs, &self.context)?;
         features.into_dimensionality::<Ix2>().map_err(|error| Error::with_code("shape", error.to_string()))
     }
 
@@ -195,6 +185,40 @@ impl<'a> KernelFn<'a> {
     fn build<T: Real>(&self, inputs: &[Dataset]) -> Result<Built<T>, Error> {
         Ok(self.recipe.build::<T>(self.network, &shapes(inputs))?)
     }
+}
+
+/// A kernel of data sets, which may be files, with themselves or with others: `[rows, columns]`, or for a matrix-valued
+/// kernel `[rows, outputs, columns, outputs]`.
+///
+/// # Errors
+/// As [`KernelFn::between`].
+pub fn gram_on<T: Real>(
+    built: &Built<T>,
+    rows: &[Dataset],
+    columns: Option<&[Dataset]>,
+    context: &Context,
+) -> Result<ArrayD<T>, Error> {
+    let gram = Gram::new(&*built.kernel, rows);
+    let Some(columns) = columns else { return Ok(gram.to_kernel(context)?) };
+    if shapes(rows) != shapes(columns) {
+        let text = format!("samples of shape {:?} beside samples of shape {:?}", shapes(rows), shapes(columns));
+        return Err(Error::with_code("shape", text));
+    }
+    Ok(gram.against(columns).to_kernel(context)?)
+}
+
+/// The features of data sets, which may be files.
+///
+/// # Errors
+/// As [`KernelFn::features`].
+pub fn features_on<T: Real>(built: &Built<T>, rows: &[Dataset], context: &Context) -> Result<ArrayD<T>, Error> {
+    let missing = || {
+        Error::new("this kernel has no finite features").hint("ck, embedding, directions and sketches have features")
+    };
+    let run = FeatureRun::new(built.map.as_deref().ok_or_else(missing)?, rows);
+    let sink = InMemory::new(run.layout());
+    run.run(&run.layout().all_tiles(), &sink, context)?;
+    sink.into_arrays().pop().ok_or_else(missing)
 }
 
 /// The rows and columns of a kernel with several outputs are ordered by sample.

@@ -26,7 +26,7 @@ mod recipe;
 
 pub use arrays::{InputArrays, TargetArrays};
 pub use evaluate::Evaluate;
-pub use kernel::KernelFn;
+pub use kernel::{KernelFn, features_on, gram_on};
 pub use machine::FittedMachine;
 pub use network::{classify, posterior, predict, predict_on, train, train_on};
 pub use recipe::IntoRecipe;
