@@ -1,7 +1,7 @@
 //! A kernel as data, from which it can be built again for new samples.
 
 use crate::activation::{Activations, Conjugate};
-use crate::algebra::{Normalised, Product, Scaled, Sum};
+use crate::algebra::{Joined, Normalised, Product, Scaled, Sum, Times, UnitLength};
 use crate::classic::{Classic, Formula};
 use crate::direction::Directions;
 use crate::empirical::{FormChoice, Ntk, NtkKind, Selection};
@@ -271,23 +271,29 @@ impl Recipe {
                 Built { kernel: Arc::new(kernel), map, choices: Vec::new() }
             }
             Self::Normalised(inner) => {
-                let built = inner.build(network, shapes)?;
-                Built { kernel: Arc::new(Normalised::new(built.kernel)), map: None, ..built }
+                let built: Built<T> = inner.build(network, shapes)?;
+                let map = built.map.map(|map| Arc::new(UnitLength(map)) as Arc<dyn FeatureMap<T>>);
+                Built { kernel: Arc::new(Normalised::new(built.kernel)), map, choices: built.choices }
             }
             Self::Scaled { factor, kernel } => {
-                let built = kernel.build(network, shapes)?;
+                let built: Built<T> = kernel.build(network, shapes)?;
                 let kernel = Scaled::new(built.kernel, T::narrow(*factor))?;
-                Built { kernel: Arc::new(kernel), map: None, ..built }
+                let times = |map| Times { map, factor: T::narrow(factor.sqrt()) };
+                let map = built.map.map(|map| Arc::new(times(map)) as Arc<dyn FeatureMap<T>>);
+                Built { kernel: Arc::new(kernel), map, choices: built.choices }
             }
             Self::Sum(kernels) | Self::Product(kernels) => {
                 let built = kernels.iter().map(|kernel| kernel.build(network, shapes)).collect::<Result<Vec<_>>>()?;
                 let choices = built.iter().flat_map(|built| built.choices.clone()).collect();
+                let maps: Option<Vec<_>> = built.iter().map(|built: &Built<T>| built.map.clone()).collect();
                 let kernels = built.into_iter().map(|built: Built<T>| built.kernel).collect();
-                let kernel: Arc<dyn Kernel<T>> = match self {
-                    Self::Sum(_) => Arc::new(Sum::new(kernels)?),
-                    _ => Arc::new(Product::new(kernels)?),
-                };
-                Built { kernel, map: None, choices }
+                match self {
+                    Self::Sum(_) => {
+                        let map = maps.map(|maps| Arc::new(Joined(maps)) as Arc<dyn FeatureMap<T>>);
+                        Built { kernel: Arc::new(Sum::new(kernels)?), map, choices }
+                    }
+                    _ => Built { kernel: Arc::new(Product::new(kernels)?), map: None, choices },
+                }
             }
         })
     }

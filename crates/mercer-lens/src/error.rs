@@ -17,6 +17,14 @@ pub enum LensError {
         /// The size that was given.
         found: usize,
     },
+    /// A class that does not exist.
+    #[error("class {class} does not exist; there are {n_classes}")]
+    Class {
+        /// Its number.
+        class: usize,
+        /// The number of classes.
+        n_classes: usize,
+    },
     /// There are too few samples.
     #[error("{what} needs at least {least} samples, but there are {found}")]
     TooFew {

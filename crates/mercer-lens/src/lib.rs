@@ -11,8 +11,14 @@
 //! # Ok::<(), mercer_lens::LensError>(())
 //! ```
 
+mod attribution;
 mod compare;
 mod error;
+mod faithfulness;
+mod local;
 
+pub use attribution::{Distribution, Example, Grouping, Summary, attributions, summarise};
 pub use compare::{Extent, Likeness, extent, likeness};
 pub use error::{LensError, Result};
+pub use faithfulness::{Bootstrap, Faithfulness, Line, SoftmaxTau, decisions, faithfulness, isotonic, log_odds};
+pub use local::{Doubt, LARGE, LocalGap, local_gaps};

@@ -21,10 +21,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod maps;
 mod normalised;
 mod pointwise;
 mod scaled;
 
+pub(crate) use maps::{Joined, Times, UnitLength};
 pub use normalised::Normalised;
 pub use pointwise::{Product, Sum};
 pub use scaled::Scaled;

@@ -31,6 +31,7 @@ mod panels;
 mod plan;
 mod sink;
 mod sizes;
+mod strips;
 
 pub use disk::{check_disk, free_disk};
 pub use features::FeatureRun;

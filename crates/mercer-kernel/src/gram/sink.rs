@@ -105,7 +105,7 @@ fn matrix_width(layout: &StoreLayout) -> usize {
 }
 
 /// The rectangles of an array that a tile fills: its own and, for a symmetric matrix, its mirror image.
-fn rectangles<T: Real>(
+pub(super) fn rectangles<T: Real>(
     layout: &StoreLayout,
     place: &TilePlace,
     matrix: &[T],
