@@ -75,7 +75,7 @@ fn densities() -> Panel {
 fn map() -> Panel {
     let point = |at: u32| {
         let (x, y) = (normal(at), normal(at + 70_000));
-        if at % 3 == 0 { (x + 2.0, y - 1.0) } else { (x, y + x) }
+        if at.is_multiple_of(3) { (x + 2.0, y - 1.0) } else { (x, y + x) }
     };
     Panel::density_map("Density in the plane", Axis::linear("first"), Axis::linear("second"), (0..20_000).map(point))
 }

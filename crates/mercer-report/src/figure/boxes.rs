@@ -151,9 +151,15 @@ pub(super) fn draw(
         }
         let fliers = summary.drawn(&panel.y);
         if !fliers.is_empty() {
+            let radius = (0.6 * cap).clamp(0.8, 1.8);
             svg.put(&format!("<g fill=\"none\" stroke=\"{paint}\" stroke-opacity=\"0.8\">"));
             for &flier in &fliers {
-                svg.put(&format!("<circle cx=\"{}\" cy=\"{}\" r=\"1.8\"/>", number(middle), number(at(flier).1)));
+                svg.put(&format!(
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>",
+                    number(middle),
+                    number(at(flier).1),
+                    number(radius)
+                ));
             }
             svg.put("</g>");
         }

@@ -36,7 +36,7 @@ pub(super) fn draw(svg: &mut Svg, heat: &Heat, ruler: &Ruler, (x0, y0): (f64, f6
     if !heat.written() {
         return;
     }
-    let texts: Vec<String> = heat.values.iter().map(|&value| brief(value)).collect();
+    let texts = brief(&heat.values);
     let longest = texts.iter().map(|text| width(text, 1.0)).fold(0.1, f64::max);
     let size = SMALL.min((cell.0 - 3.0) / longest).min(cell.1 - 2.0);
     if size < SMALLEST {
@@ -67,18 +67,28 @@ fn coarser(heat: &Heat) -> (usize, Vec<f64>) {
     (columns, sums.into_iter().map(|(mean, count)| if count > 0.0 { mean } else { f64::NAN }).collect())
 }
 
-/// A number in few characters.
-fn brief(value: f64) -> String {
-    let size = value.abs();
-    let text = match size {
-        _ if !drawable(value) => return "–".to_owned(),
-        0.0 => "0".to_owned(),
-        0.005..9.995 => format!("{value:.2}"),
-        9.995..99.95 => format!("{value:.1}"),
-        99.95..99_999.5 => format!("{value:.0}"),
-        _ => format!("{value:.0e}"),
+/// The numbers of a matrix in few characters, with as many decimals as the largest one needs.
+fn brief(values: &[f64]) -> Vec<String> {
+    let drawn = || values.iter().copied().filter(|&value| drawable(value));
+    let most = drawn().fold(0.0, |most: f64, value| most.max(value.abs()));
+    let decimals = match most {
+        _ if most < 1e6 && drawn().all(|value| value.fract() == 0.0) => 0,
+        100.0..1e6 => 0,
+        10.0..100.0 => 1,
+        0.1..10.0 => 2,
+        0.01..0.1 => 3,
+        _ => return values.iter().map(|&value| written(value, format!("{value:.0e}"))).collect(),
     };
-    text.replace('-', "−")
+    values.iter().map(|&value| written(value, format!("{value:.decimals$}"))).collect()
+}
+
+/// A number with a true minus sign, or a dash for what is no number. Zero has no sign.
+fn written(value: f64, text: String) -> String {
+    match text.strip_prefix('-') {
+        _ if !drawable(value) => "–".to_owned(),
+        Some(zero) if zero.chars().all(|c| "0.e".contains(c)) => zero.to_owned(),
+        _ => text.replace('-', "−"),
+    }
 }
 
 #[cfg(test)]
@@ -88,8 +98,11 @@ mod tests {
 
     #[test]
     fn numbers_are_brief() {
-        let numbers = [0.0, -0.123, 9.999, 10.04, 123.4, -1e-5, 2.6e7, f64::NAN];
-        assert_eq!(numbers.map(brief), ["0", "−0.12", "10.0", "10.0", "123", "−1e−5", "3e7", "–"]);
+        assert_eq!(brief(&[0.0, -0.123, 3.999, -0.001, f64::NAN]), ["0.00", "−0.12", "4.00", "0.00", "–"]);
+        assert_eq!(brief(&[120.0, -7.0, f64::INFINITY]), ["120", "−7", "–"]);
+        assert_eq!(brief(&[120.4, 0.2]), ["120", "0"]);
+        assert_eq!(brief(&[2e-5, -3e7]), ["2e−5", "−3e7"]);
+        assert_eq!(brief(&[-0.0, 0.0]), ["0", "0"]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn series(svg: &mut Svg, panel: &Panel, series: &Series, (number, sha
         Look::Points => {
             // Many points are drawn smaller and more transparent.
             let pixels = marked();
-            let (radius, opacity) = if pixels.len() > 2000 { (1.5, 0.5) } else { (2.5, 0.75) };
+            let (radius, opacity) = if pixels.len() > 2000 { (1.5, 0.35) } else { (2.5, 0.75) };
             marks(svg, &pixels, number, radius, opacity);
         }
         Look::Bars(width) => {
