@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 const STYLE: &str = ".light { background: #fff; color: #222 } .dark { background: #161616; color: #ddd; \
-                     --mercer-colour-6: #8C7FE0; --mercer-colour-7: #C8507F; --mercer-colour-9: #B8B8B8 }";
+                     --mercer-colour-0: #2F8FD0; --mercer-colour-6: #8C7FE0; --mercer-colour-7: #C8507F; --mercer-colour-9: #B8B8B8 }";
 
 /// Numbers that look random and are the same everywhere, between −½ and ½.
 fn noise(at: u32) -> f64 {

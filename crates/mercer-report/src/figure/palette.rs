@@ -5,8 +5,8 @@
 const COLOURS: [&str; 10] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#332288", "#882255", "#999933", "#4D4D4D"];
 
-/// Lighter colours instead of those that cannot be seen on a dark page.
-const ON_DARK: [(usize, &str); 3] = [(6, "#8C7FE0"), (7, "#C8507F"), (9, "#B8B8B8")];
+/// Lighter colours instead of those that are hard to see on a dark page.
+const ON_DARK: [(usize, &str); 4] = [(0, "#2F8FD0"), (6, "#8C7FE0"), (7, "#C8507F"), (9, "#B8B8B8")];
 
 /// The colour of a number in a matrix that is not finite.
 pub(super) const MISSING: [u8; 3] = [0xbb; 3];
