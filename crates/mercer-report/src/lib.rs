@@ -11,4 +11,4 @@
 
 pub mod figure;
 
-pub use figure::{Axis, Bin, Figure, Panel, Series};
+pub use figure::{Axis, Bin, BoxSummary, Cell, Channels, Figure, Panel, Picture, RankCurve, Series, Strip};

@@ -1,23 +1,25 @@
-//! Drawing a panel: title, legend, axes, and the series on top.
+//! Drawing a panel: title, legend, axes, and where the series go.
 
 use super::axis::Ruler;
-use super::heat;
-use super::palette::{colour, round};
-use super::panel::{Helper, Panel};
-use super::series::{Look, Series, Spread};
-use super::svg::{Anchor, Svg, number, width};
+use super::marks::{marks, series as draw_series, stroke};
+use super::panel::{Helper, Kind, Panel};
+use super::series::{Look, Series};
+use super::svg::{Anchor, FRAME, GRID, Svg, number, shortened, width};
+use super::{field, heat, strips};
 
 /// Sizes of text.
 pub(super) const SMALL: f64 = 10.5;
-const LABEL: f64 = 12.0;
+pub(super) const LABEL: f64 = 12.0;
 pub(super) const TITLE: f64 = 13.0;
 /// The distance between rows of the legend.
 const ROW: f64 = 16.0;
+/// The height of a note under the axes.
+const NOTE: f64 = 14.0;
 
 /// The data area, and the mapping from numbers to pixels inside it.
-struct Area<'a> {
+pub(super) struct Area<'a> {
     corner: (f64, f64),
-    size: (f64, f64),
+    pub(super) size: (f64, f64),
     x: &'a Ruler,
     y: &'a Ruler,
     bare: bool,
@@ -35,29 +37,33 @@ impl Area<'_> {
         (self.size.0 / 2.0 + middle, self.size.1 / 2.0 - centre)
     }
 
-    fn point(&self, (x, y): (f64, f64)) -> (f64, f64) {
+    pub(super) fn point(&self, (x, y): (f64, f64)) -> (f64, f64) {
         self.pixel((self.x.place(x), self.y.place(y)))
     }
 }
 
 pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64, f64)) {
-    if let Some(matrix) = &panel.heat {
-        return heat::draw(svg, &panel.title, matrix, corner, size);
+    match &panel.kind {
+        Kind::Heat(matrix) => return heat::draw(svg, panel, matrix, corner, size),
+        Kind::Strips(rows) => return strips::draw(svg, &panel.title, rows, corner, size),
+        Kind::Plot => {}
     }
     let x = panel.x.fit(panel.series.iter().flat_map(Series::extents), false);
     let y = panel.y.fit(panel.series.iter().flat_map(Series::heights), panel.stands());
     let title = if panel.title.is_empty() { 8.0 } else { 26.0 };
-    svg.text((corner.0 + size.0 / 2.0, corner.1 + 18.0), &panel.title, TITLE, Anchor::Middle, " font-weight=\"bold\"");
+    heading(svg, &panel.title, corner.0 + size.0 / 2.0, corner.1, size.0);
     let longest = |ruler: &Ruler| ruler.ticks.iter().map(|tick| width(&tick.1, SMALL)).fold(0.0, f64::max);
     let label = |text: &str, room: f64| if text.is_empty() { 0.0 } else { room };
     let left = if panel.bare { 12.0 } else { 14.0 + longest(&y) + label(&panel.y.label, 18.0) };
-    let right = 16.0;
+    let right = if panel.field.is_some() { field::MARGIN } else { 16.0 };
+    let notes = panel.notes();
     // Names that do not fit next to each other are slanted.
     let inner = size.0 - left - right;
     let slanted = matches!(panel.x.scale, super::axis::Scale::Names(_))
         && longest(&x) + 6.0 > inner / x.ticks.len().max(1) as f64;
     let ticks = if slanted { (12.0 + 0.6 * longest(&x)).min(0.35 * size.1) } else { 20.0 };
     let bottom = if panel.bare { 6.0 } else { ticks + 6.0 + label(&panel.x.label, 18.0) };
+    let bottom = bottom + NOTE * notes.len() as f64;
     let top = title + legend(svg, panel, (corner.0 + left, corner.1 + title), inner, 0.4 * size.1);
     let area = Area {
         corner: (corner.0 + left, corner.1 + top),
@@ -66,8 +72,21 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
         y: &y,
         bare: panel.bare,
     };
+    if let Some(surface) = &panel.field {
+        field::draw(svg, surface, area.corner, area.size);
+    }
     if !panel.bare {
-        axes(svg, panel, &area, (slanted, ticks + 15.0), corner.0);
+        axes(svg, panel, &area, (slanted, ticks), corner.0);
+    }
+    for (up, note) in notes.iter().rev().enumerate() {
+        let place = (corner.0 + size.0 - 16.0, corner.1 + size.1 - 5.0 - NOTE * up as f64);
+        svg.text(
+            place,
+            &shortened(note, SMALL, size.0),
+            SMALL,
+            Anchor::End,
+            " font-style=\"italic\" fill-opacity=\"0.8\"",
+        );
     }
     // A nested element clips what is outside, without the identifiers that a clip path would need.
     let [at_x, at_y, wide, high] = [area.corner.0, area.corner.1, area.size.0, area.size.1].map(number);
@@ -75,8 +94,9 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
     if panel.bare {
         helpers(svg, panel, &area);
     }
+    let shares = panel.shares();
     for (at, series) in panel.series.iter().enumerate() {
-        draw_series(svg, panel, series, series.colour.unwrap_or(at), &area);
+        draw_series(svg, panel, series, (series.colour.unwrap_or(at), shares[at]), &area);
     }
     if !panel.bare {
         helpers(svg, panel, &area);
@@ -84,12 +104,19 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
     svg.put("</svg>");
 }
 
+/// The title of a panel, around this position.
+pub(super) fn heading(svg: &mut Svg, title: &str, middle: f64, top: f64, room: f64) {
+    let title = shortened(title, TITLE, room);
+    svg.text((middle, top + 18.0), &title, TITLE, Anchor::Middle, " font-weight=\"bold\"");
+}
+
 /// Draws the legend in rows; returns its height.
 fn legend(svg: &mut Svg, panel: &Panel, corner: (f64, f64), room: f64, height: f64) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     let named: Vec<(usize, &Series)> = panel.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()).collect();
     for (shown, (at, series)) in named.iter().enumerate() {
-        let wide = 24.0 + width(&series.name, SMALL) + 10.0;
+        let name = shortened(&series.name, SMALL, room - 34.0);
+        let wide = 24.0 + width(&name, SMALL) + 10.0;
         if x > 0.0 && x + wide > room {
             (x, y) = (0.0, y + ROW);
         }
@@ -100,7 +127,7 @@ fn legend(svg: &mut Svg, panel: &Panel, corner: (f64, f64), room: f64, height: f
             break;
         }
         key(svg, series, series.colour.unwrap_or(*at), (place.0, place.1 - 4.0));
-        svg.text((place.0 + 22.0, place.1), &series.name, SMALL, Anchor::Start, "");
+        svg.text((place.0 + 22.0, place.1), &name, SMALL, Anchor::Start, "");
         x += wide;
     }
     if named.is_empty() { 4.0 } else { y + ROW + 4.0 }
@@ -108,34 +135,24 @@ fn legend(svg: &mut Svg, panel: &Panel, corner: (f64, f64), room: f64, height: f
 
 /// The legend symbol of a series.
 fn key(svg: &mut Svg, series: &Series, number: usize, (x, y): (f64, f64)) {
-    let paint = colour(number);
-    if let Look::Bars(_) | Look::Steps(_) = series.look {
+    let paint = svg.colour(number);
+    if let Look::Bars(_) | Look::Steps(_) | Look::Area | Look::Boxes(..) = series.look {
         let style = format!("fill=\"{paint}\" fill-opacity=\"0.6\" stroke=\"{paint}\"");
         svg.rectangle((x + 3.0, y - 4.0), (x + 17.0, y + 4.0), &style);
         return;
     }
     if series.look != Look::Points {
-        svg.line((x, y), (x + 18.0, y), &stroke(series, number));
+        let style = stroke(svg, series, number);
+        svg.line((x, y), (x + 18.0, y), &style);
     }
-    if series.look != Look::Line {
+    if let Look::Points | Look::LineAndPoints = series.look {
         marks(svg, &[(x + 9.0, y)], number, 3.0, 1.0);
     }
 }
 
-fn stroke(series: &Series, number: usize) -> String {
-    let dashes = match (series.dashed, round(number)) {
-        (false, 0) => "",
-        (true, 0) => " stroke-dasharray=\"6 4\"",
-        (false, _) => " stroke-dasharray=\"10 3 2 3\"",
-        (true, _) => " stroke-dasharray=\"2 3\"",
-    };
-    format!("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" stroke-linejoin=\"round\"{dashes}", colour(number))
-}
-
-fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, (slanted, below): (bool, f64), panel_left: f64) {
+fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, (slanted, depth): (bool, f64), panel_left: f64) {
     let (left, top) = area.corner;
     let (right, bottom) = (left + area.size.0, top + area.size.1);
-    let (grid, frame) = ("stroke=\"#e4e4e4\"", "stroke=\"#666\"");
     let shown = |fraction: f64| (-1e-6..=1.0 + 1e-6).contains(&fraction);
     // As many labels as fit without touching.
     let widest = area.x.ticks.iter().map(|tick| width(&tick.1, SMALL)).fold(0.0, f64::max) + 8.0;
@@ -146,14 +163,15 @@ fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, (slanted, below): (bool, 
         if !shown(area.x.fraction(*tick)) {
             continue;
         }
-        svg.line((x, top), (x, bottom), grid);
-        svg.line((x, bottom), (x, bottom + 4.0), frame);
+        svg.line((x, top), (x, bottom), GRID);
+        svg.line((x, bottom), (x, bottom + 4.0), FRAME);
         if at % every != 0 {
             continue;
         }
         if slanted {
             let turn = format!(" transform=\"rotate(-35 {} {})\"", number(x + 3.0), number(bottom + 13.0));
-            svg.text((x + 3.0, bottom + 13.0), name, SMALL, Anchor::End, &turn);
+            let name = shortened(name, SMALL, (depth - 12.0) / 0.57);
+            svg.text((x + 3.0, bottom + 13.0), &name, SMALL, Anchor::End, &turn);
         } else {
             svg.text((x, bottom + 16.0), name, SMALL, Anchor::Middle, "");
         }
@@ -161,29 +179,29 @@ fn axes(svg: &mut Svg, panel: &Panel, area: &Area<'_>, (slanted, below): (bool, 
     for (tick, name) in &area.y.ticks {
         let y = bottom - area.y.fraction(*tick) * area.size.1;
         if shown(area.y.fraction(*tick)) {
-            svg.line((left, y), (right, y), grid);
-            svg.line((left - 4.0, y), (left, y), frame);
+            svg.line((left, y), (right, y), GRID);
+            svg.line((left - 4.0, y), (left, y), FRAME);
             svg.text((left - 7.0, y + 3.7), name, SMALL, Anchor::End, "");
         }
     }
     for &tick in &area.x.minor {
         let x = left + area.x.fraction(tick) * area.size.0;
-        svg.line((x, bottom), (x, bottom + 2.0), frame);
+        svg.line((x, bottom), (x, bottom + 2.0), FRAME);
     }
     for &tick in &area.y.minor {
         let y = bottom - area.y.fraction(tick) * area.size.1;
-        svg.line((left - 2.0, y), (left, y), frame);
+        svg.line((left - 2.0, y), (left, y), FRAME);
     }
-    svg.line((left, top), (left, bottom), frame);
-    svg.line((left, bottom), (right, bottom), frame);
-    svg.text(((left + right) / 2.0, bottom + below), &panel.x.label, LABEL, Anchor::Middle, "");
+    svg.line((left, top), (left, bottom), FRAME);
+    svg.line((left, bottom), (right, bottom), FRAME);
+    svg.text(((left + right) / 2.0, bottom + depth + 15.0), &panel.x.label, LABEL, Anchor::Middle, "");
     let (x, y) = (panel_left + 14.0, (top + bottom) / 2.0);
     let turn = format!(" transform=\"rotate(-90 {} {})\"", number(x), number(y));
-    svg.text((x, y), &panel.y.label, LABEL, Anchor::Middle, &turn);
+    svg.text((x, y), &shortened(&panel.y.label, LABEL, area.size.1 + 40.0), LABEL, Anchor::Middle, &turn);
 }
 
 fn helpers(svg: &mut Svg, panel: &Panel, area: &Area<'_>) {
-    let dashed = "stroke=\"#555\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\"";
+    let dashed = "stroke=\"currentColor\" stroke-opacity=\"0.8\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\"";
     for helper in &panel.helpers {
         match helper {
             Helper::Diagonal => {
@@ -202,100 +220,12 @@ fn helpers(svg: &mut Svg, panel: &Panel, area: &Area<'_>) {
                 svg.line(area.pixel((x, 0.0)), area.pixel((x, 1.0)), dashed);
             }
             Helper::Horizontal(_) | Helper::Vertical(_) => {}
-            Helper::Edge([from, to]) => svg.line(area.point(*from), area.point(*to), "stroke=\"#bbb\""),
+            Helper::Edge([from, to]) => {
+                svg.line(area.point(*from), area.point(*to), "stroke=\"currentColor\" stroke-opacity=\"0.3\"")
+            }
             Helper::Text(at, text, hold) => {
-                svg.text(area.point(*at), text, SMALL, (*hold).into(), " fill=\"#444\"");
+                svg.text(area.point(*at), text, SMALL, (*hold).into(), " fill-opacity=\"0.85\"");
             }
         }
     }
-}
-
-fn draw_series(svg: &mut Svg, panel: &Panel, series: &Series, number: usize, area: &Area<'_>) {
-    let paint = colour(number);
-    spread(svg, panel, series, paint, area);
-    let drawable: Vec<(f64, f64)> = series.points.iter().copied().filter(|&point| panel.drawable(point)).collect();
-    let pixels: Vec<(f64, f64)> = drawable.iter().map(|&point| area.point(point)).collect();
-    match series.look {
-        Look::Line | Look::LineAndPoints => {
-            let runs = series.points.split(|&point| !panel.drawable(point));
-            for run in runs {
-                let run: Vec<(f64, f64)> = run.iter().map(|&point| area.point(point)).collect();
-                match run[..] {
-                    // A single point between two gaps would be invisible as a line.
-                    [alone] if series.look == Look::Line => marks(svg, &[alone], number, 1.6, 1.0),
-                    _ => svg.path(&run, false, &stroke(series, number)),
-                }
-            }
-            if series.look == Look::LineAndPoints {
-                marks(svg, &pixels, number, 2.8, 1.0);
-            }
-        }
-        Look::Points => {
-            // Many points are drawn smaller and more transparent.
-            let (radius, opacity) = if pixels.len() > 2000 { (1.5, 0.5) } else { (2.5, 0.75) };
-            marks(svg, &pixels, number, radius, opacity);
-        }
-        Look::Bars(width) => {
-            let style = format!("fill=\"{paint}\" fill-opacity=\"0.75\"");
-            for &(x, y) in &drawable {
-                let (from, to) = (area.point((x - width / 2.0, 0.0)), area.point((x + width / 2.0, y)));
-                svg.rectangle(from, to, &style);
-            }
-        }
-        Look::Steps(width) => {
-            let corners = drawable.iter().flat_map(|&(x, y)| [(x - width / 2.0, y), (x + width / 2.0, y)]);
-            let mut outline: Vec<(f64, f64)> = corners.map(|point| area.point(point)).collect();
-            if let (Some(first), Some(last)) = (drawable.first(), drawable.last()) {
-                outline.insert(0, area.point((first.0 - width / 2.0, 0.0)));
-                outline.push(area.point((last.0 + width / 2.0, 0.0)));
-            }
-            let style = format!("fill=\"{paint}\" fill-opacity=\"0.25\" stroke=\"{paint}\" stroke-width=\"1.4\"");
-            svg.path(&outline, true, &style);
-        }
-    }
-}
-
-/// Error bars, or the area between two ends. Ends that are not finite are not drawn.
-fn spread(svg: &mut Svg, panel: &Panel, series: &Series, paint: &str, area: &Area<'_>) {
-    match &series.spread {
-        Spread::None => {}
-        Spread::Errors(errors) => {
-            let style = format!("stroke=\"{paint}\" stroke-width=\"1.2\"");
-            for (&(x, y), &error) in series.points.iter().zip(errors) {
-                if !panel.drawable((x, y)) || !error.is_finite() || !panel.y.drawable(y + error.abs()) {
-                    continue;
-                }
-                let (low, high) = (area.point((x, y - error)), area.point((x, y + error)));
-                svg.line(low, high, &style);
-                for end in [low, high] {
-                    svg.line((end.0 - 3.0, end.1), (end.0 + 3.0, end.1), &style);
-                }
-            }
-        }
-        Spread::Band(ends) => {
-            let style = format!("fill=\"{paint}\" fill-opacity=\"0.18\"");
-            let both: Vec<_> = series.points.iter().zip(ends).collect();
-            let drawn = |&(point, &(low, high)): &(&(f64, f64), &(f64, f64))| {
-                panel.drawable((point.0, high)) && low.abs() <= 1e300
-            };
-            for run in both.split(|pair| !drawn(pair)) {
-                let lower = run.iter().map(|&(point, ends)| area.point((point.0, ends.0)));
-                let upper = run.iter().rev().map(|&(point, ends)| area.point((point.0, ends.1)));
-                svg.path(&lower.chain(upper).collect::<Vec<_>>(), true, &style);
-            }
-        }
-    }
-}
-
-/// Circles, and squares once the colours are used up.
-fn marks(svg: &mut Svg, points: &[(f64, f64)], at: usize, radius: f64, opacity: f64) {
-    svg.put(&format!("<g fill=\"{}\" fill-opacity=\"{}\">", colour(at), number(opacity)));
-    for &(x, y) in points {
-        if round(at) == 0 {
-            svg.put(&format!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>", number(x), number(y), number(radius)));
-        } else {
-            svg.rectangle((x - radius, y - radius), (x + radius, y + radius), "");
-        }
-    }
-    svg.put("</g>");
 }

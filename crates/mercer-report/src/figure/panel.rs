@@ -1,9 +1,12 @@
 //! Panels: two axes, series, and guide lines.
 
 use super::axis::Axis;
+use super::field::Field;
 use super::heat::Heat;
 use super::series::{Look, Series};
-use super::svg::Anchor;
+use super::strips::Strip;
+use super::svg::{Anchor, grouped};
+use super::thin;
 
 /// One plot of a figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,10 +18,22 @@ pub struct Panel {
     pub(super) helpers: Vec<Helper>,
     /// Without ticks and frame, and with equal units in both directions: a projection from more dimensions.
     pub(super) bare: bool,
-    /// A matrix in colours, instead of axes and series.
-    pub(super) heat: Option<Heat>,
+    pub(super) kind: Kind,
+    /// A surface in colours behind the series.
+    pub(super) field: Option<Field>,
     /// Points that were dropped before they became part of a series.
     pub(super) left_out: usize,
+}
+
+/// What a panel consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Axes and series.
+    Plot,
+    /// A matrix in colours.
+    Heat(Heat),
+    /// Rows of pictures or texts.
+    Strips(Vec<Strip>),
 }
 
 /// A guide line behind the data.
@@ -60,7 +75,8 @@ impl Panel {
             series: Vec::new(),
             helpers: Vec::new(),
             bare: false,
-            heat: None,
+            kind: Kind::Plot,
+            field: None,
             left_out: 0,
         }
     }
@@ -119,11 +135,29 @@ impl Panel {
 
     /// Whether bars stand on the horizontal axis.
     pub(super) fn stands(&self) -> bool {
-        self.series.iter().any(|series| matches!(series.look, Look::Bars(_) | Look::Steps(_)))
+        self.series.iter().any(|series| matches!(series.look, Look::Bars(_) | Look::Steps(_) | Look::Area))
     }
 
     pub(super) fn skipped(&self) -> usize {
-        let points = self.series.iter().flat_map(|series| &series.points);
-        self.left_out + points.filter(|&&point| !self.drawable(point)).count()
+        self.left_out + self.series.iter().map(|series| series.skipped(self)).sum::<usize>()
+    }
+
+    /// How many points of each series are drawn with a mark.
+    pub(super) fn shares(&self) -> Vec<usize> {
+        thin::shares(&self.series.iter().map(|series| series.marked(self)).collect::<Vec<_>>())
+    }
+
+    /// What a reader should know about the drawing, a line each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let all: usize = self.series.iter().map(|series| series.marked(self)).sum();
+        let shown: usize = self.shares().iter().sum();
+        let mut notes = Vec::new();
+        if shown < all {
+            notes.push(format!("{} of {} points shown", grouped(shown), grouped(all)));
+        }
+        if self.series.iter().any(Series::hides_fliers) {
+            notes.push("+n: further outliers, not drawn".to_owned());
+        }
+        notes
     }
 }

@@ -7,7 +7,7 @@ fn count(svg: &str, what: &str) -> usize {
 }
 
 /// Every element is closed in order, and no attribute contains NaN.
-fn well_formed(svg: &str) {
+pub(super) fn well_formed(svg: &str) {
     let mut open = Vec::new();
     let mut rest = svg;
     while let Some(at) = rest.find('<') {
@@ -21,7 +21,10 @@ fn well_formed(svg: &str) {
         assert_eq!(count(tag, "\"") % 2, 0, "{tag}");
         rest = &rest[end + 1..];
     }
-    assert!(open.is_empty() && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    assert!(open.is_empty(), "{open:?}");
+    // Images are text in which anything may occur.
+    let plain = svg.lines().filter(|line| !line.starts_with("<image"));
+    plain.for_each(|line| assert!(!line.contains("NaN") && !line.contains("inf"), "{line}"));
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn bars_reliability_and_space() {
     let svg = figure.to_svg();
     well_formed(&svg);
     assert!(svg.contains("width=\"880\" height=\"674\""), "two rows under a title");
-    assert_eq!(count(&svg, "stroke=\"#bbb\""), 9, "three far sides of a box");
+    assert_eq!(count(&svg, "stroke-opacity=\"0.3\""), 9, "three far sides of a box");
     assert_eq!(count(&svg, ">377<"), 2, "the counts of bins that are not empty");
 
     assert_eq!(svg, figure.to_svg());
@@ -178,4 +181,124 @@ fn nothing_is_overwritten() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), figure.to_svg());
     again.write(&path, Existing::Replace).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), again.to_svg());
+}
+
+/// Screen readers find a title and a description, and nothing collides with another figure in the same page.
+#[test]
+fn figures_are_accessible() {
+    let line = || Series::line("<train>", [(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)]);
+    let panel = || Panel::new("Loss & more").x(Axis::linear("step")).y(Axis::linear("loss")).series(line());
+    let figure = Figure::new("").panel(panel());
+    for svg in [figure.to_svg(), figure.to_inline_svg()] {
+        well_formed(&svg);
+        assert!(svg.starts_with("<svg ") && svg.contains(" role=\"img\" "));
+        assert_eq!(svg.lines().nth(1), Some("<title>Loss &amp; more</title>"));
+        let description = "<desc>Loss &amp; more: loss over step, for &lt;train&gt;. 1 values cannot be drawn.</desc>";
+        assert_eq!(svg.lines().nth(2), Some(description));
+        assert!(!svg.contains(" id=") && svg.contains("sans-serif"));
+    }
+    assert!(Figure::new("").to_svg().contains("<title>Figure</title>"));
+    let told = Figure::new("t").panel(Panel::new("")).describe("It goes < down");
+    assert!(told.to_svg().contains("<desc>It goes &lt; down</desc>"));
+}
+
+/// A file is dark on white; in a page, nothing but series and data has a colour of its own.
+#[test]
+fn inline_figures_inherit_their_colours() {
+    let panel =
+        Panel::boxes("b", ["a"], Axis::linear("y"), [("g", [BoxSummary::of(&[1.0, 2.0, 9.0])])]).horizontal(1.0);
+    let figure = Figure::new("t").panel(panel.series(Series::points("p", [(0.0, 1.0)])));
+    let (file, inline) = (figure.to_svg(), figure.to_inline_svg());
+    assert!(file.contains("color=\"#222\"") && file.contains("fill=\"#fff\"/>") && !file.contains("var("));
+    assert!(!inline.contains("#222") && inline.contains("var(--mercer-colour-0, #0072B2)"));
+    assert_eq!(count(&inline, "<rect"), count(&file, "<rect") - 1, "no background");
+    assert!(inline.lines().filter(|line| line.contains("<text")).all(|line| !line.contains("fill=\"#")));
+    assert!(Figure::dark_style().contains("--mercer-colour-6:#"));
+}
+
+/// 300,000 points make a figure of a few hundred kilobytes, which says what it leaves out; overlays are complete.
+#[test]
+fn large_scatter_plots_stay_small() {
+    let points = |count: u32| (0..count).map(|at| (f64::from(at), f64::from(at.wrapping_mul(2_654_435_761) >> 8)));
+    let panel = |count: u32| {
+        Panel::scatter("log-odds", Axis::linear("network"), Axis::linear("kernel"), [("a", points(count))])
+            .diagonal()
+            .series(Series::fitted_line("fit", points(count)))
+            .series(Series::stairs("monotone", [(0.0, 0.0), (1e5, 1e7), (3e5, 1.5e7)]))
+    };
+    let svg = Figure::new("").panel(panel(300_000)).to_svg();
+    well_formed(&svg);
+    assert!(svg.len() < 300_000, "{}", svg.len());
+    assert!(svg.contains(">5,000 of 300,000 points shown<"));
+    assert_eq!(count(&svg, "<circle"), 5000 + 1, "and one in the legend");
+    let few = Figure::new("").panel(panel(5000)).to_svg();
+    assert!(!few.contains("points shown") && count(&few, "<circle") == 5001);
+    let line = Panel::new("").series(Series::line("l", points(300_000)));
+    assert!(Figure::new("").panel(line).to_svg().len() < 80_000);
+}
+
+#[test]
+fn fits_and_stairs_are_where_they_should_be() {
+    let fit = Series::fitted_line("f", [(1.0, 3.0), (2.0, 5.0), (4.0, 9.0), (f64::NAN, 0.0), (9.0, f64::INFINITY)]);
+    assert!(fit.points.iter().zip([(1.0, 3.0), (4.0, 9.0)]).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-12));
+    assert!(Series::fitted_line("f", [(1.0, 3.0), (1.0, 5.0)]).points.is_empty());
+    let axis = || Axis::linear("").range(0.0, 2.0);
+    let panel = Panel::new("").x(axis()).y(axis()).series(Series::stairs("", [(0.0, 0.0), (1.0, 2.0), (2.0, 2.0)]));
+    let svg = Figure::new("").panel(panel).to_svg();
+    let path = svg.lines().find(|line| line.starts_with("<path")).unwrap();
+    assert_eq!(count(path, "L"), 4, "{path}");
+}
+
+/// Numbers of all kinds, the worst ones often, in every panel: nothing panics, and all is well formed.
+#[test]
+fn no_numbers_panic() {
+    let mut state = 7_usize;
+    let mut draw = move || {
+        state = state.wrapping_add(1);
+        thin::scrambled(state)
+    };
+    const ODD: [f64; 12] =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN, 5e-324, 1e-300, 1.0];
+    for round in 0..300 {
+        let mut number = || match draw() % 3 {
+            0 => ODD[draw() % ODD.len()],
+            1 => (draw() % 2000) as f64 / 100.0 - 10.0,
+            _ => (draw() % 5) as f64,
+        };
+        let mut list =
+            |most: usize| (0..(number().abs() as usize) % (most + 1)).map(|_| number()).collect::<Vec<f64>>();
+        let (a, b, c) = (list(40), list(40), list(7));
+        let pairs: Vec<(f64, f64)> = a.iter().copied().zip(b.iter().copied()).collect();
+        let scores = || a.iter().map(|&x| (x, x.to_bits() % 3 == 0));
+        let axis = || if round % 2 == 0 { Axis::linear("x") } else { Axis::log("x") };
+        let of = |at: usize| c.get(at).copied().unwrap_or(1.0);
+        let summary = BoxSummary {
+            mean: of(0),
+            q1: of(1),
+            median: of(2),
+            q3: of(3),
+            low_whisker: of(4),
+            high_whisker: of(5),
+            fliers: a.clone(),
+            n_fliers: b.len(),
+            n_skipped: 0,
+        };
+        let picture = Picture::from_chw(b.clone(), [1, 1, b.len()], (round % 3 == 0).then_some((of(0), of(1))));
+        let cells = picture.map(|picture| Cell::picture(picture, "p")).into_iter().chain([Cell::text("t", "c")]);
+        let panels = [
+            Panel::boxes("", ["a", "b"], axis(), [("g", vec![Some(summary), BoxSummary::of(&a)])]),
+            Panel::density("", "", [("a", a.clone()), ("b", b.clone())]),
+            Panel::density_map("", axis(), axis(), pairs.clone()),
+            Panel::quantiles("", ("", a.clone()), ("", b.clone())),
+            Panel::roc("", [("r", RankCurve::roc(scores())), ("p", RankCurve::from_points(pairs.clone(), of(0)))]),
+            Panel::precision_recall("", [("r", RankCurve::precision_recall(scores()))]),
+            Panel::named_heat_map("", ["a", "b"], ["c", "d", "e"], b.clone()).signed(),
+            Panel::heat_map("", round % 5, a.clone(), [("g", 3)]),
+            Panel::strips("", [Strip::new("s", cells)]),
+            Panel::lines("", axis(), axis(), [Series::stairs("s", pairs.clone()), Series::fitted_line("f", pairs)]),
+        ];
+        let figure = panels.into_iter().fold(Figure::new(""), Figure::panel);
+        well_formed(&figure.to_svg());
+        assert!(a.iter().all(|x| x.is_finite()) || figure.skipped() > 0);
+    }
 }

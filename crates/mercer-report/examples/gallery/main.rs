@@ -1,12 +1,46 @@
-//! One panel of every kind: `cargo run -p mercer-report --example gallery -- gallery.svg`.
+//! One panel of every kind: `cargo run -p mercer-report --example gallery -- FOLDER`.
+//!
+//! Writes `panels.svg`, `distributions.svg`, `samples.svg` and a page with all of them in light and dark, `gallery.html`.
 
-use mercer_data::Existing;
+mod distributions;
+mod samples;
+
 use mercer_report::{Axis, Bin, Figure, Panel, Series};
+use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).unwrap_or("gallery.svg".to_owned());
-    // Numbers that look random and are the same everywhere.
-    let noise = |at: u32| f64::from(at.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24) - 0.5;
+    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or(".".to_owned()));
+    let figures = [("panels", panels()), ("distributions", distributions::figure()), ("samples", samples::figure())];
+    let mut page = format!("<!doctype html><meta charset=\"utf-8\"><title>Gallery</title><style>{}</style>", STYLE);
+    for (name, figure) in &figures {
+        let svg = figure.to_svg();
+        println!("{name}.svg: {} bytes, {} values skipped", svg.len(), figure.skipped());
+        std::fs::write(folder.join(format!("{name}.svg")), svg)?;
+        for shade in ["light", "dark"] {
+            page.push_str(&format!("<div class=\"{shade}\">{}</div>\n", figure.to_inline_svg()));
+        }
+    }
+    std::fs::write(folder.join("gallery.html"), page)?;
+    Ok(())
+}
+
+const STYLE: &str = ".light { background: #fff; color: #222 } .dark { background: #161616; color: #ddd; \
+                     --mercer-colour-0: #2F8FD0; --mercer-colour-6: #8C7FE0; --mercer-colour-7: #C8507F; --mercer-colour-9: #B8B8B8 }";
+
+/// Numbers that look random and are the same everywhere, between −½ and ½.
+fn noise(at: u32) -> f64 {
+    let mixed = (at ^ at >> 16).wrapping_mul(0x045d_9f3b);
+    let mixed = (mixed ^ mixed >> 16).wrapping_mul(0x045d_9f3b);
+    f64::from((mixed ^ mixed >> 16) >> 8) / f64::from(1 << 24) - 0.5
+}
+
+/// About normal, with a deviation of one half times √2.
+fn normal(at: u32) -> f64 {
+    (0..6).map(|k| noise(6 * at + k)).sum()
+}
+
+/// Lines, scatter plots, histograms, bars and a matrix.
+fn panels() -> Figure {
     let steps = || (1..=40).map(f64::from);
     let decay = |rate: f64| steps().map(move |t| (t, (-rate * t).exp() + 1e-4));
     let lines = Panel::lines(
@@ -38,8 +72,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ["first", "second", "third"],
         classes(4).map(|(name, class)| (name, cloud(class).zip(0..).map(|((x, y), at)| [x, y, x * y + noise(at)]))),
     );
-    let sum =
-        |shift: f64, seed: u32| (0..2000).map(move |at| (0..6).map(|k| noise(seed + 6 * at + k)).sum::<f64>() + shift);
+    let sum = |shift: f64, seed: u32| (0..2000).map(move |at| normal(seed + at) + shift);
     let histogram = Panel::histogram(
         "Scores",
         "log-probability",
@@ -78,6 +111,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .panel(histogram)
         .panel(Panel::reliability("Reliability", &bins))
         .panel(bars)
-        .write(path.as_ref(), Existing::Replace)?;
-    Ok(())
 }
