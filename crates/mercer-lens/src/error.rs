@@ -27,6 +27,50 @@ pub enum LensError {
         /// How many there are.
         found: usize,
     },
+    /// An invalid setting.
+    #[error("{name} is {value}, but {reason}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        reason: &'static str,
+    },
+    /// A class that does not exist.
+    #[error("sample {row} is of class {label}, but there are {n_classes} classes")]
+    Label {
+        /// The sample.
+        row: usize,
+        /// Its class.
+        label: usize,
+        /// The number of classes.
+        n_classes: usize,
+    },
+    /// A list refers to a sample that does not exist.
+    #[error("{what} {row} refers to sample {index}, but there are {size} samples")]
+    Index {
+        /// Which list.
+        what: &'static str,
+        /// The position of the list.
+        row: usize,
+        /// The sample it refers to.
+        index: usize,
+        /// The number of samples.
+        size: usize,
+    },
+    /// A number outside the range of its kind.
+    #[error("{what} of row {row} is {value}, but {reason}")]
+    Range {
+        /// What the number is.
+        what: &'static str,
+        /// Its row.
+        row: usize,
+        /// The number.
+        value: f64,
+        /// What it must be.
+        reason: &'static str,
+    },
 }
 
 /// The result type of lenses.

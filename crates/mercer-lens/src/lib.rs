@@ -1,8 +1,14 @@
 //! Lenses: findings about kernels, spectra and predictions, as pure functions of arrays.
 //!
 //! A lens is one file: a function of arrays that were computed elsewhere, the type of its finding, and its tests. It
-//! reads no files, prints nothing and draws no random numbers of its own. Jobs of the `mercer` crate compute the arrays
-//! and pass them in.
+//! reads no files, prints nothing and draws no random numbers except from a seed it is given. Jobs of the `mercer`
+//! crate compute the arrays and pass them in.
+//!
+//! | lens | question |
+//! |---|---|
+//! | [`extent`], [`likeness`] | how similar are two kernels? |
+//! | [`neighbours`] | which training samples have the largest kernel values? |
+//! | [`forensics`] | which test samples resemble known poison? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -11,8 +17,11 @@
 //! # Ok::<(), mercer_lens::LensError>(())
 //! ```
 
+mod checks;
 mod compare;
 mod error;
+pub mod forensics;
+pub mod neighbours;
 
 pub use compare::{Extent, Likeness, extent, likeness};
 pub use error::{LensError, Result};
