@@ -14,6 +14,22 @@ pub(crate) fn check_rows(what: &'static str, expected: usize, found: usize) -> R
     if expected == found { Ok(()) } else { Err(LensError::Rows { what, expected, found }) }
 }
 
+/// Checks that every number is finite.
+pub(crate) fn check_numbers(what: &'static str, values: &[f64]) -> Result<()> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(row) => Err(LinalgError::NotFinite { routine: what, row, column: 0, value: values[row] }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Checks that every label is the index of a class.
+pub(crate) fn check_labels(labels: &[usize], n_classes: usize) -> Result<()> {
+    match labels.iter().position(|&label| label >= n_classes) {
+        Some(row) => Err(LensError::Label { row, label: labels[row], n_classes }),
+        None => Ok(()),
+    }
+}
+
 /// Checks that lists of neighbours refer to samples below `size`, with finite values.
 pub(crate) fn check_neighbours(lists: &[Vec<Neighbour>], size: usize) -> Result<()> {
     for (row, list) in lists.iter().enumerate() {

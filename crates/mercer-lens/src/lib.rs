@@ -9,6 +9,8 @@
 //! | [`extent`], [`likeness`] | how similar are two kernels? |
 //! | [`neighbours`] | which training samples have the largest kernel values? |
 //! | [`forensics`] | which test samples resemble known poison? |
+//! | [`audit`] | which training labels look wrong, and why? |
+//! | [`duplicates`] | which samples are copies, and do their labels agree? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -17,11 +19,14 @@
 //! # Ok::<(), mercer_lens::LensError>(())
 //! ```
 
+pub mod audit;
 mod checks;
 mod compare;
+pub mod duplicates;
 mod error;
 pub mod forensics;
 pub mod neighbours;
+pub mod ranks;
 
 pub use compare::{Extent, Likeness, extent, likeness};
 pub use error::{LensError, Result};
