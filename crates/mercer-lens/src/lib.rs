@@ -11,6 +11,7 @@
 //! | [`forensics`] | which test samples resemble known poison? |
 //! | [`audit`] | which training labels look wrong, and why? |
 //! | [`duplicates`] | which samples are copies, and do their labels agree? |
+//! | [`signatures`] | which training samples look like unknown poison? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -27,6 +28,7 @@ mod error;
 pub mod forensics;
 pub mod neighbours;
 pub mod ranks;
+pub mod signatures;
 
 pub use compare::{Extent, Likeness, extent, likeness};
 pub use error::{LensError, Result};
