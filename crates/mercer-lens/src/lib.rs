@@ -12,6 +12,8 @@
 //! | [`audit`] | which training labels look wrong, and why? |
 //! | [`duplicates`] | which samples are copies, and do their labels agree? |
 //! | [`signatures`] | which training samples look like unknown poison? |
+//! | [`lds`], [`removal`] | do attribution scores predict what happens when training data is left out? |
+//! | [`sanity`] | do scores depend on what the network has learnt? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -21,13 +23,17 @@
 //! ```
 
 pub mod audit;
+pub mod average;
 mod checks;
 mod compare;
 pub mod duplicates;
 mod error;
 pub mod forensics;
+pub mod lds;
 pub mod neighbours;
 pub mod ranks;
+pub mod removal;
+pub mod sanity;
 pub mod signatures;
 
 pub use compare::{Extent, Likeness, extent, likeness};
