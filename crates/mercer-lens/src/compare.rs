@@ -12,7 +12,8 @@
 //! equation 5). With few samples, the usual biased CKA of two unrelated kernels is far from zero. The debiased CKA is
 //! zero on average, and may be negative.
 
-use crate::error::{LensError, Result};
+use crate::checks::{check_count, check_rows};
+use crate::error::Result;
 use mercer_linalg::{check_finite, check_symmetric, matmul, symmetric_eigen};
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::Serialize;
@@ -64,9 +65,7 @@ pub fn extent(gram: ArrayView2<'_, f64>) -> Result<Extent> {
 /// For fewer than four samples, and matrices that are of different sizes, not finite or not symmetric.
 pub fn likeness(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Result<Likeness> {
     check_count("an alignment", 4, a.nrows())?;
-    if a.nrows() != b.nrows() {
-        return Err(LensError::Rows { what: "the other matrix", expected: a.nrows(), found: b.nrows() });
-    }
+    check_rows("the other matrix", a.nrows(), b.nrows())?;
     for matrix in [a, b] {
         check_finite("comparison", matrix)?;
         check_symmetric("comparison", matrix)?;
@@ -96,8 +95,4 @@ fn dependence(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
     let sums = rows.sum() * columns.sum() / ((n - 1.0) * (n - 2.0));
     let cross = matmul(rows.view().insert_axis(Axis(0)), columns.view().insert_axis(Axis(1)))[[0, 0]];
     (trace + sums - 2.0 * cross / (n - 2.0)) / (n * (n - 3.0))
-}
-
-fn check_count(what: &'static str, least: usize, found: usize) -> Result<()> {
-    if found >= least { Ok(()) } else { Err(LensError::TooFew { what, least, found }) }
 }

@@ -17,14 +17,6 @@ pub enum LensError {
         /// The size that was given.
         found: usize,
     },
-    /// A class that does not exist.
-    #[error("class {class} does not exist; there are {n_classes}")]
-    Class {
-        /// Its number.
-        class: usize,
-        /// The number of classes.
-        n_classes: usize,
-    },
     /// There are too few samples.
     #[error("{what} needs at least {least} samples, but there are {found}")]
     TooFew {
@@ -34,6 +26,50 @@ pub enum LensError {
         least: usize,
         /// How many there are.
         found: usize,
+    },
+    /// An invalid setting.
+    #[error("{name} is {value}, but {reason}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        reason: &'static str,
+    },
+    /// A class that does not exist.
+    #[error("sample {row} is of class {label}, but there are {n_classes} classes")]
+    Label {
+        /// The sample.
+        row: usize,
+        /// Its class.
+        label: usize,
+        /// The number of classes.
+        n_classes: usize,
+    },
+    /// A list refers to a sample that does not exist.
+    #[error("{what} {row} refers to sample {index}, but there are {size} samples")]
+    Index {
+        /// Which list.
+        what: &'static str,
+        /// The position of the list.
+        row: usize,
+        /// The sample it refers to.
+        index: usize,
+        /// The number of samples.
+        size: usize,
+    },
+    /// A number outside the range of its kind.
+    #[error("{what} of row {row} is {value}, but {reason}")]
+    Range {
+        /// What the number is.
+        what: &'static str,
+        /// Its row.
+        row: usize,
+        /// The number.
+        value: f64,
+        /// What it must be.
+        reason: &'static str,
     },
 }
 

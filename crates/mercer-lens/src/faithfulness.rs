@@ -17,7 +17,8 @@
 //!
 //! Intervals are percentile bootstraps over the samples.
 
-use crate::error::{LensError, Result};
+use crate::checks::{check_count, check_labels, check_rows};
+use crate::error::Result;
 use mercer_data::random::stream;
 use mercer_learn::metrics::kendall_tau;
 use ndarray::{ArrayView1, ArrayView2};
@@ -100,16 +101,10 @@ pub struct Bootstrap {
 /// For fewer than two classes, classes that do not exist, other numbers of rows, and scores that are not finite.
 pub fn log_odds(scores: ArrayView2<'_, f64>, classes: &[usize]) -> Result<Vec<f64>> {
     let n_classes = scores.ncols();
-    if n_classes < 2 {
-        return Err(LensError::TooFew { what: "log-odds (columns)", least: 2, found: n_classes });
-    }
-    if scores.nrows() != classes.len() {
-        return Err(LensError::Rows { what: "the classes", expected: scores.nrows(), found: classes.len() });
-    }
+    check_count("log-odds (columns)", 2, n_classes)?;
+    check_rows("the classes", scores.nrows(), classes.len())?;
     mercer_linalg::check_finite("log-odds", scores)?;
-    if let Some(&class) = classes.iter().find(|&&class| class >= n_classes) {
-        return Err(LensError::Class { class, n_classes });
-    }
+    check_labels(classes, n_classes)?;
     Ok(scores.outer_iter().zip(classes).map(|(row, &class)| odds(row, class)).collect())
 }
 
@@ -152,17 +147,13 @@ pub fn faithfulness(
     bootstrap: Bootstrap,
 ) -> Result<Faithfulness> {
     let n_samples = network.nrows();
-    if n_samples == 0 {
-        return Err(LensError::TooFew { what: "faithfulness", least: 1, found: n_samples });
-    }
+    check_count("faithfulness", 1, n_samples)?;
     for (what, expected, found) in [
         ("the surrogate's scores", n_samples, surrogate.nrows()),
         ("the transposed scores of the surrogate", network.ncols(), surrogate.ncols()),
         ("the correct classes", n_samples, truth.map_or(n_samples, <[usize]>::len)),
     ] {
-        if expected != found {
-            return Err(LensError::Rows { what, expected, found });
-        }
+        check_rows(what, expected, found)?;
     }
     let (a, b) = (log_odds(network, classes)?, log_odds(surrogate, classes)?);
     let (own, other) = (decisions(network), decisions(surrogate));

@@ -1,8 +1,21 @@
 //! Lenses: findings about kernels, spectra and predictions, as pure functions of arrays.
 //!
 //! A lens is one file: a function of arrays that were computed elsewhere, the type of its finding, and its tests. It
-//! reads no files, prints nothing and draws no random numbers of its own. Jobs of the `mercer` crate compute the arrays
-//! and pass them in.
+//! reads no files, prints nothing and draws no random numbers except from a seed it is given. Jobs of the `mercer`
+//! crate compute the arrays and pass them in.
+//!
+//! | lens | question |
+//! |---|---|
+//! | [`extent`], [`likeness`] | how similar are two kernels? |
+//! | [`faithfulness()`], [`local_gaps`] | how far is a surrogate from its network, and where? |
+//! | [`attributions`], [`summarise`] | which training samples does a score rest on? |
+//! | [`neighbours`] | which training samples have the largest kernel values? |
+//! | [`forensics`] | which test samples resemble known poison? |
+//! | [`audit`] | which training labels look wrong, and why? |
+//! | [`duplicates`] | which samples are copies, and do their labels agree? |
+//! | [`signatures`] | which training samples look like unknown poison? |
+//! | [`lds`], [`removal`] | do attribution scores predict what happens when training data is left out? |
+//! | [`sanity`] | do scores depend on what the network has learnt? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -12,10 +25,21 @@
 //! ```
 
 mod attribution;
+pub mod audit;
+pub mod average;
+mod checks;
 mod compare;
+pub mod duplicates;
 mod error;
 mod faithfulness;
+pub mod forensics;
+pub mod lds;
 mod local;
+pub mod neighbours;
+pub mod ranks;
+pub mod removal;
+pub mod sanity;
+pub mod signatures;
 
 pub use attribution::{Distribution, Example, Grouping, Summary, attributions, summarise};
 pub use compare::{Extent, Likeness, extent, likeness};

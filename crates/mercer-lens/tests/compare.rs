@@ -1,22 +1,10 @@
 //! Comparisons of kernels, against closed forms and what must not change them.
 
+mod common;
+
+use common::{features, gram};
 use mercer_lens::{LensError, extent, likeness};
 use ndarray::{Array2, array};
-
-/// Deterministic numbers that look random.
-fn features(n: usize, width: usize, seed: u64) -> Array2<f64> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    Array2::from_shape_fn((n, width), |_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-    })
-}
-
-fn gram(features: &Array2<f64>) -> Array2<f64> {
-    features.dot(&features.t())
-}
 
 /// The estimate as its definition has it: the mean over all ordered quadruples of different samples.
 fn by_quadruples(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
