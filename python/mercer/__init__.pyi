@@ -43,7 +43,7 @@ def train(
     step_factor: float | str | None = None,
     warm_up: int | Sequence[int] | None = None,
     stop_loss: float | str | None = None,
-    crop: int | None = None,
+    crop_margin: int | None = None,
     flip: bool | None = None,
     checkpoint_every: int | None = None,
     checkpoint_at: int | Sequence[int] | None = None,

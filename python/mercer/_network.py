@@ -317,7 +317,7 @@ class Network:
         **settings
             The settings of ``mercer train``: ``epochs``, ``batch``, ``optimiser``, ``learning_rate``, ``momentum``,
             ``nesterov``, ``weight_decay``, ``loss``, ``schedule``, ``step_every``, ``step_at``, ``step_factor``, ``warm_up``,
-            ``stop_loss``, ``crop``, ``flip``, ``seed``.
+            ``stop_loss``, ``crop_margin``, ``flip``, ``seed``.
 
         Returns
         -------

@@ -281,8 +281,8 @@ fn settings_that_make_no_sense() {
         ("--schedule step --step-at 3,2", "--step-at"),
         ("--stop-loss 0", "--stop-loss"),
         ("--stop-loss nan", "--stop-loss"),
-        ("--crop 0", "--crop"),
-        ("--crop 1", "images"),
+        ("--crop-margin 0", "--crop-margin"),
+        ("--crop-margin 1", "images"),
         ("--flip", "images"),
         ("--checkpoint-at 99", "99"),
     ] {

@@ -17,7 +17,7 @@ use std::fmt;
 /// ```
 /// use mercer_net::train::Augmentation;
 ///
-/// let usual = Augmentation { crop: 4, flip: true };
+/// let usual = Augmentation { crop_margin: 4, flip: true };
 /// assert_eq!(usual.to_string(), "crop 4, flip");
 /// assert!(Augmentation::default().is_none());
 /// ```
@@ -26,7 +26,7 @@ use std::fmt;
 pub struct Augmentation {
     /// Zeros on each side, from which a random window of the size of the image is cut. Zero is meant after
     /// preprocessing.
-    pub crop: usize,
+    pub crop_margin: usize,
     /// Whether every other image, at random, is mirrored left to right.
     pub flip: bool,
 }
@@ -34,10 +34,10 @@ pub struct Augmentation {
 impl fmt::Display for Augmentation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self { crop: 0, flip: false } => formatter.write_str("none"),
-            Self { crop: 0, flip: true } => formatter.write_str("flip"),
-            Self { crop, flip: false } => write!(formatter, "crop {crop}"),
-            Self { crop, flip: true } => write!(formatter, "crop {crop}, flip"),
+            Self { crop_margin: 0, flip: false } => formatter.write_str("none"),
+            Self { crop_margin: 0, flip: true } => formatter.write_str("flip"),
+            Self { crop_margin: crop, flip: false } => write!(formatter, "crop {crop}"),
+            Self { crop_margin: crop, flip: true } => write!(formatter, "crop {crop}, flip"),
         }
     }
 }
@@ -66,9 +66,12 @@ impl Augmentation {
             let text = "crop and flip need images with the channels first";
             return refuse(format!("{text}, but those of {place}, of shape {shape:?}, seem to have them last"));
         }
-        if self.crop >= height.min(width) {
+        if self.crop_margin >= height.min(width) {
             let most = height.min(width).saturating_sub(1);
-            return refuse(format!("crop = {}; accepted: up to {most} for the images of {place}", self.crop));
+            return refuse(format!(
+                "crop_margin = {}; accepted: up to {most} for the images of {place}",
+                self.crop_margin
+            ));
         }
         Ok(())
     }
@@ -80,14 +83,14 @@ impl Augmentation {
         changed.clear();
         for (image, row) in images.chunks_exact(size.max(1)).zip(at.rows) {
             let window = self.draw(at.seed, at.epoch, *row);
-            window.cut(image, [at.shape[1], at.shape[2]], self.crop, changed);
+            window.cut(image, [at.shape[1], at.shape[2]], self.crop_margin, changed);
         }
     }
 
     /// All numbers are drawn in any case, so that flips do not change the crops.
     fn draw(&self, seed: u64, epoch: usize, row: usize) -> Window {
         let mut random = stream(seed, &format!("augment/epoch {epoch}/sample {row}"));
-        let [top, left] = [(); 2].map(|()| random.random_range(0..=2 * self.crop as u64) as usize);
+        let [top, left] = [(); 2].map(|()| random.random_range(0..=2 * self.crop_margin as u64) as usize);
         Window { top, left, mirrored: random.random::<bool>() && self.flip }
     }
 }
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn draws_are_legal_and_even() {
         let rows: Vec<usize> = (0..2000).collect();
-        let how = Augmentation { crop: 1, flip: true };
+        let how = Augmentation { crop_margin: 1, flip: true };
         let all = changed(how, 5, &rows);
         let mut counts = vec![0; 18];
         for (&row, found) in rows.iter().zip(all.chunks_exact(24)) {
@@ -194,7 +197,7 @@ mod tests {
             counts[at.expect("a window of the image")] += 1;
         }
         assert!(counts.iter().all(|count| (70..155).contains(count)), "{counts:?}");
-        let flips = changed(Augmentation { crop: 0, flip: true }, 5, &rows);
+        let flips = changed(Augmentation { crop_margin: 0, flip: true }, 5, &rows);
         let mirrored =
             |image: &[f64]| image.chunks_exact(4).flat_map(|row| row.iter().rev().copied()).collect::<Vec<_>>();
         let count = rows.iter().zip(flips.chunks_exact(24)).filter(|(row, found)| {
@@ -208,7 +211,7 @@ mod tests {
     /// A draw depends on the epoch and the row of a sample, not on what is beside it. Flips do not change crops.
     #[test]
     fn draws_depend_on_epoch_and_row() {
-        let how = Augmentation { crop: 2, flip: true };
+        let how = Augmentation { crop_margin: 2, flip: true };
         let whole = changed(how, 1, &[0, 1, 2, 3, 4, 5]);
         assert_eq!(changed(how, 1, &[4, 1]), [&whole[96..120], &whole[24..48]].concat());
         assert_ne!(changed(how, 2, &[0, 1, 2, 3, 4, 5]), whole);
@@ -224,13 +227,13 @@ mod tests {
             let set = Dataset::from_array("set.npy", ArrayD::<f32>::zeros(shape).view()).unwrap();
             how.check(&set).map(|()| String::new()).unwrap_or_else(|error| error.to_string())
         };
-        let how = Augmentation { crop: 3, flip: false };
+        let how = Augmentation { crop_margin: 3, flip: false };
         assert_eq!(text(how, &[2, 1, 8, 8]), "");
         assert_eq!(text(Augmentation::default(), &[2, 5]), "");
         assert!(text(how, &[2, 64]).contains("need images") && text(how, &[2, 64]).contains("[64]"));
-        assert!(text(how, &[2, 1, 8, 3]).contains("crop = 3; accepted: up to 2"));
-        let flip = Augmentation { crop: 0, flip: true };
+        assert!(text(how, &[2, 1, 8, 3]).contains("crop_margin = 3; accepted: up to 2"));
+        let flip = Augmentation { crop_margin: 0, flip: true };
         assert!(text(flip, &[2, 8, 8, 3]).contains("last") && text(flip, &[2, 1, 2, 2]).is_empty());
-        assert!(text(Augmentation { crop: usize::MAX, flip: false }, &[2, 1, 8, 8]).contains("up to 7"));
+        assert!(text(Augmentation { crop_margin: usize::MAX, flip: false }, &[2, 1, 8, 8]).contains("up to 7"));
     }
 }

@@ -66,9 +66,9 @@ pub(crate) struct TrainingOptions {
 
     /// Put N zeros around every image and cut a random window of the original size from it
     #[arg(long, value_name = "N")]
-    crop: Option<NonZeroUsize>,
+    crop_margin: Option<NonZeroUsize>,
 
-    /// Mirror images left to right, each with probability 1/2
+    /// Flip half of the images left to right; not for letters and digits
     #[arg(long)]
     flip: bool,
 
@@ -110,7 +110,7 @@ impl TrainingOptions {
             step_factor: self.step_factor,
             warm_up: self.warm_up,
             stop_loss: self.stop_loss,
-            crop: self.crop,
+            crop_margin: self.crop_margin,
             flip: self.flip,
             checkpoint_every: self.checkpoint_every,
             checkpoint_at: self.checkpoint_at.clone(),

@@ -42,7 +42,7 @@ fn trained(settings: TrainingSettings, folder: Option<&Path>, threads: usize) ->
 fn the_same_bits_on_any_number_of_threads() {
     for batch_size in [Some(16), None] {
         let plain = trained(settings(Augmentation::default(), batch_size), None, 1).unwrap();
-        for how in [Augmentation { crop: 2, flip: true }, Augmentation { crop: 0, flip: true }] {
+        for how in [Augmentation { crop_margin: 2, flip: true }, Augmentation { crop_margin: 0, flip: true }] {
             let one = trained(settings(how, batch_size), None, 1).unwrap();
             assert_ne!(one, plain, "{how}");
             assert_eq!(trained(settings(how, batch_size), None, 2).unwrap(), one, "{how}");
@@ -53,7 +53,7 @@ fn the_same_bits_on_any_number_of_threads() {
 /// A resumed run sees the same windows; another crop is another run.
 #[test]
 fn a_resumed_run_sees_the_same_images() {
-    let how = Augmentation { crop: 1, flip: true };
+    let how = Augmentation { crop_margin: 1, flip: true };
     for batch_size in [Some(16), None] {
         let whole = trained(settings(how, batch_size), None, 1).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn a_resumed_run_sees_the_same_images() {
                 .unwrap_err()
                 .to_string()
         };
-        let text = other(Augmentation { crop: 2, flip: true });
+        let text = other(Augmentation { crop_margin: 2, flip: true });
         assert!(text.contains("its augmentation was crop 1, flip, but is now crop 2, flip"), "{text}");
         assert!(other(Augmentation::default()).contains("but is now none"));
     }

@@ -52,7 +52,7 @@ fn a_subset_of_images_too() {
     let network = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(3, 3), CnnLayer::max_pool(2)], 3).build(0).unwrap();
     let settings = TrainingSettings {
         batch_size: Some(3),
-        augmentation: Augmentation { crop: 1, flip: true },
+        augmentation: Augmentation { crop_margin: 1, flip: true },
         ..TrainingSettings::new(3, Schedule::constant(0.01))
     };
     let same = trained(&network, &copy, &labels.select(&rows).unwrap(), &settings);

@@ -41,7 +41,7 @@ pub struct TrainingSpec {
     pub stop_loss: Option<f64>,
     /// Cut a random window of every image, with this many zeros around it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub crop: Option<NonZeroUsize>,
+    pub crop_margin: Option<NonZeroUsize>,
     /// Mirror every other image, at random.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub flip: bool,
@@ -77,7 +77,7 @@ impl Default for TrainingSpec {
             step_factor: 0.1,
             warm_up: 0.0,
             stop_loss: None,
-            crop: None,
+            crop_margin: None,
             flip: false,
             checkpoint_every: None,
             checkpoint_at: Vec::new(),
@@ -257,7 +257,7 @@ impl TrainingSpec {
             schedule,
             checkpoints,
             stop_loss: self.stop_loss,
-            augmentation: Augmentation { crop: self.crop.map_or(0, NonZeroUsize::get), flip: self.flip },
+            augmentation: Augmentation { crop_margin: self.crop_margin.map_or(0, NonZeroUsize::get), flip: self.flip },
         }
     }
 }

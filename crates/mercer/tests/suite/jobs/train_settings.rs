@@ -132,9 +132,9 @@ fn images_are_cropped_and_flipped() {
     std::fs::write(scratch.path("mlp.toml"), cnn).unwrap();
     let images = Array4::from_shape_fn((64, 1, 6, 6), |(row, _, y, x)| ((row * 7 + y * 5 + x) as f32).sin());
     write_npy(&scratch.path("x.npy"), &images, Existing::Replace).unwrap();
-    let crop = |job: &TrainJob, zeros: usize| with(job, |spec| spec.crop = NonZeroUsize::new(zeros));
+    let crop = |job: &TrainJob, zeros: usize| with(job, |spec| spec.crop_margin = NonZeroUsize::new(zeros));
     let error = run(&crop(&points, 6), &scratch.to("run")).unwrap_err();
-    assert!(error.message().contains("crop = 6; accepted: up to 5"), "{error}");
+    assert!(error.message().contains("crop_margin = 6; accepted: up to 5"), "{error}");
     run(&points, &scratch.to("plain")).unwrap();
     let both = flip(&crop(&points, 2));
     let found = run(&both, &scratch.to("whole")).unwrap().findings;
