@@ -316,7 +316,8 @@ class Network:
             Whether to show progress.
         **settings
             The settings of ``mercer train``: ``epochs``, ``batch``, ``optimiser``, ``learning_rate``, ``momentum``,
-            ``nesterov``, ``weight_decay``, ``loss``, ``schedule``, ``step_every``, ``step_factor``, ``warm_up``, ``seed``.
+            ``nesterov``, ``weight_decay``, ``loss``, ``schedule``, ``step_every``, ``step_at``, ``step_factor``, ``warm_up``,
+            ``stop_loss``, ``crop_margin``, ``flip``, ``seed``.
 
         Returns
         -------

@@ -33,7 +33,7 @@ _TYPES = {
     "GLOB": ("str | Sequence[str]", "str or sequence of str"),
     "BOOL": ("bool", "bool"),
     **dict.fromkeys(
-        ["FACTOR", "FRACTION", "RATE", "SHARE", "SIGMA", "STRENGTH", "TIME", "VARIANCE"], ("float | str", "float or str")
+        ["FACTOR", "FRACTION", "LOSS", "RATE", "SHARE", "SIGMA", "STRENGTH", "TIME", "VARIANCE"], ("float | str", "float or str")
     ),
 }
 

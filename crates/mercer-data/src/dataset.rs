@@ -1,5 +1,6 @@
 //! An open array of samples that is read in rows.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::format::{self, Format, Opened, table};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
 use crate::stored::{Layout, Stored, checked_count, unravel};
+use crate::subset::Subset;
 
 /// An array whose first axis counts samples, open for reading and possibly far larger than memory.
 ///
@@ -44,6 +46,8 @@ pub struct Dataset {
     named: bool,
     class_names: Option<Vec<String>>,
     preprocess: Preprocess,
+    /// The rows, if they are not all.
+    subset: Option<Arc<Subset>>,
     /// After preprocessing, the samples first.
     shape: Vec<usize>,
 }
@@ -71,6 +75,7 @@ impl Dataset {
             named: opened.named,
             class_names: opened.class_names,
             preprocess: Preprocess::new(),
+            subset: None,
         }
     }
 
@@ -122,13 +127,44 @@ impl Dataset {
             named: false,
             class_names: None,
             preprocess: Preprocess::new(),
+            subset: None,
         }
+    }
+
+    /// Some of the samples, in the given order. A sample may appear twice. Nothing is copied: the subset reads the same
+    /// bytes. [`Labels::select`](crate::Labels::select) takes the labels of the same rows.
+    ///
+    /// ```
+    /// use mercer_data::Dataset;
+    /// use ndarray::array;
+    ///
+    /// let set = Dataset::from_array("set", array![[1.0], [2.0], [3.0]].into_dyn().view())?;
+    /// let some = set.subset(&[2, 0])?;
+    /// assert_eq!(some.read::<f64>()?, array![[3.0], [1.0]].into_dyn());
+    /// # Ok::<(), mercer_data::DataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DataError::Row`] for a row that does not exist.
+    pub fn subset(&self, rows: &[usize]) -> Result<Self> {
+        let n_samples = self.n_samples();
+        if let Some(&row) = rows.iter().find(|&&row| row >= n_samples) {
+            return Err(DataError::Row { place: self.place.clone(), row, n_samples });
+        }
+        let stored = |row: &usize| self.subset.as_ref().map_or(*row, |subset| subset.rows[*row]);
+        let with_rows = |shape: &[usize]| std::iter::once(rows.len()).chain(shape[1..].iter().copied()).collect();
+        let subset = Subset { rows: rows.iter().map(stored).collect(), shape: with_rows(self.stored_shape()) };
+        checked_count(&self.place, &subset.shape)?;
+        let shape: Vec<usize> = with_rows(&self.shape);
+        checked_count(&self.place, &shape)?;
+        // No file holds exactly these samples.
+        Ok(Self { subset: Some(Arc::new(subset)), shape, format: Format::Memory, ..self.clone() })
     }
 
     /// The same data with these preprocessing steps, which replace any earlier ones.
     pub fn with_preprocess(mut self, preprocess: Preprocess) -> Result<Self> {
         let mut shape = preprocess.sample_shape(self.stored.sample_shape())?;
-        shape.insert(0, self.stored.n_samples());
+        shape.insert(0, self.n_samples());
         checked_count(&self.place, &shape)?;
         self.shape = shape;
         self.preprocess = preprocess;
@@ -155,7 +191,7 @@ impl Dataset {
         &self.place
     }
 
-    /// The format of the file.
+    /// The format of the file; [`Format::Memory`] for a subset.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -175,9 +211,9 @@ impl Dataset {
         &self.shape
     }
 
-    /// The shape in the file.
+    /// The shape before preprocessing.
     pub fn stored_shape(&self) -> &[usize] {
-        self.stored.shape()
+        self.subset.as_ref().map_or(self.stored.shape(), |subset| &subset.shape)
     }
 
     /// The shape of one sample, after preprocessing.
@@ -228,7 +264,8 @@ impl Dataset {
             let (place, dtype) = (self.place.clone(), "text".to_owned());
             return Err(DataError::ElementType { place, dtype, hint: "such a column can only be used as labels" });
         }
-        let values: Vec<T> = self.stored_values(runs)?;
+        let runs = &*self.stored_runs(runs)?;
+        let values: Vec<T> = self.values_of(runs)?;
         let sample_len = self.stored.sample_len();
         if !self.dtype().is_integer()
             && let Some(index) = values.iter().position(|value| !value.is_finite())
@@ -267,7 +304,9 @@ impl Dataset {
         let step = (BLOCK / row.max(1)).max(1);
         for start in (0..self.n_samples()).step_by(step) {
             let rows = start..(start + step).min(self.n_samples());
-            writer.write_all(&self.stored.plain(rows)).map_err(failed())?;
+            for run in self.stored_runs(&[rows])?.iter() {
+                writer.write_all(&self.stored.plain(run.clone())).map_err(failed())?;
+            }
         }
         Ok(())
     }
@@ -279,11 +318,20 @@ impl Dataset {
 
     /// The stored numbers, neither checked nor preprocessed.
     pub(crate) fn stored_values<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
+        self.values_of(&self.stored_runs(runs)?)
+    }
+
+    /// Checks that rows exist, and finds them in the stored array.
+    fn stored_runs<'a>(&self, runs: &'a [Range<usize>]) -> Result<Cow<'a, [Range<usize>]>> {
         let n_samples = self.n_samples();
         if let Some(run) = runs.iter().find(|run| run.end > n_samples) {
             let row = run.start.max(n_samples);
             return Err(DataError::Row { place: self.place.clone(), row, n_samples });
         }
+        Ok(self.subset.as_ref().map_or(Cow::Borrowed(runs), |subset| Cow::Owned(subset.stored(runs))))
+    }
+
+    fn values_of<T: DataScalar>(&self, runs: &[Range<usize>]) -> Result<Vec<T>> {
         let sample_len = self.stored.sample_len();
         let n_rows = runs.iter().fold(0_usize, |sum, run| sum.saturating_add(run.len()));
         let n_values = n_rows.saturating_mul(sample_len);

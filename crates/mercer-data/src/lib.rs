@@ -46,6 +46,7 @@ pub mod random;
 mod results;
 mod source;
 mod stored;
+mod subset;
 pub mod synthetic;
 mod write;
 

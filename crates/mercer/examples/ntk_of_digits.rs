@@ -35,13 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let graph = network.declared_graph()?;
     let weights = network.weights::<f32>(&graph);
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
-    let settings = TrainingSettings {
-        epochs: 20,
-        batch_size: Some(32),
-        seed: 0,
-        schedule: Schedule::constant(2e-3),
-        checkpoints: vec![],
-    };
+    let settings = TrainingSettings { batch_size: Some(32), ..TrainingSettings::new(20, Schedule::constant(2e-3)) };
     TrainingLoop::new(settings).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
     network.set_weights(trainer.weights());
     let after = cosines(&network, &x, chosen.len())?;

@@ -119,7 +119,8 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<(Net
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, ..Schedule::constant(2e-3) };
     let epochs = options.number("epochs", 120, 1)?;
-    let settings = TrainingSettings { epochs, batch_size: Some(64), seed: options.seed, schedule, checkpoints: vec![] };
+    let settings =
+        TrainingSettings { batch_size: Some(64), seed: options.seed, ..TrainingSettings::new(epochs, schedule) };
     let (labels, test_labels) = (train.labels()?, test.labels()?);
     let evaluation = TrainingSamples { inputs: &test.data[0], labels: &test_labels };
     let fit = TrainingLoop::new(settings).evaluation(evaluation);

@@ -66,6 +66,25 @@ fn every_optimiser_learns() {
     }
 }
 
+/// One output for two classes, until the loss is small; the rate drops on the way.
+#[test]
+fn one_output_learns_until_the_loss_is_small() {
+    let folder = folder();
+    folder.write("mlp.toml", b"[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 1\n");
+    let options = "--loss sigmoid-squared --learning-rate 0.05 --batch 16 --epochs 200 --stop-loss 0.02";
+    let line = format!("{LINE} {options} --schedule step --step-at 2,4 --step-factor 0.9");
+    let json = folder.json(&line);
+    let history = json["history"].as_array().unwrap();
+    assert_eq!(json["stopped_after"], history.len());
+    assert!(history.len() < 200 && history[history.len() - 1]["loss"].as_f64().unwrap() < 0.02);
+    let rate = |epoch: usize| history[epoch - 1]["learning_rate"].as_f64().unwrap() / 0.05;
+    assert!((rate(2) - 1.0).abs() < 1e-12 && (rate(3) - 0.9).abs() < 1e-12 && (rate(5) - 0.81).abs() < 1e-12);
+    let predicted = folder.json("predict --net run/model.onnx --data x.npy --labels y.npy");
+    assert!(predicted["accuracy"].as_f64().unwrap() > 0.9, "{predicted}");
+    folder.succeed("replay run");
+    assert!(folder.succeed(&format!("{line} --force")).contains("until the loss was small enough"));
+}
+
 /// `--optimiser sgd` is the plain one; momentum is asked for.
 #[test]
 fn sgd_is_plain() {
@@ -222,7 +241,10 @@ fn what_cannot_be_trained() {
     folder.write("wide.toml", b"[mlp]\ninputs = [3]\nwidths = [16]\noutputs = 2\n");
     refuse(&LINE.replace("mlp.toml", "wide.toml"), &["x.npy", "wide.toml", "[3]"]);
     folder.write("narrow.toml", b"[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 1\n");
-    refuse(&LINE.replace("mlp.toml", "narrow.toml"), &["narrow.toml", "outputs = 2"]);
+    let narrow = LINE.replace("mlp.toml", "narrow.toml");
+    refuse(&format!("{narrow} --loss squared"), &["narrow.toml", "outputs = 2", "sigmoid-squared"]);
+    folder.write_array("three.npy", Array1::from_iter((0..256).map(|row| row % 3_i64)).view());
+    refuse(&narrow.replace("y.npy", "three.npy"), &["narrow.toml", "1 output", "3 classes", "outputs = 3"]);
     folder.write("broken.toml", b"[mlp]\ninputs = [2\n");
     refuse(&LINE.replace("mlp.toml", "broken.toml"), &["broken.toml", "line"]);
     folder.write("unknown.toml", b"[transformer]\nlayers = 3\n");
@@ -254,6 +276,14 @@ fn settings_that_make_no_sense() {
         ("--warm-up -1", "warm"),
         ("--schedule step --step-factor 0", "factor"),
         ("--optimiser gd --batch 10", "gd"),
+        ("--schedule step --step-every 5 --step-at 3", "--step-at"),
+        ("--step-at 3", "--schedule step"),
+        ("--schedule step --step-at 3,2", "--step-at"),
+        ("--stop-loss 0", "--stop-loss"),
+        ("--stop-loss nan", "--stop-loss"),
+        ("--crop-margin 0", "--crop-margin"),
+        ("--crop-margin 1", "images"),
+        ("--flip", "images"),
         ("--checkpoint-at 99", "99"),
     ] {
         let run = folder.run(&format!("{LINE} --force {options}"));

@@ -63,7 +63,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("bias=false", "leave out the feature of the last layer's bias"),
     ("nodes=[\"a\", \"b\"]", "the nodes of an embedding; `mercer info` lists them"),
     ("networks=100", "random networks to average over"),
-    ("initialisation=he", "standard (PyTorch's default), he, lecun or ntk; that of --arch if not given"),
+    ("initialisation=he", "standard (PyTorch's default), he, lecun, normal or ntk; that of --arch if not given"),
     ("weight-std=1.5, bias-std=0.1", "weights of variance σ²/fan-in, biases of variance σ², in every layer"),
     ("parametrisation=ntk", "as-written, ntk or standard; ntk with weight-std, else as-written"),
     ("seed=7", "of everything random; --seed if not given"),

@@ -7,6 +7,7 @@
 //! | `standard` | uniform in `±1/√n` | uniform in `±1/√n` | `Wx + b` (PyTorch's default) |
 //! | `he` | normal, variance `2/n` | 0 | `Wx + b` (He et al., arXiv 1502.01852) |
 //! | `lecun` | normal, variance `1/n` | 0 | `Wx + b` |
+//! | `normal` | standard normal | 0 | `Wx + b` |
 //! | `ntk` | standard normal | standard normal | `σ_w/√n · Wx + σ_b b` (Jacot et al., arXiv 1806.07572) |
 //!
 //! Every parameter draws from its own random stream, `"init/NAME"`, so adding or removing a layer does not change the
@@ -30,6 +31,8 @@ pub enum Initialisation {
     He,
     /// Normal with variance `1/fan-in`.
     LeCun,
+    /// Standard normal, whatever the fan-in. Outputs grow with the width.
+    Normal,
     /// Standard normal, with `1/√fan-in` in the network itself.
     Ntk,
 }
@@ -39,6 +42,7 @@ mercer_run::named! {
     Standard = "standard", "Variance 1/(3·fan-in), biases too: PyTorch's default";
     He = "he", "Variance 2/fan-in, biases 0";
     LeCun = "lecun", "Variance 1/fan-in, biases 0";
+    Normal = "normal", "Variance 1 without scales, biases 0";
     Ntk = "ntk", "Variance 1; the network itself has the scales";
 }
 
@@ -73,14 +77,14 @@ impl Initialisation {
             Self::Standard => Draw::Uniform(n.sqrt().recip()),
             Self::He => Draw::Normal((2.0 / n).sqrt()),
             Self::LeCun => Draw::Normal(n.sqrt().recip()),
-            Self::Ntk => Draw::Normal(1.0),
+            Self::Normal | Self::Ntk => Draw::Normal(1.0),
         }
     }
 
     pub(super) fn bias(self, fan_in: usize) -> Draw {
         match self {
             Self::Standard => Draw::Uniform((fan_in.max(1) as f64).sqrt().recip()),
-            Self::He | Self::LeCun => Draw::Constant(0.0),
+            Self::He | Self::LeCun | Self::Normal => Draw::Constant(0.0),
             Self::Ntk => Draw::Normal(1.0),
         }
     }
@@ -137,6 +141,7 @@ mod tests {
             (Initialisation::Standard, 1.0_f64 / 300.0),
             (Initialisation::He, 0.02),
             (Initialisation::LeCun, 0.01),
+            (Initialisation::Normal, 1.0),
             (Initialisation::Ntk, 1.0),
         ] {
             let (mean, found) = moments(kind.weight(100));

@@ -22,9 +22,9 @@ mod trained;
 
 pub use crate::onnx::NumberKind;
 pub use input::{Batching, Input};
-pub use logits::{Ending, Logits, Squash, default_logits};
+pub use logits::{Ending, Logits, Squash, default_logits, threshold};
 pub use parameter::{Parameter, Values};
-pub use predict::{Prediction, Shards, check_inputs, find, largest};
+pub use predict::{Prediction, Shards, check_inputs, class_of_logits, find, largest};
 pub use saved::SavedNetwork;
 pub(crate) use trained::OURS;
 pub use trained::TrainedOn;

@@ -95,6 +95,20 @@ pub fn largest<T: PartialOrd>(row: &[T]) -> usize {
     (1..row.len()).fold(0, |best, index| if row[index] > row[best] { index } else { best })
 }
 
+/// The predicted class of a row of logits: the [`largest`]; class 1 where a single logit is above 0.
+///
+/// ```
+/// use mercer_net::network::class_of_logits;
+///
+/// assert_eq!([class_of_logits(&[0.1, 0.7, 0.7]), class_of_logits(&[0.1]), class_of_logits(&[0.0])], [1, 1, 0]);
+/// ```
+pub fn class_of_logits<T: Element>(row: &[T]) -> usize {
+    match row {
+        [single] => usize::from(*single > T::zero()),
+        row => largest(row),
+    }
+}
+
 /// A value by name, or an error with similar names.
 pub fn find(graph: &Graph, name: &str) -> Result<ValueId> {
     let by_output = graph.outputs().iter().find(|(own, _)| own == name).map(|(_, id)| *id);

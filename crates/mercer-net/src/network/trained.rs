@@ -2,7 +2,7 @@
 //!
 //! An ONNX file keeps them in its `metadata_props`, each as JSON, under the keys
 //!
-//! * `mercer.classes`: a list of names, one for every output,
+//! * `mercer.classes`: a list of names, one for every output, or two for a single output,
 //! * `mercer.columns`: per input, `null` or the [`Columns`] of the table it was trained from,
 //! * `mercer.preprocess`: per input, the [`Preprocess`] between the file and the network.
 //!
@@ -24,7 +24,8 @@ const PREPROCESS: &str = "mercer.preprocess";
 /// What is known about the data on which a network was trained.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TrainedOn {
-    /// The names of the classes in the order of the outputs; `None` where classes are numbers.
+    /// The names of the classes in the order of the outputs; `None` where classes are numbers. A single output has two:
+    /// of low and of high values.
     pub classes: Option<Vec<String>>,
     /// The columns of each input that came from a table.
     pub columns: Vec<Option<Columns>>,

@@ -83,8 +83,9 @@ pub fn ongoing(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The files that a run with these settings writes, for its record.
-pub fn files(settings: &TrainingSettings) -> Vec<String> {
+/// The files that a run with these settings has written after so many epochs, for its record.
+pub fn files(settings: &TrainingSettings, epochs: usize) -> Vec<String> {
     let fixed = [MODEL, TENSORS, STATE].map(str::to_owned);
-    fixed.into_iter().chain(settings.checkpoints.iter().map(|&epoch| checkpoint(epoch))).collect()
+    let kept = settings.checkpoints.iter().filter(|&&epoch| epoch <= epochs);
+    fixed.into_iter().chain(kept.map(|&epoch| checkpoint(epoch))).collect()
 }

@@ -41,6 +41,9 @@ impl Fingerprint {
             ("data", data::<T>(samples)?),
             ("labels", labels(samples.labels)),
         ];
+        if !settings.augmentation.is_none() {
+            facts.push(("augmentation", settings.augmentation.to_string()));
+        }
         if settings.schedule.needs_length() {
             facts.push(("number of epochs", settings.epochs.to_string()));
         }
@@ -49,19 +52,24 @@ impl Fingerprint {
 
     /// Returns an error that says what differs from a stored fingerprint.
     pub(super) fn check(&self, stored: &Self, path: &Path) -> Result<()> {
-        let missing = "not recorded".to_owned();
-        for (name, given) in &self.0 {
-            let stored = stored.0.iter().find(|(other, _)| other == name).map_or(&missing, |(_, value)| value);
+        let extra = stored.0.iter().filter(|(name, _)| self.find(name).is_none());
+        for (name, _) in self.0.iter().chain(extra) {
+            let [stored, given] = [stored.find(name), self.find(name)];
             if stored != given {
+                let text = |value: Option<&str>| value.unwrap_or("none").to_owned();
                 return Err(NetError::OtherRun {
                     path: path.to_owned(),
                     what: name.clone(),
-                    stored: stored.clone(),
-                    given: given.clone(),
+                    stored: text(stored),
+                    given: text(given),
                 });
             }
         }
         Ok(())
+    }
+
+    fn find(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 }
 

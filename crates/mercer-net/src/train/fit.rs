@@ -2,59 +2,20 @@
 //!
 //! The order of the samples depends on seed and epoch, and the learning rate on the step. An epoch therefore needs only
 //! the weights and the optimiser state of the one before. Both are in the state file, which is replaced atomically
-//! after every epoch. A resumed run ends with the same bits as one that was never interrupted.
+//! after every epoch. A resumed run ends with the same bits as one that was never interrupted, also where it stops at a
+//! loss.
 
+use super::augment::Place;
 use super::batch::Loaded;
 use super::files;
 use super::fingerprint::Fingerprint;
 use super::state::{self, Saved};
-use super::{Metrics, Optimiser, Schedule, Trainer};
+use super::{Epoch, Metrics, Optimiser, Trainer, TrainingSamples, TrainingSettings};
 use crate::element::Element;
 use crate::error::{NetError, Result};
-use mercer_data::{Dataset, Labels, shuffled};
+use mercer_data::{Labels, shuffled};
 use mercer_run::Context;
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-
-/// Samples with their labels.
-#[derive(Clone, Copy, Debug)]
-pub struct TrainingSamples<'a> {
-    /// The samples; [`Dataset::from_array`] makes them from arrays.
-    pub inputs: &'a Dataset,
-    /// Their labels.
-    pub labels: &'a Labels,
-}
-
-/// The settings of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainingSettings {
-    /// Passes over the data.
-    pub epochs: usize,
-    /// Samples per step; `None` takes the whole set.
-    pub batch_size: Option<usize>,
-    /// The seed of the order of the samples.
-    #[serde(default)]
-    pub seed: u64,
-    /// The learning rates.
-    pub schedule: Schedule,
-    /// Epochs after which the weights are saved in the folder; 0 for the initial weights.
-    #[serde(default)]
-    pub checkpoints: Vec<usize>,
-}
-
-/// What was measured in one epoch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Epoch {
-    /// Its number, from 1.
-    pub epoch: usize,
-    /// The learning rate of its last step.
-    pub learning_rate: f64,
-    /// The mean over its steps, each before its update.
-    pub training: Metrics,
-    /// On the evaluation set, after the epoch.
-    pub evaluation: Option<Metrics>,
-}
 
 /// A run of training.
 ///
@@ -69,13 +30,7 @@ pub struct Epoch {
 /// let graph = network.declared_graph()?;
 /// let weights = network.weights::<f32>(&graph);
 /// let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
-/// let settings = TrainingSettings {
-///     epochs: 20,
-///     batch_size: Some(32),
-///     seed: 0,
-///     schedule: Schedule::constant(0.01),
-///     checkpoints: vec![],
-/// };
+/// let settings = TrainingSettings { batch_size: Some(32), ..TrainingSettings::new(20, Schedule::constant(0.01)) };
 /// let history = TrainingLoop::new(settings).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
 /// assert!(history.last().unwrap().training.accuracy.unwrap() > 0.8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -151,8 +106,9 @@ impl<'a> TrainingLoop<'a> {
                     return Err(NetError::Setting(text));
                 }
                 history = state::load(&path, trainer, &made, steps_per_epoch)?;
+                self.check_end(&history)?;
             }
-            if let Some(call) = self.before_writing.filter(|_| history.len() < self.settings.epochs) {
+            if let Some(call) = self.before_writing.filter(|_| !self.settings.is_complete(&history)) {
                 call()?;
             }
             if history.is_empty() {
@@ -163,26 +119,34 @@ impl<'a> TrainingLoop<'a> {
         let silent = Context::new();
         let context = self.context.unwrap_or(&silent);
         let total = self.settings.epochs * steps_per_epoch;
-        let mut whole = None;
-        for epoch in history.len() + 1..=self.settings.epochs {
+        let TrainingSettings { seed, augmentation, .. } = self.settings;
+        let (mut whole, mut changed) = (None, Vec::new());
+        while !self.settings.is_complete(&history) {
+            let epoch = history.len() + 1;
             // A single batch needs no shuffling and is read once.
             let order =
-                if steps_per_epoch > 1 { shuffled(n_samples, self.settings.seed, epoch as u64) } else { vec![] };
+                if steps_per_epoch > 1 { shuffled(n_samples, seed, epoch as u64) } else { (0..n_samples).collect() };
             let (mut loss, mut correct, mut learning_rate) = (0.0, 0, 0.0);
             for step in 0..steps_per_epoch {
                 if context.cancelled() {
                     return Err(NetError::Cancelled);
                 }
                 let rows = step * batch..((step + 1) * batch).min(n_samples);
-                let count = rows.len();
+                let (count, rows) = (rows.len(), &order[rows]);
                 let loaded = match &whole {
                     Some(loaded) => loaded,
-                    None if steps_per_epoch == 1 => whole.insert(Loaded::<T>::range(samples, rows)?),
-                    None => &Loaded::select(samples, &order[rows])?,
+                    None if steps_per_epoch == 1 => whole.insert(Loaded::<T>::range(samples, 0..n_samples)?),
+                    None => &Loaded::select(samples, rows)?,
                 };
+                let mut images = &loaded.inputs;
+                if !augmentation.is_none() {
+                    let place = Place { seed, epoch, rows, shape: samples.inputs.sample_shape() };
+                    augmentation.apply(place, &loaded.inputs, &mut changed);
+                    images = &changed;
+                }
                 let done = (epoch - 1) * steps_per_epoch + step;
                 learning_rate = self.settings.schedule.rate(done, steps_per_epoch, self.settings.epochs);
-                let inputs: [&[T]; 1] = [&loaded.inputs];
+                let inputs: [&[T]; 1] = [images];
                 let mean = trainer.step(&inputs, &loaded.targets(), count, learning_rate).map_err(|error| {
                     if let NetError::Diverged { loss, .. } = error {
                         return NetError::Diverged { epoch: Some(epoch), step: step + 1, loss };
@@ -225,14 +189,12 @@ impl<'a> TrainingLoop<'a> {
     /// # Errors
     /// [`NetError::Setting`] names the invalid setting.
     pub fn check<T: Element>(&self, trainer: &Trainer<T>, samples: TrainingSamples<'_>) -> Result<usize> {
-        self.settings.schedule.check()?;
+        self.settings.check()?;
+        self.settings.augmentation.check(samples.inputs)?;
         let n_samples = samples.inputs.n_samples();
         let refuse = |text: String| Err(NetError::Setting(text));
         if n_samples == 0 {
             return refuse(format!("{} has no samples", samples.inputs.place()));
-        }
-        if self.settings.batch_size == Some(0) {
-            return refuse("batch_size = 0; accepted: whole numbers from 1".into());
         }
         let batch = self.settings.batch_size.unwrap_or(n_samples).min(n_samples);
         if matches!(trainer.optimiser(), Optimiser::Gd { .. }) && batch < n_samples {
@@ -241,9 +203,6 @@ impl<'a> TrainingLoop<'a> {
         if !self.settings.checkpoints.is_empty() && self.folder.is_none() {
             return refuse("checkpoints need a folder".into());
         }
-        if let Some(epoch) = self.settings.checkpoints.iter().find(|&&epoch| epoch > self.settings.epochs) {
-            return refuse(format!("checkpoints: {epoch} is beyond the {} epochs", self.settings.epochs));
-        }
         for set in [Some(samples), self.evaluation].into_iter().flatten() {
             let (inputs, labels) = (set.inputs.n_samples(), set.labels.n_samples());
             if inputs != labels {
@@ -251,6 +210,18 @@ impl<'a> TrainingLoop<'a> {
             }
         }
         Ok(batch)
+    }
+
+    /// Refuses a state beyond the epoch where the run stops now.
+    fn check_end(&self, history: &[Epoch]) -> Result<()> {
+        match self.settings.stopped_after(history).filter(|&epoch| epoch < history.len()) {
+            None => Ok(()),
+            Some(epoch) => Err(NetError::Setting(format!(
+                "stop_loss: the loss was below it after epoch {epoch}, but the saved state is that of epoch {}; use a \
+                 smaller one, or start again",
+                history.len()
+            ))),
+        }
     }
 
     fn checkpoint<T: Element>(&self, trainer: &Trainer<T>, epoch: usize) -> Result<()> {

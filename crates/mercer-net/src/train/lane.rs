@@ -3,7 +3,7 @@
 use super::{Loss, SampleTarget, Targets};
 use crate::element::Element;
 use crate::graph::{Graph, ValueId};
-use crate::network::largest;
+use crate::network::class_of_logits;
 use crate::run::{Keep, Reverse, Target as Wanted, Weights, Workspace};
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) struct Lane<T> {
     cotangent: Vec<T>,
     /// The weighted sum of the samples' losses.
     pub(super) loss: f64,
-    /// Samples whose largest output is their class.
+    /// Samples whose class is predicted.
     pub(super) correct: usize,
     /// Whether there are gradients of this batch.
     has_gradient: bool,
@@ -92,7 +92,7 @@ impl<T: Element> Lane<T> {
             let (target, weight) = (work.targets.get(sample, n_outputs), work.targets.weight(sample));
             self.loss += weight * work.loss.sample(output, target, slope);
             if let SampleTarget::Class(class) = target {
-                self.correct += usize::from(largest(output) == class);
+                self.correct += usize::from(class_of_logits(output) == class);
             }
             let scale = T::narrow(weight / work.samples as f64);
             slope.iter_mut().for_each(|slope| *slope *= scale);

@@ -1,4 +1,4 @@
-//! Training: losses, optimisers, learning rates, a step, and the loop over epochs.
+//! Training: losses, optimisers, learning rates, a step, changes of images, and the loop over epochs.
 //!
 //! [`Trainer::step`] does one step on a batch that is in memory; [`TrainingLoop`] runs epochs over a data set, measures, writes
 //! checkpoints, and can be cancelled and resumed.
@@ -21,6 +21,7 @@
 //! # Ok::<(), mercer_net::NetError>(())
 //! ```
 
+mod augment;
 mod batch;
 pub mod files;
 mod fingerprint;
@@ -30,13 +31,16 @@ mod loss;
 mod optimiser;
 mod saved;
 mod schedule;
+mod settings;
 mod state;
 mod trainer;
 mod update;
 
-pub use fit::{Epoch, TrainingLoop, TrainingSamples, TrainingSettings};
+pub use augment::Augmentation;
+pub use fit::TrainingLoop;
 pub use loss::{Answers, Loss, SampleTarget, Targets};
 pub use optimiser::{Optimiser, OptimiserState};
 pub use saved::{push_state, read_state};
 pub use schedule::{Decay, Schedule};
+pub use settings::{Epoch, TrainingSamples, TrainingSettings};
 pub use trainer::{LANES, Metrics, Trainer};

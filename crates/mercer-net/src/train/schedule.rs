@@ -4,6 +4,7 @@
 //!
 //! - warm-up: `η · (step + 1) / (w · steps per epoch)` while that is below `η`;
 //! - step: `η · factor^⌊t / every⌋`;
+//! - milestones: `η · factor^m`, where `m` of the milestones are at most `t`;
 //! - cosine: `floor + ½(η − floor)(1 + cos(π (t − w)/(n − w)))`.
 
 use crate::error::{NetError, Result};
@@ -33,7 +34,7 @@ pub struct Schedule {
 }
 
 /// How a learning rate decays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Decay {
     /// No decay.
@@ -43,6 +44,13 @@ pub enum Decay {
     Step {
         /// Epochs between two reductions.
         every: usize,
+        /// The factor.
+        factor: f64,
+    },
+    /// By a factor after each of these epochs.
+    Milestones {
+        /// Epochs, each larger than the one before.
+        at: Vec<usize>,
         /// The factor.
         factor: f64,
     },
@@ -70,12 +78,15 @@ impl Schedule {
         if !(self.warm_up >= 0.0 && self.warm_up.is_finite()) {
             return refuse(format!("warm_up = {}; accepted: epochs from 0", self.warm_up));
         }
-        match self.decay {
+        match &self.decay {
             Decay::Step { every: 0, .. } => refuse("every = 0; accepted: epochs from 1".into()),
-            Decay::Step { factor, .. } if !positive(factor) => {
+            Decay::Milestones { at, .. } if at.contains(&0) || !at.is_sorted_by(|one, next| one < next) => {
+                refuse(format!("milestones = {at:?}; accepted: epochs from 1, each larger than the one before"))
+            }
+            Decay::Step { factor, .. } | Decay::Milestones { factor, .. } if !positive(*factor) => {
                 refuse(format!("factor = {factor}; accepted: numbers above 0"))
             }
-            Decay::Cosine { floor } if !(0.0..=self.learning_rate).contains(&floor) => {
+            Decay::Cosine { floor } if !(0.0..=self.learning_rate).contains(floor) => {
                 refuse(format!("floor = {floor}; accepted: numbers from 0 to the learning rate"))
             }
             _ => Ok(()),
@@ -89,12 +100,13 @@ impl Schedule {
         if ((step + 1) as f64) < warm {
             return self.learning_rate * (step + 1) as f64 / warm;
         }
+        let epochs = step / steps_per_epoch.max(1);
+        let dropped =
+            |factor: f64, times: usize| self.learning_rate * factor.powi(i32::try_from(times).unwrap_or(i32::MAX));
         match self.decay {
             Decay::Constant => self.learning_rate,
-            Decay::Step { every, factor } => {
-                let falls = step / steps_per_epoch.max(1) / every.max(1);
-                self.learning_rate * factor.powi(i32::try_from(falls).unwrap_or(i32::MAX))
-            }
+            Decay::Step { every, factor } => dropped(factor, epochs / every.max(1)),
+            Decay::Milestones { ref at, factor } => dropped(factor, at.iter().filter(|&&at| at <= epochs).count()),
             Decay::Cosine { floor } => {
                 let total = n_epochs as f64 * per_epoch - warm;
                 let done = if total > 0.0 { ((step as f64 - warm) / total).clamp(0.0, 1.0) } else { 0.0 };
@@ -119,6 +131,10 @@ mod tests {
         let rates: Vec<f64> = (0..6).map(|epoch| step.rate(epoch * 3, 3, 6)).collect();
         assert_eq!(rates[..2], [1.0, 1.0]);
         assert!((rates[2] - 0.1).abs() < 1e-15 && (rates[5] - 0.01).abs() < 1e-15);
+        let decay = Decay::Milestones { at: vec![2, 5], factor: 0.5 };
+        let milestones = Schedule { decay, ..Schedule::constant(1.0) };
+        let rates: Vec<f64> = (0..18).map(|step| milestones.rate(step, 3, 6)).collect();
+        assert_eq!(rates, [[1.0; 3], [1.0; 3], [0.5; 3], [0.5; 3], [0.5; 3], [0.25; 3]].concat());
         let cosine = Schedule { decay: Decay::Cosine { floor: 0.2 }, ..Schedule::constant(1.0) };
         assert_eq!(cosine.rate(0, 4, 2), 1.0);
         assert!((cosine.rate(4, 4, 2) - 0.6).abs() < 1e-15);
@@ -134,6 +150,12 @@ mod tests {
         assert!(text(Schedule { warm_up: f64::NAN, ..Schedule::constant(1.0) }).starts_with("warm_up"));
         let decay = Decay::Step { every: 0, factor: 0.5 };
         assert!(text(Schedule { decay, ..Schedule::constant(1.0) }).starts_with("every"));
+        for at in [vec![0, 3], vec![3, 2], vec![4, 4]] {
+            let decay = Decay::Milestones { at, factor: 0.5 };
+            assert!(text(Schedule { decay, ..Schedule::constant(1.0) }).starts_with("milestones"));
+        }
+        let decay = Decay::Milestones { at: vec![1], factor: 0.0 };
+        assert!(text(Schedule { decay, ..Schedule::constant(1.0) }).starts_with("factor"));
         let decay = Decay::Cosine { floor: 2.0 };
         assert!(text(Schedule { decay, ..Schedule::constant(1.0) }).starts_with("floor"));
     }

@@ -9,8 +9,8 @@ use super::lane::Lane;
 use super::{Loss, Optimiser, OptimiserState, Targets};
 use crate::element::Element;
 use crate::error::{NetError, Result};
-use crate::graph::Graph;
-use crate::network::{Shards, default_logits};
+use crate::graph::{Graph, ValueId};
+use crate::network::{Logits, Shards, default_logits};
 use crate::run::Weights;
 use mercer_linalg::simd::dispatch;
 use rayon::prelude::*;
@@ -24,7 +24,8 @@ pub const LANES: usize = 8;
 pub struct Metrics {
     /// The mean loss.
     pub loss: f64,
-    /// The share of samples whose largest output is their class; `None` if there are no classes.
+    /// The share of samples whose class is predicted: the largest output, or class 1 where a single output is above 0
+    /// before its sigmoid. `None` if there are no classes.
     pub accuracy: Option<f64>,
 }
 
@@ -61,16 +62,16 @@ pub struct Trainer<T> {
 
 impl<T: Element> Trainer<T> {
     /// Starts training from these weights. The loss is computed at the network's first output. The cross-entropy
-    /// includes a softmax, so it uses the logits before a final softmax of the network.
+    /// includes a softmax, or a sigmoid for a single output, so it uses the logits before a final one of the network. The
+    /// squared loss after the sigmoid uses the logits before a final sigmoid.
     pub fn new(graph: Arc<Graph>, weights: Weights<T>, loss: Loss, optimiser: Optimiser) -> Result<Self> {
         optimiser.check()?;
         let Some(&(_, output)) = graph.outputs().first() else {
             return Err(NetError::Setting("the network has no output".into()));
         };
-        let logits = default_logits(&graph).and_then(|(_, logits)| logits);
-        let output = match (&loss, logits) {
-            (Loss::CrossEntropy, Some(logits)) if !logits.squash.is_single() => logits.value,
-            _ => output,
+        let output = match default_logits(&graph).and_then(|(_, logits)| logits) {
+            Some(logits) => before_squash(&graph, output, &loss, &logits)?,
+            None => output,
         };
         let meta = &graph.value(output).meta;
         if !meta.is_batched() {
@@ -126,7 +127,7 @@ impl<T: Element> Trainer<T> {
         &self.gradient
     }
 
-    /// Samples of the last step whose largest output was their class, before the update.
+    /// Samples of the last step whose class was predicted, before the update.
     pub fn correct(&self) -> usize {
         self.correct
     }
@@ -221,6 +222,23 @@ impl<T: Element> Trainer<T> {
             let sum = rest.split_off_mut(..values.len()).unwrap_or_default();
             sum_parts(sum, 0, index, lanes);
         }
+    }
+}
+
+/// The value at which a loss is computed, for a network that ends in a softmax or sigmoid.
+fn before_squash(graph: &Graph, output: ValueId, loss: &Loss, logits: &Logits) -> Result<ValueId> {
+    let (is_sigmoid, is_one) = (logits.squash.is_single(), graph.value(output).meta.numel() == 1);
+    match loss {
+        Loss::CrossEntropy if is_one && !is_sigmoid => {
+            Err(NetError::Setting("the softmax of a single output is always 1; use two outputs or a sigmoid".into()))
+        }
+        Loss::CrossEntropy if is_one || !is_sigmoid => Ok(logits.value),
+        Loss::SigmoidSquared if is_sigmoid => Ok(logits.value),
+        Loss::SigmoidSquared => Err(NetError::Setting(format!(
+            "sigmoid-squared takes sigmoids of its own, but the network ends in {}",
+            logits.node
+        ))),
+        Loss::CrossEntropy | Loss::Squared { .. } => Ok(output),
     }
 }
 

@@ -6,8 +6,9 @@ use crate::job::train::TrainingSpec;
 use mercer_data::{Dataset, Labels, RowBlock};
 use mercer_kernel::Real;
 use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
+use mercer_linalg::Scalar;
 use mercer_net::Network;
-use mercer_net::network::largest;
+use mercer_net::network::{largest, threshold};
 use mercer_net::train::{Epoch, Trainer, TrainingLoop, TrainingSamples};
 use mercer_run::Context;
 use ndarray::ArrayD;
@@ -40,13 +41,22 @@ pub fn predict_on<T: Real>(network: &Network, inputs: &[Dataset], node: Option<&
     ArrayD::from_shape_vec(shape, prediction.values).map_err(|error| Error::with_code("shape", error.to_string()))
 }
 
-/// The class of every sample: the one with the largest output.
+/// The class of every sample: the one with the largest output. Of a single output, class 1 where the logit is above 0
+/// or its sigmoid above ½.
 ///
 /// # Errors
 /// As [`predict`].
 pub fn classify<X: InputArrays>(network: &Network, x: X) -> Result<Vec<usize>, Error> {
-    let outputs = predict(network, x)?;
-    Ok(outputs.outer_iter().map(|row| largest(&row.iter().copied().collect::<Vec<_>>())).collect())
+    let inputs = x.into_datasets()?;
+    let outputs: ArrayD<X::Scalar> = predict_on(network, &inputs, None)?;
+    let shapes: Vec<Vec<usize>> = inputs.iter().map(|input| input.sample_shape().to_vec()).collect();
+    let graph = network.graph(&shapes)?;
+    let threshold = threshold(&graph, graph.outputs()[0].1);
+    let class = |row: Vec<X::Scalar>| match row[..] {
+        [single] => usize::from(Scalar::wide(single) > threshold),
+        _ => largest(&row),
+    };
+    Ok(outputs.outer_iter().map(|row| class(row.iter().copied().collect())).collect())
 }
 
 /// Trains a network in place, in the precision of the samples, and returns the measurements of every epoch. Settings

@@ -127,8 +127,8 @@ impl Samples {
         Ok(Self { inputs, columns, labels, n_samples })
     }
 
-    /// Labels as indices of the outputs at a node, in the order of the network or the user. A single output cannot
-    /// distinguish classes.
+    /// Labels as indices of the outputs at a node, in the order of the network or the user. A single output has two
+    /// classes, and without names it says nothing about their order.
     pub fn in_order_of(
         mut self,
         setting: &str,
@@ -140,10 +140,12 @@ impl Samples {
         // Errors in the shapes or the node are reported where these are needed.
         let Ok(graph) = network.graph(&self.shapes()) else { return Ok(self) };
         let named = at.and_then(|name| graph.find(name)).or_else(|| graph.outputs().first().map(|&(_, id)| id));
-        let outputs = named.map(|id| graph.value(id).meta.numel()).filter(|&outputs| outputs > 1);
+        let n_outputs = named.map(|id| graph.value(id).meta.numel());
+        let outputs = n_outputs.filter(|&outputs| outputs > 1);
         let given = options.class_names()?;
         let order = ClassOrder::resolve(given.as_deref(), network.trained_on().classes.as_deref(), outputs)?;
-        if let (Some(order), Some(_)) = (order, outputs) {
+        let is_pair = matches!(&order, Some(ClassOrder::Names(names)) if names.len() == 2) && n_outputs == Some(1);
+        if let Some(order) = order.filter(|_| outputs.is_some() || is_pair) {
             let labels_as_named = options.labels.as_ref().map(ToString::to_string).unwrap_or_default();
             let place = format!("‹{setting}› {labels_as_named}");
             self.labels = Some(labels.ordered(&place, &order)?);

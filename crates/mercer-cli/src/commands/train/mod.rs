@@ -19,6 +19,8 @@ Examples:
       --optimiser sgd --learning-rate 0.1 --schedule cosine --warm-up 1 -o run
   mercer train --arch cnn.toml --data train.npz:x --labels train.npz:y --scale 1/255 \\
       --test test.npz:x --test-labels test.npz:y --checkpoint-every 5 -o run
+  mercer train --arch resnet.toml --data cifar.npz:x --labels cifar.npz:y --crop-margin 4 --flip --epochs 200 \\
+      --optimiser sgd --momentum 0.9 --schedule step --step-at 100,150 --stop-loss 0.001 -o run
   mercer train …the same… -o run --resume           continue after Ctrl-C, with the same result
 
 A network is a few lines of TOML, for instance:

@@ -64,7 +64,8 @@ pub(crate) fn course(found: &TrainFindings, verbose: bool) -> String {
 pub(crate) fn summary(found: &TrainFindings, seconds: f64) -> String {
     let (numbers, samples) = (count(found.n_params, "parameter"), count(found.n_samples, "sample"));
     let epochs = count(found.history.len(), "epoch");
-    format!("{numbers} trained on {samples} for {epochs} in {}", duration(seconds))
+    let ended = if found.stopped_after.is_some() { ", until the loss was small enough," } else { "" };
+    format!("{numbers} trained on {samples} for {epochs}{ended} in {}", duration(seconds))
 }
 
 /// Describes the result.

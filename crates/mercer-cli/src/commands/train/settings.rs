@@ -44,9 +44,13 @@ pub(crate) struct TrainingOptions {
     #[arg(long, value_name = "NAME", default_value = "constant", value_parser = choice::<ScheduleName>())]
     schedule: ScheduleName,
 
-    /// Epochs between two drops of the step schedule
-    #[arg(long, value_name = "N", default_value = "10")]
-    step_every: NonZeroUsize,
+    /// Epochs between two drops of the step schedule [default: 10]
+    #[arg(long, value_name = "N")]
+    step_every: Option<NonZeroUsize>,
+
+    /// Drop the learning rate of the step schedule after these epochs instead, as in 100,150
+    #[arg(long, value_name = "EPOCHS", value_delimiter = ',')]
+    step_at: Vec<usize>,
 
     /// Factor by which the step schedule drops the learning rate
     #[arg(long, value_name = "FACTOR", default_value_t = 0.1, allow_negative_numbers = true)]
@@ -55,6 +59,18 @@ pub(crate) struct TrainingOptions {
     /// Epochs over which the learning rate first rises from zero, such as 0.5
     #[arg(long, value_name = "EPOCHS", default_value_t = 0.0, allow_negative_numbers = true)]
     warm_up: f64,
+
+    /// Stop after the first epoch whose mean training loss is below this
+    #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
+    stop_loss: Option<f64>,
+
+    /// Put N zeros around every image and cut a random window of the original size from it
+    #[arg(long, value_name = "N")]
+    crop_margin: Option<NonZeroUsize>,
+
+    /// Flip half of the images left to right; not for letters and digits
+    #[arg(long)]
+    flip: bool,
 
     /// Keep the weights every N epochs
     #[arg(long, value_name = "N")]
@@ -90,8 +106,12 @@ impl TrainingOptions {
             loss: self.loss,
             schedule: self.schedule,
             step_every: self.step_every,
+            step_at: self.step_at.clone(),
             step_factor: self.step_factor,
             warm_up: self.warm_up,
+            stop_loss: self.stop_loss,
+            crop_margin: self.crop_margin,
+            flip: self.flip,
             checkpoint_every: self.checkpoint_every,
             checkpoint_at: self.checkpoint_at.clone(),
             seed: self.seed.seed,

@@ -86,6 +86,7 @@ impl Rule {
             Variances::Initialisation(Initialisation::Standard) => [1.0 / (3.0 * n), 1.0 / (3.0 * n)],
             Variances::Initialisation(Initialisation::He) => [2.0 / n, 0.0],
             Variances::Initialisation(Initialisation::LeCun) => [1.0 / n, 0.0],
+            Variances::Initialisation(Initialisation::Normal) => [1.0, 0.0],
             Variances::Initialisation(Initialisation::Ntk) => [1.0, 1.0],
             Variances::Deviations { weight, bias } => [weight * weight / n, bias * bias],
         }

@@ -159,3 +159,19 @@ pub fn default_logits(graph: &Graph) -> Option<(ValueId, Option<Logits>)> {
     let logits = Ending::find(graph, output).logits();
     Some((logits.as_ref().map_or(output, |logits| logits.value), logits))
 }
+
+/// The number above which a single value stands for class 1: 0 for a logit, ½ for its sigmoid, and `ln ½` for the
+/// logarithm of that.
+///
+/// ```
+/// let graph = mercer_net::arch::Mlp::new(2, &[4], 1).build(0)?.declared_graph()?;
+/// assert_eq!(mercer_net::network::threshold(&graph, graph.outputs()[0].1), 0.0);
+/// # Ok::<(), mercer_net::NetError>(())
+/// ```
+pub fn threshold(graph: &Graph, value: ValueId) -> f64 {
+    match Ending::find(graph, value).logits().map(|logits| logits.squash) {
+        None => 0.0,
+        Some(Squash::Sigmoid | Squash::Softmax) => 0.5,
+        Some(Squash::LogSigmoid | Squash::LogSoftmax) => -std::f64::consts::LN_2,
+    }
+}

@@ -7,7 +7,7 @@ use mercer_net::train::{Decay, Loss, Optimiser, Schedule, TrainingLoop, Training
 
 fn settings(epochs: usize, batch_size: usize, learning_rate: f64) -> TrainingSettings {
     let schedule = Schedule { decay: Decay::Cosine { floor: 0.0 }, warm_up: 0.5, ..Schedule::constant(learning_rate) };
-    TrainingSettings { epochs, batch_size: Some(batch_size), seed: 0, schedule, checkpoints: vec![] }
+    TrainingSettings { batch_size: Some(batch_size), ..TrainingSettings::new(epochs, schedule) }
 }
 
 #[test]

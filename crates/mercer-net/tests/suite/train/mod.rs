@@ -1,9 +1,13 @@
 //! Training: against PyTorch, against itself on other numbers of threads and after an interruption, and on real tasks.
 
 mod damage;
+mod images;
 mod learns;
+mod one_output;
 mod optimisers;
 mod resume;
+mod stop;
+mod subset;
 mod threads;
 
 use mercer_net::Network;

@@ -18,7 +18,8 @@ fn moons(seed: u64) -> (Dataset, Labels) {
 fn settings() -> TrainingSettings {
     let decay = mercer_net::train::Decay::Cosine { floor: 0.001 };
     let schedule = Schedule { decay, warm_up: 1.0, ..Schedule::constant(0.02) };
-    TrainingSettings { epochs: 6, batch_size: Some(50), seed: 9, schedule, checkpoints: vec![0, 2, 6] }
+    let checkpoints = vec![0, 2, 6];
+    TrainingSettings { batch_size: Some(50), seed: 9, checkpoints, ..TrainingSettings::new(6, schedule) }
 }
 
 fn network() -> Network {

@@ -6,10 +6,10 @@ use crate::error::AboutNetwork;
 use crate::job::Destination;
 use crate::spec::{Opening, Precision, Samples, blocks, open_network};
 use crate::text::{bytes, count, suggested};
-use mercer_data::{NpyWriter, RowBlock};
+use mercer_data::{Labels, NpyWriter, RowBlock};
 use mercer_kernel::Real;
-use mercer_net::graph::Graph;
-use mercer_net::network::{Prediction, Shards};
+use mercer_net::graph::{Graph, ValueId};
+use mercer_net::network::{Prediction, Shards, find, threshold};
 use mercer_net::run::{Keep, Workspace};
 use mercer_net::{NetError, Network};
 use mercer_run::{Context, resident_memory};
@@ -76,6 +76,7 @@ impl NetworkRun {
         samples.hint(Some(&network), opening)?;
         let graph = network.graph(&samples.shapes()).about(path)?;
         let run = Self { setting, path: path.to_owned(), network, graph, samples, at: job.at.clone() };
+        run.check_classes(job)?;
         let (fixed, element) = match job.precision {
             Precision::F32 => (run.fixed_bytes::<f32>(), size_of::<f32>()),
             Precision::F64 => (run.fixed_bytes::<f64>(), size_of::<f64>()),
@@ -101,10 +102,29 @@ impl NetworkRun {
         resident_memory().saturating_add(passes).saturating_add(CODE)
     }
 
+    /// Names of classes say nothing about a single output, unless their order is known.
+    fn check_classes(&self, job: &PredictJob) -> Result<(), Error> {
+        let Some(Labels::Classes(classes)) = &self.samples.labels else { return Ok(()) };
+        let is_single = self.value().is_some_and(|id| self.graph.value(id).meta.numel() == 1);
+        let is_known = job.data.class_names()?.is_some() || self.network.trained_on().classes.is_some();
+        let are_numbers = classes.names().iter().all(|name| name.parse::<i64>().is_ok());
+        if !is_single || is_known || are_numbers {
+            return Ok(());
+        }
+        let names = classes.names().join(", ");
+        let text = format!("‹labels›: the labels are {names}, and nothing says which class a high output stands for");
+        Err(Error::new(text).hint("‹classes› LOW,HIGH names the class of low outputs, then that of high ones"))
+    }
+
+    /// The value to compute.
+    fn value(&self) -> Option<ValueId> {
+        let named = self.at.as_deref().and_then(|name| find(&self.graph, name).ok());
+        named.or_else(|| self.graph.outputs().first().map(|&(_, id)| id))
+    }
+
     /// Returns it with its plan.
     pub(super) fn planned(self) -> (Work, PredictPlan) {
-        let named = self.at.as_deref().and_then(|name| self.graph.find(name));
-        let target = named.or_else(|| self.graph.outputs().first().map(|&(_, id)| id));
+        let target = self.value();
         let n_samples = self.samples.n_samples;
         let plan = PredictPlan {
             kind: "network".to_owned(),
@@ -138,7 +158,9 @@ impl NetworkRun {
         let sample = blocks::sample_bytes(&self.graph, self.at.as_deref(), size_of::<T>());
         let room = context.memory().saturating_sub(self.fixed_bytes::<T>()) / COPIES;
         let blocks = blocks::split(&self.graph, n_samples, job.batch.map(NonZeroUsize::get), (sample, room));
-        let mut score = self.samples.labels.as_ref().map(Score::start).transpose()?;
+        let threshold = self.value().map_or(0.0, |id| threshold(&self.graph, id));
+        let start = |labels| Score::start(labels, threshold);
+        let mut score = self.samples.labels.as_ref().map(start).transpose()?;
         let mut writer: Option<NpyWriter<T>> = None;
         let mut sample_shape = Vec::new();
         for rows in blocks {

@@ -59,8 +59,11 @@ pub struct TrainFindings {
     pub optimiser: Optimiser,
     /// The preprocessing of the data, which new data need as well.
     pub preprocess: Preprocess,
-    /// The classes in the order of the outputs.
+    /// The classes in the order of the outputs; of a single output, the one below 0 and the one above.
     pub class_names: Option<Vec<String>>,
+    /// The epoch after which the run stopped, because its loss was below the one to stop at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_after: Option<usize>,
     /// All epochs, including those before the run was resumed.
     pub history: Vec<EpochFindings>,
 }

@@ -22,7 +22,7 @@ use crate::Error;
 use crate::error::AboutNetwork;
 use crate::spec::open_architecture;
 use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision, Samples, fingerprint_of_labels};
-use crate::text::{bytes, suggested};
+use crate::text::{bytes, count, suggested};
 pub use findings::{EpochFindings, TrainFindings, TrainPlan};
 use mercer_data::folder::digest;
 use mercer_data::{Dataset, Labels};
@@ -123,15 +123,15 @@ impl Job for TrainJob {
         let evaluation = self.evaluation(&network, &samples, opening)?;
         let trained_on = samples.trained_on();
         let training = Set::new(samples)?;
-        for set in [Some(&training), evaluation.as_ref()].into_iter().flatten() {
-            fits(&self.arch, &network, set)?;
-        }
         if self.annotate {
             network.set_trained_on(trained_on)?;
         }
         let mut job = self.clone();
         job.training = self.training.completed(matches!(training.labels, Labels::Classes(_)));
         let (settings, loss, optimiser) = (job.training.settings(), job.training.loss(), job.training.optimiser());
+        for set in [Some(&training), evaluation.as_ref()].into_iter().flatten() {
+            fits(&self.arch, &network, set, &loss)?;
+        }
         let described = digest(described.as_bytes());
         let run = Run { job, described, network, training, evaluation, settings, loss, optimiser };
         let plan = match self.precision {
@@ -228,7 +228,7 @@ struct Content<'a> {
     weights: &'a str,
     precision: Precision,
     n_params: usize,
-    checkpoints: &'a [usize],
+    checkpoints: Vec<usize>,
 }
 
 impl Run {
@@ -313,7 +313,7 @@ impl Run {
         let precision = job.precision;
         let findings = TrainFindings {
             kind: files::KIND,
-            files: files::files(&settings),
+            files: files::files(&settings, history.len()),
             model: files::MODEL.to_owned(),
             weights: files::TENSORS.to_owned(),
             precision,
@@ -328,9 +328,15 @@ impl Run {
                 Labels::Classes(classes) => Some(classes.names().to_vec()),
                 Labels::Targets(_) => None,
             },
+            stopped_after: settings.stopped_after(&history),
             history: history.iter().map(EpochFindings::new).collect(),
         };
-        let (model, weights, checkpoints) = (files::MODEL, files::TENSORS, &settings.checkpoints[..]);
+        if let (Some(loss), None) = (settings.stop_loss, findings.stopped_after) {
+            let epochs = count(history.len(), "epoch");
+            context.note(&format!("the loss was not below ‹stop-loss› {loss} after any of {epochs}"));
+        }
+        let (model, weights) = (files::MODEL, files::TENSORS);
+        let checkpoints = settings.checkpoints.iter().copied().filter(|&epoch| epoch <= history.len()).collect();
         let content = Content { model, weights, precision, n_params, checkpoints };
         place.folder.finish(job, inputs, findings, &content, (watch, context))
     }
@@ -358,26 +364,33 @@ impl Run {
 }
 
 /// Checks that the network fits the samples and labels.
-fn fits(path: &Path, network: &Network, set: &Set) -> Result<(), Error> {
+fn fits(path: &Path, network: &Network, set: &Set, loss: &Loss) -> Result<(), Error> {
     let (place, path) = (set.inputs.place(), path.display());
     let about =
         |error| Error::new(format!("{place} does not fit {path}: {error}")).hint(format!("set `inputs` in {path}"));
     let graph = network.graph(&[set.inputs.sample_shape().to_vec()]).map_err(about)?;
     let n_outputs = graph.outputs().first().map_or(0, |&(_, id)| graph.value(id).meta.numel());
     let needed = set.labels.n_outputs();
+    // A single output distinguishes two classes under some losses.
+    let n_classes = loss.n_classes(n_outputs);
     let fits = match &set.labels {
         // The class of each output must be known; numbers determine it themselves.
-        Labels::Classes(classes) if !classes.are_numbered() => n_outputs == needed,
-        Labels::Classes(_) => n_outputs >= needed,
+        Labels::Classes(classes) if !classes.are_numbered() => n_classes == needed,
+        Labels::Classes(_) => n_classes >= needed,
         Labels::Targets(_) => n_outputs == needed,
     };
     if fits {
         return Ok(());
     }
     let what = if matches!(set.labels, Labels::Classes(_)) { "classes" } else { "numbers per sample" };
-    Err(Error::new(format!("{path}: the network has {n_outputs} outputs, the labels of {place} have {needed} {what}"))
-        .hint(format!(
-            "set `outputs = {needed}` in {path}{}",
-            if n_outputs > needed { ", or name all classes with ‹classes›" } else { "" }
-        )))
+    let outputs = count(n_outputs, "output");
+    let error = Error::new(format!("{path}: the network has {outputs}, the labels of {place} have {needed} {what}"));
+    let otherwise = if n_outputs > needed {
+        ", or name all classes with ‹classes›"
+    } else if n_outputs == 1 && needed == 2 && what == "classes" {
+        ", or use ‹loss› cross-entropy or sigmoid-squared"
+    } else {
+        ""
+    };
+    Err(error.hint(format!("set `outputs = {needed}` in {path}{otherwise}")))
 }

@@ -1,7 +1,7 @@
 //! Training settings as given by the user, and as used by a run.
 
 use crate::Error;
-use mercer_net::train::{Decay, Loss, Optimiser, Schedule, TrainingSettings};
+use mercer_net::train::{Augmentation, Decay, Loss, Optimiser, Schedule, TrainingSettings};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
@@ -27,17 +27,29 @@ pub struct TrainingSpec {
     pub loss: Option<LossName>,
     /// The learning rate schedule.
     pub schedule: ScheduleName,
-    /// Epochs between two drops of the step schedule.
-    pub step_every: NonZeroUsize,
+    /// Epochs between two drops of the step schedule; by default 10.
+    pub step_every: Option<NonZeroUsize>,
+    /// The step schedule drops after these epochs instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub step_at: Vec<usize>,
     /// The factor by which the step schedule multiplies the learning rate.
     pub step_factor: f64,
     /// Warm-up epochs, in which the learning rate rises from zero; may be a fraction.
     pub warm_up: f64,
+    /// Stop after the first epoch whose mean loss is below this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_loss: Option<f64>,
+    /// Cut a random window of every image, with this many zeros around it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crop_margin: Option<NonZeroUsize>,
+    /// Mirror every other image, at random.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub flip: bool,
     /// Keep the weights every N epochs.
     pub checkpoint_every: Option<NonZeroUsize>,
     /// Keep the weights after these epochs; epoch 0 is the initial network.
     pub checkpoint_at: Vec<usize>,
-    /// The seed of the initial weights and the order of the samples.
+    /// The seed of the initial weights, the order of the samples, crops and flips.
     #[serde(with = "crate::job::seed")]
     pub seed: u64,
 }
@@ -60,9 +72,13 @@ impl Default for TrainingSpec {
             weight_decay: None,
             loss: None,
             schedule: ScheduleName::Constant,
-            step_every: TEN,
+            step_every: None,
+            step_at: Vec::new(),
             step_factor: 0.1,
             warm_up: 0.0,
+            stop_loss: None,
+            crop_margin: None,
+            flip: false,
             checkpoint_every: None,
             checkpoint_at: Vec::new(),
             seed: 0,
@@ -99,16 +115,19 @@ mercer_run::named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossName {
-    /// The negative logarithm of the softmax at the class.
+    /// The negative logarithm of the softmax at the class, or of the sigmoid for a single output.
     CrossEntropy,
     /// Half the squared distance; classes become one-hot.
     Squared,
+    /// Half the squared distance between the sigmoid of the outputs and the class.
+    SigmoidSquared,
 }
 
 mercer_run::named! {
     LossName, "loss":
-    CrossEntropy = "cross-entropy", "Negative log-probability of the class";
+    CrossEntropy = "cross-entropy", "Negative log-probability of the class; a single output is the logit of class 1";
     Squared = "squared", "Half the squared distance; classes become one-hot";
+    SigmoidSquared = "sigmoid-squared", "Half the squared distance between the sigmoid of the output and the class";
 }
 
 /// A learning rate schedule by its name.
@@ -117,7 +136,7 @@ mercer_run::named! {
 pub enum ScheduleName {
     /// It is constant.
     Constant,
-    /// It drops by a factor every N epochs.
+    /// It drops by a factor every N epochs, or after given ones.
     Step,
     /// It follows half a cosine down to zero.
     Cosine,
@@ -126,7 +145,7 @@ pub enum ScheduleName {
 mercer_run::named! {
     ScheduleName, "schedule":
     Constant = "constant", "The learning rate stays the same";
-    Step = "step", "It drops by a factor every few epochs";
+    Step = "step", "It drops by a factor every few epochs, or after given ones";
     Cosine = "cosine", "It follows half a cosine down to zero";
 }
 
@@ -150,7 +169,19 @@ impl TrainingSpec {
         if self.nesterov && self.momentum.is_none() {
             return Err(Error::new("‹nesterov› needs a ‹momentum›").hint("‹momentum› 0.9"));
         }
-        Ok(())
+        if !self.step_at.is_empty() && self.schedule != ScheduleName::Step {
+            return Err(Error::new("‹step-at› is for ‹schedule› step").hint("‹schedule› step"));
+        }
+        if !self.step_at.is_empty() && self.step_every.is_some() {
+            return Err(Error::new("‹step-every› and ‹step-at› exclude each other: give one of them"));
+        }
+        if !self.step_at.is_sorted_by(|one, next| one < next) || self.step_at.contains(&0) {
+            return Err(Error::new("‹step-at› takes epochs from 1, each larger than the one before"));
+        }
+        match self.stop_loss.filter(|loss| !(*loss > 0.0 && loss.is_finite())) {
+            Some(loss) => Err(Error::new(format!("‹stop-loss› {loss}: give a number above 0"))),
+            None => Ok(()),
+        }
     }
 
     /// The same with all defaults filled in, for labels that are classes or numbers.
@@ -163,8 +194,13 @@ impl TrainingSpec {
             momentum: self.momentum.or((self.optimiser == OptimiserName::Sgd).then_some(0.0)),
             weight_decay: Some(weight_decay(&mut self.optimiser()).to_owned()),
             loss: self.loss.or(Some(loss)),
+            step_every: self.step_every.or(self.drops_regularly().then_some(TEN)),
             ..self.clone()
         }
+    }
+
+    fn drops_regularly(&self) -> bool {
+        self.schedule == ScheduleName::Step && self.step_at.is_empty()
     }
 
     /// The optimiser with its constants.
@@ -189,6 +225,7 @@ impl TrainingSpec {
     pub(crate) fn loss(&self) -> Loss {
         match self.loss {
             Some(LossName::Squared) => Loss::squared(),
+            Some(LossName::SigmoidSquared) => Loss::SigmoidSquared,
             _ => Loss::CrossEntropy,
         }
     }
@@ -202,9 +239,13 @@ impl TrainingSpec {
         }
         checkpoints.sort_unstable();
         checkpoints.dedup();
+        let factor = self.step_factor;
         let decay = match self.schedule {
             ScheduleName::Constant => Decay::Constant,
-            ScheduleName::Step => Decay::Step { every: self.step_every.get(), factor: self.step_factor },
+            ScheduleName::Step if self.drops_regularly() => {
+                Decay::Step { every: self.step_every.unwrap_or(TEN).get(), factor }
+            }
+            ScheduleName::Step => Decay::Milestones { at: self.step_at.clone(), factor },
             ScheduleName::Cosine => Decay::Cosine { floor: 0.0 },
         };
         let learning_rate = self.learning_rate.unwrap_or_else(|| self.optimiser.usual_rate());
@@ -215,6 +256,8 @@ impl TrainingSpec {
             seed: self.seed,
             schedule,
             checkpoints,
+            stop_loss: self.stop_loss,
+            augmentation: Augmentation { crop_margin: self.crop_margin.map_or(0, NonZeroUsize::get), flip: self.flip },
         }
     }
 }
@@ -247,7 +290,40 @@ mod tests {
             assert_eq!(serde_json::from_str::<TrainingSpec>(&text).unwrap(), complete);
             assert_eq!(complete.batch.is_none(), optimiser == OptimiserName::Gd);
         }
+        let step = TrainingSpec { schedule: ScheduleName::Step, ..TrainingSpec::default() };
+        assert_eq!(step.completed(true).settings().schedule.decay, Decay::Step { every: 10, factor: 0.1 });
         let numbers = TrainingSpec::default().completed(false);
         assert_eq!((numbers.loss(), numbers.settings().schedule.learning_rate), (Loss::squared(), 0.001));
+    }
+
+    /// The default number of epochs between drops was once written down for every schedule.
+    #[test]
+    fn earlier_records_are_read() {
+        let text = r#"{ "epochs": 3, "schedule": "constant", "step_every": 10, "step_factor": 0.1, "seed": 1 }"#;
+        let spec: TrainingSpec = serde_json::from_str(text).unwrap();
+        spec.check().unwrap();
+        assert_eq!((spec.step_every, spec.settings().schedule.decay), (Some(TEN), Decay::Constant));
+        // What is not used is not written, as before.
+        let text = serde_json::to_string(&spec).unwrap();
+        assert!(["step_at", "stop_loss", "crop", "flip"].iter().all(|name| !text.contains(name)), "{text}");
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let step = || TrainingSpec { schedule: ScheduleName::Step, step_at: vec![3, 5], ..TrainingSpec::default() };
+        step().check().unwrap();
+        let decay = step().completed(true).settings().schedule.decay;
+        assert_eq!(decay, Decay::Milestones { at: vec![3, 5], factor: 0.1 });
+        for (spec, word) in [
+            (TrainingSpec { step_every: Some(TEN), ..step() }, "‹step-every›"),
+            (TrainingSpec { schedule: ScheduleName::Cosine, ..step() }, "‹schedule›"),
+            (TrainingSpec { step_at: vec![5, 3], ..step() }, "‹step-at›"),
+            (TrainingSpec { step_at: vec![0], ..step() }, "‹step-at›"),
+            (TrainingSpec { stop_loss: Some(f64::NAN), ..step() }, "‹stop-loss›"),
+            (TrainingSpec { stop_loss: Some(0.0), ..step() }, "‹stop-loss›"),
+        ] {
+            let error = spec.check().unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        }
     }
 }

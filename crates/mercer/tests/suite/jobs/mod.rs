@@ -5,4 +5,5 @@ mod faults;
 mod kernel;
 mod machines;
 mod train;
+mod train_settings;
 mod uncertainty;

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 
 const ARCHITECTURE: &str = "[mlp]\ninputs = [2]\nwidths = [8]\noutputs = 2\n";
 
-struct Scratch {
+pub(super) struct Scratch {
     folder: tempfile::TempDir,
 }
 
 /// Points in a square; the class is the sign of the quadrant.
-fn points() -> (Array2<f32>, Array1<i64>) {
+pub(super) fn points() -> (Array2<f32>, Array1<i64>) {
     let points = Array2::from_shape_fn((64, 2), |(row, column)| {
         2.0 * ((row as f32 * [0.754_878, 0.569_84][column]).fract() - 0.5)
     });
@@ -28,7 +28,7 @@ fn points() -> (Array2<f32>, Array1<i64>) {
 }
 
 impl Scratch {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let scratch = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::write(scratch.path("mlp.toml"), ARCHITECTURE).unwrap();
         let (points, classes) = points();
@@ -37,15 +37,15 @@ impl Scratch {
         scratch
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn file(&self, name: &str) -> DataRef {
+    pub(super) fn file(&self, name: &str) -> DataRef {
         DataRef::File(self.path(name).display().to_string())
     }
 
-    fn job(&self, epochs: usize) -> TrainJob {
+    pub(super) fn job(&self, epochs: usize) -> TrainJob {
         let data = DataSpec { data: vec![self.file("x.npy")], labels: Some(self.file("y.npy")), ..DataSpec::default() };
         TrainJob {
             training: TrainingSpec {
@@ -58,21 +58,25 @@ impl Scratch {
         }
     }
 
-    fn to(&self, name: &str) -> Destination {
+    pub(super) fn to(&self, name: &str) -> Destination {
         Destination::new(self.path(name))
     }
 
-    fn resuming(&self, name: &str) -> Destination {
+    pub(super) fn resuming(&self, name: &str) -> Destination {
         Destination { resume: true, ..self.to(name) }
     }
 }
 
-fn run(job: &TrainJob, destination: &Destination) -> Result<Outcome<TrainFindings>, Error> {
+pub(super) fn run(job: &TrainJob, destination: &Destination) -> Result<Outcome<TrainFindings>, Error> {
     run_until(job, destination, usize::MAX)
 }
 
 /// Calls the run off after an epoch.
-fn run_until(job: &TrainJob, destination: &Destination, last: usize) -> Result<Outcome<TrainFindings>, Error> {
+pub(super) fn run_until(
+    job: &TrainJob,
+    destination: &Destination,
+    last: usize,
+) -> Result<Outcome<TrainFindings>, Error> {
     let (context, inputs) = (Context::new(), Inputs::none());
     let handle = context.clone();
     let opened = job.open(destination, Opening { inputs: &inputs, context: &context })?;
@@ -85,14 +89,14 @@ fn run_until(job: &TrainJob, destination: &Destination, last: usize) -> Result<O
 }
 
 /// All files of a folder but the record, which has seconds in it, and the manifest, which has the record's digest.
-fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let named = entries.map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path));
     let kept = named.filter(|(name, _)| name != "run.json" && name != "folder.json");
     kept.map(|(name, path)| (name, std::fs::read(path).unwrap())).collect()
 }
 
-fn info(folder: &Path) -> (FolderFindings, Option<Error>) {
+pub(super) fn info(folder: &Path) -> (FolderFindings, Option<Error>) {
     let looked = Look::at(folder.display().to_string()).run(&Context::new()).unwrap();
     match looked.findings {
         Findings::Folder(found) => (*found, looked.failure),
