@@ -36,6 +36,7 @@ mod repair;
 mod samples;
 pub mod selection;
 mod softmax;
+pub mod surrogate;
 mod traits;
 
 pub use classes::ClassSet;

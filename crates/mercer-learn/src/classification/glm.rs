@@ -8,6 +8,7 @@
 //! coefficients, not on the norm in the kernel's space. With features it is a linear probe. Solved by preconditioned
 //! L-BFGS; `λ` is scikit-learn's `1/C`.
 
+use super::loss::log_loss;
 use crate::classes::ClassSet;
 use crate::error::{Result, check_positive};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
@@ -16,7 +17,6 @@ use crate::normal::Normal;
 use crate::samples::{SampleKind, SampleRows};
 use crate::traits::Fit;
 use mercer_data::Classes;
-use mercer_linalg::elementary::exp_in_place;
 use mercer_linalg::{Randomised, Strided, gemm, matmul, matmul_into};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
@@ -109,6 +109,8 @@ impl Fit<Classes> for Glm {
         // A symmetric matrix is its own transpose, so rows can be read in memory order.
         let transposed: Strided<'_, f64> =
             if samples.basis() == SampleKind::Gram { (values, width, 1) } else { (values, 1, width) };
+        let mut targets = vec![0.0; n * n_classes];
+        compact.iter().enumerate().for_each(|(row, class)| targets[row * n_classes + class] = 1.0);
         let mut scores = vec![0.0; n * n_classes];
         let mut shares = vec![0.0; n * n_classes];
         let scale = 1.0 / n as f64;
@@ -121,20 +123,8 @@ impl Fit<Classes> for Glm {
             gemm([n, n_classes, width], (values, width, 1), (weights, n_classes, 1), false, &mut scores);
             for row in scores.chunks_exact_mut(n_classes) {
                 row.iter_mut().zip(bias).for_each(|(score, b)| *score += b);
-                let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                row.iter_mut().for_each(|score| *score -= most);
             }
-            shares.copy_from_slice(&scores);
-            exp_in_place(&mut shares);
-            let mut loss = 0.0;
-            for (((row, scores), &class), &v) in
-                shares.chunks_exact_mut(n_classes).zip(scores.chunks_exact(n_classes)).zip(&compact).zip(&importance)
-            {
-                let sum: f64 = row.iter().sum();
-                loss += v * (sum.ln() - scores[class]);
-                row.iter_mut().for_each(|p| *p *= v / sum);
-                row[class] -= v;
-            }
+            let loss = log_loss(&mut scores, &targets, &importance, n_classes, &mut shares);
             let (weight_gradient, bias_gradient) = gradient.split_at_mut(width * n_classes);
             gemm([width, n_classes, n], transposed, (&shares, n_classes, 1), false, weight_gradient);
             let mut square = 0.0;

@@ -22,6 +22,7 @@
 
 mod glm;
 mod logistic;
+mod loss;
 mod nearest;
 mod sgd;
 mod svm;
@@ -29,6 +30,7 @@ mod svm;
 pub use glm::Glm;
 pub use logistic::BinaryLogistic;
 pub(crate) use logistic::{Mode, improve, mode, settled};
+pub(crate) use loss::log_loss;
 pub use nearest::{By, Centres, NearestCentre, NearestNeighbours, Neighbours};
 pub use sgd::SgdGlm;
 pub use svm::Svm;

@@ -4,3 +4,4 @@ mod ensemble;
 mod laplace;
 mod machines;
 mod python;
+mod surrogate;

@@ -6,5 +6,5 @@ mod conformance;
 mod process;
 mod regression;
 mod selection;
-mod sets;
+pub(crate) mod sets;
 mod sgd;
