@@ -15,6 +15,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 from mercer import _mercer
@@ -34,9 +35,6 @@ _COMMON = ("memory", "threads", "progress")
 #: The name of a temporary result: commands that write an array need its ending.
 _RESULTS: dict[tuple[str, ...], str] = {("predict",): "predictions.npy", ("kernel",): "kernel.npy"}
 
-_WORDS = {"from": "from_"}
-
-
 @dataclass(frozen=True)
 class Flag:
     """A flag of a command."""
@@ -55,7 +53,8 @@ class Flag:
     @property
     def keyword(self) -> str:
         """The name in Python."""
-        return _WORDS.get(self.name, self.name.replace("-", "_"))
+        name = self.name.replace("-", "_")
+        return f"{name}_" if iskeyword(name) else name
 
     @property
     def takes_samples(self) -> bool:

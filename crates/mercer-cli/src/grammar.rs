@@ -11,18 +11,23 @@ const LINES: usize = 50;
 /// Required flags: every command at or below these paths must have them.
 const PLACES: &[(&[&str], &[&str])] = &[
     (&["json", "threads", "memory", "quiet", "verbose", "help"], &[""]),
-    (&["out", "force"], &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "demo"]),
+    (&["out", "force"], &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "demo"]),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
-    (&["test", "test-labels"], &["train", "eigen", "uncertainty"]),
+    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain"]),
     (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws"], &["uncertainty"]),
-    (&["net", "weights", "include", "exclude", "unmerge"], &["predict", "uncertainty"]),
+    (&["net", "weights", "include", "exclude", "unmerge"], &["predict", "uncertainty", "explain", "audit"]),
+    (&["kernel", "penalty", "penalty-norm", "folds", "neighbours", "ids"], &["explain", "audit"]),
+    (&["machine", "to", "groups", "class", "top", "rows", "all", "layers", "ood"], &["explain"]),
+    (&["validate", "subsets", "fraction", "repeats"], &["explain"]),
+    (&["wrong", "poisoned", "test", "test-poisoned", "threshold", "near", "cut", "fail-above"], &["audit"]),
     (&["net", "arch", "kernel", "weights", "include", "exclude", "unmerge"], &KERNELS),
     (&["weights", "include", "exclude", "unmerge"], &["info"]),
-    (&["import-limit"], &["train", "predict", "info", "uncertainty"]),
+    (&["import-limit"], &["train", "predict", "info", "uncertainty", "explain", "audit"]),
     (&["import-limit"], &KERNELS),
     (&["arch"], &["train"]),
-    (&["node"], &["predict", "uncertainty"]),
-    (&["from", "chunk"], &["predict"]),
+    (&["node"], &["predict", "uncertainty", "explain", "audit"]),
+    (&["from"], &["predict", "explain"]),
+    (&["chunk"], &["predict"]),
     (&["against", "as-features", "by-layer"], &["kernel"]),
     (&["gram"], &["fit", "eigen exact", "eigen lanczos", "eigen randomised"]),
     (&["gram"], &["eigen spin", "eigen neuralef", "eigen shared"]),
@@ -35,11 +40,11 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["batch", "learning-rate"], &LEARNING),
     (&["resume"], &LEARNING),
     (&["resume"], &["kernel"]),
-    (&["seed"], &["train", "kernel", "eigen", "fit", "uncertainty", "demo"]),
-    (&["precision", "dry-run"], &["train", "predict", "kernel", "eigen", "uncertainty"]),
+    (&["seed"], &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "demo"]),
+    (&["precision", "dry-run"], &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit"]),
 ];
 
-const DATA: [&str; 6] = ["train", "predict", "kernel", "eigen", "fit", "uncertainty"];
+const DATA: [&str; 8] = ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit"];
 
 const LEARNING: [&str; 5] = ["train", "eigen spin", "eigen neuralef", "eigen shared", "eigen contrastive"];
 

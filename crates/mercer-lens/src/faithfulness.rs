@@ -23,7 +23,7 @@ use mercer_data::random::stream;
 use mercer_learn::metrics::kendall_tau;
 use ndarray::{ArrayView1, ArrayView2};
 use rand::RngExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Probabilities are compared in single precision, in which most networks return them.
 const SATURATED: f64 = f32::EPSILON as f64 / 2.0;
@@ -60,7 +60,7 @@ pub struct Faithfulness {
 }
 
 /// The line `network ≈ slope · surrogate + intercept` between log-odds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Its slope.
     pub slope: f64,

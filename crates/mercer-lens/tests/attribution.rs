@@ -72,8 +72,7 @@ fn boxes_are_those_of_sorted_numbers() {
         for (value, share) in [(found.q1, 0.25), (found.median, 0.5), (found.q3, 0.75)] {
             assert!((value - quantile(&sorted, share)).abs() < 1e-14, "{n}");
         }
-        let (low, high) =
-            (found.q1 - 1.5 * (found.q3 - found.q1), found.q3 + 1.5 * (found.q3 - found.q1));
+        let (low, high) = (found.q1 - 1.5 * (found.q3 - found.q1), found.q3 + 1.5 * (found.q3 - found.q1));
         let inside: Vec<f64> = sorted.iter().copied().filter(|x| (low..=high).contains(x)).collect();
         assert_eq!(found.n_fliers, n - inside.len(), "{n}");
         assert_eq!((found.low_whisker, found.high_whisker), (inside[0], inside[inside.len() - 1]));

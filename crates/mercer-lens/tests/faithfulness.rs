@@ -131,7 +131,8 @@ fn intervals_hold_the_value_and_shrink() {
 
 #[test]
 fn a_doubt_is_another_decision_or_a_gap_far_from_the_others() {
-    let mut network = Array2::from_shape_fn((40, 2), |(at, class)| if class == 0 { 1.0 + at as f64 / 10.0 } else { 0.0 });
+    let mut network =
+        Array2::from_shape_fn((40, 2), |(at, class)| if class == 0 { 1.0 + at as f64 / 10.0 } else { 0.0 });
     let mut surrogate = network.clone();
     for (at, mut row) in surrogate.outer_iter_mut().enumerate() {
         row[0] += if at % 2 == 0 { 0.05 } else { -0.05 };

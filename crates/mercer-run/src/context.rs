@@ -67,6 +67,17 @@ impl Shared {
     }
 }
 
+/// Passes on whether a run is cancelled, and nothing else.
+struct Muted(Context);
+
+impl Listener for Muted {
+    fn progress(&self, _: usize, _: usize, _: &str) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
 /// The context of a run. Clones are handles to the same run.
 ///
 /// ```
@@ -123,6 +134,13 @@ impl Context {
     pub fn with_pool(self, pool: Arc<rayon::ThreadPool>) -> Self {
         let listener = Arc::clone(&self.shared.listener);
         Self { memory: self.memory, shared: Arc::new(Shared::new(listener, Some(pool))) }
+    }
+
+    /// A part of this run that tells nothing: it is cancelled with the run, and its progress, notes and phases are
+    /// dropped.
+    pub fn quiet(&self) -> Self {
+        let shared = Shared::new(Arc::new(Muted(self.clone())), self.shared.pool.clone());
+        Self { memory: self.memory, shared: Arc::new(shared) }
     }
 
     /// The same run, limited to this many bytes. Everything the process holds counts.

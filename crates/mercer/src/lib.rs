@@ -27,6 +27,7 @@
 //! [`report`] draws, [`data`] reads and writes data sets larger than memory, [`linalg`] is the underlying linear
 //! algebra. [`job`] has the work of each command as data.
 
+mod csv;
 pub mod demo;
 pub mod door;
 mod error;

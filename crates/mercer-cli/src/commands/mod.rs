@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
+mod audit;
 mod compare;
 mod completions;
 mod demo;
 mod eigen;
+mod explain;
 mod fit;
 mod info;
 mod kernel;
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     Eigen(Box<eigen::EigenArguments>),
     Fit(Box<fit::FitArguments>),
     Uncertainty(Box<uncertainty::UncertaintyArguments>),
+    Explain(Box<explain::ExplainArguments>),
+    Audit(Box<audit::AuditArguments>),
     Info(info::InfoArguments),
     Compare(compare::CompareArguments),
     Demo(demo::DemoArguments),
@@ -34,8 +38,9 @@ pub(crate) enum Command {
 }
 
 /// The commands, grouped by purpose.
-pub(crate) const GROUPS: [(&str, &[&str]); 3] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
+    ("Explain and check", &["explain", "audit"]),
     ("Look and compare", &["info", "compare", "demo"]),
     ("Housekeeping", &["replay", "completions", "manual", "help"]),
 ];
@@ -44,9 +49,11 @@ impl Command {
     /// Runs the command.
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         match self {
+            Self::Audit(arguments) => arguments.run(console),
             Self::Compare(arguments) => arguments.run(console),
             Self::Demo(arguments) => arguments.run(console),
             Self::Eigen(arguments) => arguments.run(console),
+            Self::Explain(arguments) => arguments.run(console),
             Self::Fit(arguments) => arguments.run(console),
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),

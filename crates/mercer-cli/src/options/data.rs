@@ -6,6 +6,12 @@ use mercer::spec::{DataRef, DataSpec};
 /// Help of `--gram`, shared by all commands.
 pub(crate) const GRAM: &str = "Gram matrix computed before: an .npy file or a .zarr store";
 
+/// Help of `--from`, likewise.
+pub(crate) const FROM: &str = "Folder written by an earlier command, such as `mercer fit` or `mercer explain`";
+
+/// Help of `--ood`, likewise.
+pub(crate) const OOD: &str = "Samples of another kind (out of distribution)";
+
 /// The data to run on.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]

@@ -4,12 +4,14 @@ use super::{ARCH, NET, ParameterOptions, SeedOption};
 use mercer::spec::KernelSpec;
 use std::path::PathBuf;
 
+/// Help of `--kernel`, shared by all commands.
+pub(crate) const KERNEL: &str = "Kernel, such as trace, 'normalised(ck)' or 'ck + 0.1*rbf' (see `mercer help kernel`)";
+
 /// The kernel options, shared by all commands that need a kernel.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelOptions {
-    /// Kernel, such as trace, 'normalised(ck)' or 'ck + 0.1*rbf' (see `mercer help kernel`)
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(long, value_name = "EXPRESSION", help = KERNEL)]
     kernel: Option<String>,
 
     #[arg(long, value_name = "MODEL.onnx", help = NET)]

@@ -6,6 +6,7 @@ mod command_line;
 mod compare;
 mod corpus;
 mod eigen;
+mod explain;
 mod folder;
 mod hostile;
 mod info;

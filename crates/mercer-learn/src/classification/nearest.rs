@@ -75,6 +75,18 @@ pub struct Neighbours {
     pub(crate) repairs: Vec<Repair>,
 }
 
+impl Neighbours {
+    /// How many neighbours vote.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The class of every training sample, among those that have samples.
+    pub fn labels(&self) -> &[usize] {
+        &self.labels
+    }
+}
+
 impl Fit<Classes> for NearestNeighbours {
     type Machine = Neighbours;
 

@@ -105,10 +105,7 @@ impl Split {
     fn losses(&self, penalties: &[f64], settings: &DualGlm, context: &Context) -> Result<Vec<f64>> {
         let space = Space { rows: self.learnt.view(), norm: settings.norm };
         let leading = Leading::new(&space, context)?;
-        let scale = match settings.norm {
-            PenaltyNorm::Function => self.share,
-            PenaltyNorm::Weights => self.share * self.share,
-        };
+        let scale = rescaled(settings.norm, self.share);
         let mut from = None;
         let mut losses = Vec::new();
         for penalty in penalties {
@@ -140,4 +137,44 @@ fn subset(labels: &[usize], n_classes: usize, most: usize, seed: u64) -> Vec<usi
     }
     chosen.sort_unstable();
     chosen
+}
+
+impl PenaltyChoice {
+    /// The scores of every sample by a machine that was not fitted on it, with the penalty of the settings.
+    ///
+    /// # Errors
+    /// As [`choose`](Self::choose).
+    pub fn held_out<'a>(
+        &self,
+        settings: &DualGlm,
+        rows: impl Into<DualRows<'a>>,
+        targets: ArrayView2<'_, f64>,
+        context: &Context,
+    ) -> Result<Array2<f64>> {
+        let rows = rows.into();
+        rows.check_for_fit()?;
+        let targets = probabilities(targets, rows.n_samples())?;
+        let labels = leading(targets.view());
+        let fold_of = stratified(&Classes::new(labels, targets.ncols())?, self.folds, self.seed)?;
+        let mut scores = Array2::zeros(targets.dim());
+        for fold in 0..self.folds {
+            context.report(fold, self.folds, "folds");
+            let (held, kept): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(|&row| fold_of[row] == fold);
+            let (learnt, judged) = (rows.select(&kept, &kept), rows.select(&held, &kept));
+            let scale = rescaled(settings.norm, kept.len() as f64 / rows.n_samples() as f64);
+            let settings = settings.with_penalty(settings.penalty * scale)?;
+            let machine = settings.fit(learnt.view(), targets.select(Axis(0), &kept).view(), context)?;
+            let own = context.install(|| machine.scores_of(&learnt.view(), &judged.view()))?;
+            held.iter().zip(own.outer_iter()).for_each(|(&row, own)| scores.row_mut(row).assign(&own));
+        }
+        Ok(scores)
+    }
+}
+
+/// By how much a penalty changes for a share of the samples.
+fn rescaled(norm: PenaltyNorm, share: f64) -> f64 {
+    match norm {
+        PenaltyNorm::Function => share,
+        PenaltyNorm::Weights => share * share,
+    }
 }

@@ -29,9 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod audit;
 pub mod compare;
 mod destination;
 pub mod eigen;
+pub mod explain;
 pub mod fit;
 mod folder;
 pub mod kernel;
@@ -39,12 +41,15 @@ mod outcome;
 pub mod predict;
 mod record;
 mod rows;
+mod surrogate;
 pub mod train;
 pub mod uncertainty;
 
+pub use audit::AuditJob;
 pub use compare::CompareJob;
 pub use destination::Destination;
 pub use eigen::EigenJob;
+pub use explain::ExplainJob;
 pub use fit::FitJob;
 pub use kernel::KernelJob;
 pub use outcome::{Artefact, Measurements, Outcome, PhaseTime, Stopwatch};

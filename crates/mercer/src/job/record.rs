@@ -4,7 +4,9 @@
 //! the job after defaults, its inputs as they were named, with fingerprints, and the digests of the outputs. It
 //! contains no absolute path that the user did not write, and no machine name.
 
-use super::{Destination, EigenJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob};
+use super::{
+    AuditJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob,
+};
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
 use crate::spec::{Inputs, Opening};
@@ -53,8 +55,12 @@ macro_rules! jobs {
 }
 
 jobs! {
+    /// Looking for wrong training data.
+    Audit(AuditJob),
     /// Eigenfunctions of a kernel.
     Eigen(EigenJob),
+    /// Explaining predictions.
+    Explain(ExplainJob),
     /// Fitting a machine.
     Fit(FitJob),
     /// A kernel on data.

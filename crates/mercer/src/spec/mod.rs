@@ -15,6 +15,7 @@ mod assign;
 pub(crate) mod blocks;
 mod data;
 mod kernel;
+mod logits;
 mod network;
 mod precision;
 mod preprocess;
@@ -23,6 +24,7 @@ mod standardise;
 
 pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
 pub use kernel::{KernelSpec, NetworkSource};
+pub(crate) use logits::NetworkLogits;
 pub use network::{ParameterSpec, open_architecture, open_network, read_architecture, saved_network};
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};

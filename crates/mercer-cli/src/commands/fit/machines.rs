@@ -1,6 +1,6 @@
 //! The settings of each machine, with their help.
 
-use crate::options::choice;
+use crate::options::{FoldOptions, NEIGHBOURS, PENALTY, choice};
 use mercer::job::fit::{Link, MachineSpec};
 use mercer::learn::classification::By;
 
@@ -12,17 +12,6 @@ macro_rules! with_all {
 }
 
 pub(super) use with_all;
-
-/// Help of `--penalty`, which is one flag of several machines.
-const PENALTY: &str = "Strength of the penalty; of several, the best by cross-validation (ridge: leave-one-out)";
-
-/// How one of several values is chosen.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct FoldOptions {
-    /// Folds of the cross-validation that chooses among several values
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    folds: usize,
-}
 
 /// The flags of one machine.
 pub(super) trait Settings: clap::Args {
@@ -236,8 +225,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(super) struct Neighbours {
-    /// How many neighbours vote
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", help = NEIGHBOURS, default_value_t = 5)]
     neighbours: usize,
 
     /// Neighbours by smallest `distance` in the kernel's space, or by largest `kernel` value

@@ -3,7 +3,7 @@
 mod report;
 
 use crate::console::Console;
-use crate::options::{DataOptions, NET, NodeOption, ParameterOptions, PrecisionOption, with_default};
+use crate::options::{DataOptions, FROM, NET, NodeOption, ParameterOptions, PrecisionOption, with_default};
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
 use mercer::job::predict::Subject;
@@ -40,8 +40,7 @@ pub(crate) struct PredictArguments {
     #[arg(long, value_name = "MODEL.onnx", required_unless_present = "from", help = NET)]
     net: Option<PathBuf>,
 
-    /// Folder written by `mercer fit`, `eigen`, `uncertainty` or `train`
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["net", "weights", "include", "exclude", "unmerge"])]
+    #[arg(long, value_name = "DIR", help = FROM, conflicts_with_all = ["net", "weights", "include", "exclude", "unmerge"])]
     from: Option<PathBuf>,
 
     /// Write class probabilities instead of the scores of a machine

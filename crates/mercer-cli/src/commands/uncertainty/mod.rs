@@ -4,8 +4,8 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{
-    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, ParameterOptions, PrecisionOption, SeedOption,
-    TestOptions, choice, reference, references, with_default,
+    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, ParameterOptions, PrecisionOption,
+    SeedOption, TestOptions, choice, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
@@ -144,8 +144,7 @@ struct PosteriorOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Data")]
 struct OtherData {
-    /// Samples of another kind, on which the network should be less certain
-    #[arg(long, value_name = "[NAME=]FILE[:KEY]")]
+    #[arg(long, value_name = "[NAME=]FILE[:KEY]", help = OOD)]
     ood: Vec<String>,
 
     /// Samples to choose settings by (--prior validation)

@@ -105,11 +105,11 @@ pub struct SelectionFindings {
 }
 
 impl SelectionFindings {
-    pub(super) fn leave_one_out(candidates: Vec<Candidate>) -> Self {
+    pub(crate) fn leave_one_out(candidates: Vec<Candidate>) -> Self {
         Self { by: "leave-one-out", criterion: "mean-squared-error".to_owned(), folds: None, candidates }
     }
 
-    pub(super) fn cross_validation(folds: usize, criterion: Criterion, candidates: Vec<Candidate>) -> Self {
+    pub(crate) fn cross_validation(folds: usize, criterion: Criterion, candidates: Vec<Candidate>) -> Self {
         Self { by: "cross-validation", criterion: criterion.to_string(), folds: Some(folds), candidates }
     }
 }

@@ -1,6 +1,7 @@
 //! Jobs through the library, as every door runs them.
 
 mod eigen;
+mod explain;
 mod faults;
 mod kernel;
 mod machines;

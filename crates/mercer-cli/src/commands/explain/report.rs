@@ -1,0 +1,123 @@
+//! Text output of the command.
+
+use crate::format::table;
+use mercer::job::Outcome;
+use mercer::job::explain::{ExplainFindings, ExplainPlan, SurrogateFindings, ValidationFindings};
+use mercer::text::{bytes, count, duration};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Describes the planned work.
+pub(super) fn plan(plan: &ExplainPlan) -> String {
+    let (train, test) = (count(plan.n_train, "training sample"), count(plan.n_test, "test sample"));
+    let kernels = plan.kernels.join(", ");
+    format!("{kernels} on {train} and {test}, {} at most; nothing was done\n", bytes(plan.bytes))
+}
+
+/// Describes the result.
+pub(super) fn outcome(outcome: &Outcome<ExplainFindings>, folder: &Path) -> String {
+    let found = &outcome.findings;
+    let (train, test) = (count(found.n_train, "training sample"), count(found.n_test, "test sample"));
+    let mut text = format!("{}: {train}, {test}, {}\n", found.network, duration(outcome.measurements.seconds));
+    if let Some(accuracy) = found.network_accuracy {
+        let _ = writeln!(text, "accuracy of the network {:.2} %", 100.0 * accuracy);
+    }
+    let _ = writeln!(text, "\nFaithfulness at the {} class, most faithful first:", found.compared_class);
+    text += &surrogates(&found.surrogates);
+    for sentence in &found.recommendation {
+        let _ = writeln!(text, "{sentence}");
+    }
+    let attribution = &found.attribution;
+    let _ = writeln!(
+        text,
+        "\nA score rests on {:.0} training samples in effect; the listed ones carry {:.1} % of it. In {:.0} % of the \
+         groups the mean lies between the quartiles.",
+        attribution.effective_samples,
+        100.0 * attribution.top_share,
+        100.0 * attribution.mean_inside_quartiles
+    );
+    if let Some(layers) = &attribution.layers {
+        let mut rows = vec![vec!["layer".to_owned(), "mean part of the score".to_owned(), "share".to_owned()]];
+        let cells = |layer: &mercer::job::explain::LayerShare| {
+            vec![layer.layer.clone(), format!("{:.4}", layer.mean), format!("{:.1} %", 100.0 * layer.share)]
+        };
+        rows.extend(layers.iter().map(cells));
+        let _ = writeln!(text, "\n{}", table(&rows, &[1, 2]).trim_end());
+    }
+    if let Some(validation) = &found.validation {
+        text += &validated(validation);
+    }
+    if found.n_doubtful > 0 {
+        let _ = writeln!(
+            text,
+            "On {} of {} the explanation should not be trusted: network and surrogate differ there (local.csv).",
+            found.n_doubtful, test
+        );
+    }
+    let _ = writeln!(text, "\nAttributions, figures and the surrogate are in {}", folder.display());
+    text
+}
+
+fn surrogates(found: &[SurrogateFindings]) -> String {
+    let head =
+        ["kernel", "machine", "penalty", "τ", "95 %", "ties", "τ softmax", "saturated", "TAD", "agreement", "R²"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for surrogate in found {
+        let faithful = &surrogate.faithfulness;
+        let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+        let interval = faithful.tau_interval.map_or("–".to_owned(), |[low, high]| format!("{low:.3}–{high:.3}"));
+        let penalty = match (surrogate.penalty, surrogate.penalty_norm) {
+            (Some(penalty), Some(norm)) => format!("{penalty:.3e} ({norm})"),
+            _ => "–".to_owned(),
+        };
+        rows.push(vec![
+            surrogate.kernel.clone(),
+            surrogate.machine.to_string(),
+            penalty,
+            number(faithful.tau),
+            interval,
+            faithful.n_ties.to_string(),
+            number(faithful.softmax.tau),
+            faithful.softmax.n_saturated.to_string(),
+            faithful.tad.map_or("–".to_owned(), |tad| format!("{:+.2} %", 100.0 * tad)),
+            format!("{:.2} %", 100.0 * faithful.agreement),
+            number(faithful.r2),
+        ]);
+    }
+    table(&rows, &[3, 4, 5, 6, 7, 8, 9, 10])
+}
+
+/// Whether scores predict what happens when training data is left out.
+fn validated(found: &ValidationFindings) -> String {
+    let mut text = format!("\nCompared with {}:\n", count(found.n_networks, "retrained network"));
+    if let Some(removal) = &found.removal {
+        let mut rows = vec![["removed", "by score", "at random", "difference"].map(str::to_owned).to_vec()];
+        for point in &removal.points {
+            rows.push(vec![
+                point.removed.to_string(),
+                format!("{:.3}", point.by_score),
+                format!("{:.3}", point.at_random),
+                format!("{:+.3}", point.difference.mean),
+            ]);
+        }
+        text += &table(&rows, &[0, 1, 2, 3]);
+        return text;
+    }
+    let mut rows = vec![["method", "damping", "LDS", "95 %", "significant"].map(str::to_owned).to_vec()];
+    for own in &found.methods {
+        let score = own.score.as_ref();
+        let interval = score.and_then(|score| score.interval);
+        rows.push(vec![
+            own.method.clone(),
+            own.damping.map_or("–".to_owned(), |damping| damping.to_string()),
+            score.map_or("–".to_owned(), |score| format!("{:.3}", score.mean)),
+            interval.map_or("–".to_owned(), |[low, high]| format!("{low:.3}–{high:.3}")),
+            own.significant.map_or("–".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
+        ]);
+    }
+    text += &table(&rows, &[1, 2, 3, 4]);
+    if let Some(ceiling) = found.ceiling {
+        let _ = writeln!(text, "The noise of training allows at most {ceiling:.3}.");
+    }
+    text
+}

@@ -1,0 +1,159 @@
+//! An audit with everything opened.
+
+use super::findings::AuditFindings;
+use super::work::Work;
+use super::{AuditJob, AuditPlan};
+use crate::Error;
+use crate::job::folder::ResultFolder;
+use crate::job::surrogate::{Classified, KernelRows, TestSet, check_memory, needed_bytes};
+use crate::job::{Destination, Opened, Outcome, Stopwatch};
+use crate::spec::{DataRef, KernelSpec, Opening, Precision};
+use mercer_data::Classes;
+use mercer_data::folder::FolderKind;
+use mercer_kernel::Real;
+use mercer_run::Context;
+
+/// The kind of folder that an audit is.
+pub(crate) const KIND: FolderKind = FolderKind { name: "audit", version: 1 };
+
+/// An audit with everything opened.
+#[derive(Debug)]
+pub struct OpenedAudit {
+    pub(super) job: AuditJob,
+    pub(super) folder: Option<ResultFolder>,
+    pub(super) known: Classified,
+    /// Which training samples are really wrong.
+    pub(super) truth: Option<Vec<bool>>,
+    /// Which training samples are known to be poisoned.
+    pub(super) poisoned: Option<Vec<bool>>,
+    pub(super) test: Option<TestSet>,
+    pub(super) test_poisoned: Option<Vec<bool>>,
+    plan: AuditPlan,
+    pub(super) watch: Stopwatch,
+}
+
+impl OpenedAudit {
+    pub(super) fn open(
+        job: &AuditJob,
+        destination: &Destination,
+        watch: Stopwatch,
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let folder = match destination.dry_run {
+            true => None,
+            false => Some(ResultFolder::create(destination, KIND, &super::files::NAMES)?),
+        };
+        let node = job.node.as_deref();
+        let known = Classified::open((&job.net, &job.parameters), node, &job.train, job.ids.as_ref(), opening)?;
+        crate::job::remark(known.source.network(), opening.context);
+        let n_samples = known.samples.n_samples;
+        let marked = |setting: &str, reference: &Option<DataRef>, n_samples: usize| match reference {
+            Some(reference) => marks(setting, reference, &known, n_samples, opening).map(Some),
+            None => Ok(None),
+        };
+        let truth = marked("wrong", &job.truth, n_samples)?;
+        let poisoned = marked("poisoned", &job.poisoned, n_samples)?;
+        let test = match job.test.is_empty() {
+            true => None,
+            false => Some(known.other("test", &job.test, None, &job.train, node, opening)?),
+        };
+        let n_test = test.as_ref().map_or(0, |test| test.samples.n_samples);
+        let test_poisoned = match &job.test_poisoned {
+            Some(reference) => Some(flags("test-poisoned", reference, n_test, opening)?),
+            None => None,
+        };
+        let plan = AuditPlan { kernel: job.kernel.clone(), n_samples, n_classes: known.classes.n_classes(), bytes: 0 };
+        let (job, folder) = (job.clone(), folder);
+        let mut opened = Self { job, folder, known, truth, poisoned, test, test_poisoned, plan, watch };
+        opened.plan.bytes = match opened.job.precision {
+            Precision::F32 => needed_bytes(&opened.kernel::<f32>(&opened.job.kernel)?, &opened.known, false)?,
+            Precision::F64 => needed_bytes(&opened.kernel::<f64>(&opened.job.kernel)?, &opened.known, false)?,
+        };
+        check_memory(opened.plan.bytes, n_samples, opening.context)?;
+        Ok(opened)
+    }
+
+    /// A kernel, built but not computed.
+    pub(super) fn kernel<T: Real>(&self, text: &str) -> Result<KernelRows<T>, Error> {
+        let spec = KernelSpec {
+            kernel: Some(text.to_owned()),
+            net: Some(self.job.net.clone()),
+            parameters: self.job.parameters.clone(),
+            seed: self.job.seed,
+            ..KernelSpec::default()
+        };
+        KernelRows::build(spec, &self.known.source, &self.known.samples.shapes())
+    }
+}
+
+/// Marked training samples: a list of their names, or 0 and 1 for every sample.
+fn marks(
+    setting: &str,
+    reference: &DataRef,
+    known: &Classified,
+    n_samples: usize,
+    opening: Opening<'_>,
+) -> Result<Vec<bool>, Error> {
+    let dataset = reference.open(opening.inputs)?;
+    if dataset.n_samples() == n_samples && is_binary(&dataset)? {
+        return flags(setting, reference, n_samples, opening);
+    }
+    let names: Vec<String> = match dataset.is_integer() {
+        true => dataset.read::<f64>()?.iter().map(|number| format!("{number:.0}")).collect(),
+        false => {
+            let read = Classes::read(&dataset)?;
+            read.indices().iter().map(|&index| read.names()[index].clone()).collect()
+        }
+    };
+    let rows = known.ids.rows(n_samples);
+    let mut marked = vec![false; n_samples];
+    for name in names {
+        let Some(&row) = rows.get(name.as_str()) else {
+            let text = format!("‹{setting}› {reference}: there is no training sample {name:?}");
+            return Err(Error::new(text)
+                .hint("list ids of training samples (row numbers without ‹ids›), or 0 and 1 for every sample"));
+        };
+        marked[row] = true;
+    }
+    Ok(marked)
+}
+
+/// Whether all values are 0 or 1. A list of one or two row numbers is too, if there are as many samples.
+fn is_binary(dataset: &mercer_data::Dataset) -> Result<bool, Error> {
+    let read = dataset.read::<f64>();
+    Ok(read.is_ok_and(|values| values.iter().all(|&value| value == 0.0 || value == 1.0)))
+}
+
+/// 0 or 1 for every sample.
+fn flags(setting: &str, reference: &DataRef, n_samples: usize, opening: Opening<'_>) -> Result<Vec<bool>, Error> {
+    let dataset = reference.open(opening.inputs)?;
+    let values = dataset.read::<f64>()?;
+    if values.len() != n_samples {
+        let text = format!("‹{setting}› {reference}: {} marks for {n_samples} samples", values.len());
+        return Err(Error::with_code("sample-count", text));
+    }
+    if let Some(row) = values.iter().position(|&value| value != 0.0 && value != 1.0) {
+        return Err(Error::new(format!("‹{setting}› {reference}: row {row} is neither 0 nor 1")));
+    }
+    Ok(values.iter().map(|&value| value == 1.0).collect())
+}
+
+impl Opened for OpenedAudit {
+    type Plan = AuditPlan;
+    type Findings = AuditFindings;
+
+    fn plan(&self) -> &AuditPlan {
+        &self.plan
+    }
+
+    fn run(self, context: &Context) -> Result<Outcome<AuditFindings>, Error> {
+        let run = match self.job.precision {
+            Precision::F32 => Work::<f32>::run(self, context),
+            Precision::F64 => Work::<f64>::run(self, context),
+        };
+        run.map_err(|error| match error.is_interrupted() {
+            true => error.with_message("interrupted; nothing was written").hint("run the same command to start again"),
+            false => error,
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! Figures of an explanation.
+
+use super::attribute::Attributed;
+use crate::Error;
+use crate::job::folder::ResultFolder;
+use crate::job::surrogate::Ids;
+use crate::spec::Samples;
+use mercer_lens::{Distribution, Example, Line, Summary, log_odds};
+use mercer_report::figure::{Axis, BoxSummary, Cell, Figure, Panel, Picture, Series, Strip};
+use ndarray::{Array2, Axis as ArrayAxis};
+
+/// Test samples that are drawn if the user names none.
+const DRAWN: usize = 6;
+
+/// Training samples that are drawn beside each.
+const BESIDE: usize = 6;
+
+/// Heat maps with more classes or groups than this cannot be read.
+const READABLE: usize = 60;
+
+/// What is drawn.
+pub(super) struct Drawing<'a> {
+    pub(super) folder: &'a ResultFolder,
+    pub(super) classes: &'a [String],
+    pub(super) groups: &'a [String],
+    pub(super) ids: &'a Ids,
+    pub(super) train: &'a Samples,
+    pub(super) labels: &'a [usize],
+    pub(super) test: &'a Samples,
+    /// The rows that the user asked for.
+    pub(super) rows: &'a [usize],
+    pub(super) predicted: &'a [usize],
+    pub(super) compared: &'a [usize],
+}
+
+impl Drawing<'_> {
+    /// Network against surrogate, as in Figure 1 of the report.
+    pub(super) fn faithfulness(
+        &self,
+        network: &Array2<f64>,
+        surrogate: &Array2<f64>,
+        line: Option<Line>,
+    ) -> Result<(), Error> {
+        let own = log_odds(network.view(), self.compared)?;
+        let other = log_odds(surrogate.view(), self.compared)?;
+        let points: Vec<(f64, f64)> = other.iter().copied().zip(own).collect();
+        let (x, y) = (Axis::linear("log-odds of the surrogate"), Axis::linear("log-odds of the network"));
+        let mut panel = Panel::scatter("", x, y, [("test samples", points)]).diagonal();
+        if let Some(line) = line {
+            let ends =
+                other.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &x| (low.min(x), high.max(x)));
+            panel = panel.series(Series::line("best line", [ends.0, ends.1].map(|x| (x, line.at(x)))));
+        }
+        self.write("faithfulness.svg", Figure::new("").panel(panel))
+    }
+
+    /// Mean attributions per class and group, as in Figure 2B.
+    pub(super) fn means(&self, means: &[Option<Vec<f64>>]) -> Result<(), Error> {
+        if self.classes.len() > READABLE || self.groups.len() > READABLE {
+            return Ok(());
+        }
+        let values = means.iter().flat_map(|own| match own {
+            Some(own) => own.clone(),
+            None => vec![f64::NAN; self.groups.len()],
+        });
+        let panel = Panel::named_heat_map("", self.classes.iter().cloned(), self.groups.iter().cloned(), values)
+            .x(Axis::linear("training samples of"))
+            .y(Axis::linear("score of the predicted class"))
+            .signed();
+        self.write("means.svg", Figure::new("").panel(panel))
+    }
+
+    /// The test samples that are drawn: those that the user asked for, or the first.
+    fn drawn(&self) -> Vec<usize> {
+        match self.rows.is_empty() {
+            true => (0..self.test.n_samples.min(DRAWN)).collect(),
+            false => self.rows.iter().copied().take(DRAWN).collect(),
+        }
+    }
+
+    fn summary<'b>(&self, found: &'b Attributed, row: usize) -> Option<&'b Summary> {
+        let own = found.summaries.get(row)?.iter();
+        own.clone().find(|(class, _)| *class == self.predicted[row]).map(|(_, summary)| summary)
+    }
+
+    /// The distribution of the attributions of the predicted class, as in Figure 2C.
+    pub(super) fn boxes(&self, found: &Attributed) -> Result<(), Error> {
+        if self.groups.len() > READABLE {
+            return Ok(());
+        }
+        let mut figure = Figure::new("");
+        for row in self.drawn() {
+            let Some(summary) = self.summary(found, row) else { continue };
+            let title = format!("test sample {row}: {}", self.classes[self.predicted[row]]);
+            let boxes = summary.groups.iter().map(|group| (group.n > 0).then(|| boxed(group)));
+            let y = Axis::linear("attribution");
+            figure = figure.panel(Panel::boxes(title, self.groups.iter().cloned(), y, [("", boxes)]));
+        }
+        self.write("boxes.svg", figure)
+    }
+
+    /// The training samples that support the predicted class most, beside the test sample; only for images.
+    pub(super) fn examples(&self, found: &Attributed) -> Result<(), Error> {
+        let Some(shape) = image_shape(self.test) else { return Ok(()) };
+        let mut strips = Vec::new();
+        for row in self.drawn() {
+            let Some(summary) = self.summary(found, row) else { continue };
+            let class = &self.classes[self.predicted[row]];
+            let Some(own) = picture(self.test, row, shape)? else { return Ok(()) };
+            let mut cells = vec![Cell::picture(own, class.clone())];
+            for Example { train, attribution, .. } in summary.supporting.iter().take(BESIDE) {
+                let Some(picture) = picture(self.train, *train, shape)? else { return Ok(()) };
+                let label = &self.classes[self.labels[*train]];
+                cells.push(Cell::picture(picture, format!("{label} ({}) {attribution:+.3}", self.ids.name(*train))));
+            }
+            strips.push(Strip::new(format!("test {row}"), cells));
+        }
+        self.write("examples.svg", Figure::new("").panel(Panel::strips("", strips)))
+    }
+
+    fn write(&self, name: &str, figure: Figure) -> Result<(), Error> {
+        self.folder.file(name, figure.to_svg().as_bytes())
+    }
+}
+
+fn boxed(found: &Distribution) -> BoxSummary {
+    let Distribution { mean, q1, median, q3, low_whisker, high_whisker, n_fliers, .. } = *found;
+    let (fliers, n_skipped) = (Vec::new(), 0);
+    BoxSummary { mean, q1, median, q3, low_whisker, high_whisker, fliers, n_fliers, n_skipped }
+}
+
+/// Channels, height and width, if a sample looks like an image.
+fn image_shape(samples: &Samples) -> Option<[usize; 3]> {
+    let [input] = &samples.inputs[..] else { return None };
+    match *input.sample_shape() {
+        [channels @ (1 | 3), height, width] if height > 1 && width > 1 => Some([channels, height, width]),
+        [height, width] if height > 3 && width > 3 => Some([1, height, width]),
+        _ => None,
+    }
+}
+
+fn picture(samples: &Samples, row: usize, shape: [usize; 3]) -> Result<Option<Picture>, Error> {
+    let values = samples.inputs[0].rows::<f64>(row..row + 1)?;
+    let values = values.index_axis_move(ArrayAxis(0), 0);
+    Ok(Picture::from_chw(values.iter().copied(), shape, None))
+}

@@ -1,0 +1,69 @@
+//! What samples are called in results.
+
+use crate::Error;
+use crate::spec::{DataRef, Opening};
+use mercer_data::Classes;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The names of samples: from a file, or their row numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ids(Option<Vec<String>>);
+
+impl Ids {
+    /// Reads one name per sample.
+    ///
+    /// # Errors
+    /// If there are more or fewer names than samples, or two are the same.
+    pub(crate) fn open(
+        setting: &str,
+        ids: Option<&DataRef>,
+        n_samples: usize,
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let Some(reference) = ids else { return Ok(Self(None)) };
+        let dataset = reference.open(opening.inputs)?;
+        let names: Vec<String> = match dataset.is_integer() {
+            true => dataset.read::<f64>()?.iter().map(|number| format!("{number:.0}")).collect(),
+            false => {
+                let read = Classes::read(&dataset)?;
+                read.indices().iter().map(|&index| read.names()[index].clone()).collect()
+            }
+        };
+        if names.len() != n_samples {
+            let text = format!("‹{setting}› {reference}: {} ids for {n_samples} samples", names.len());
+            return Err(Error::with_code("sample-count", text).hint("samples and ids must be in the same order"));
+        }
+        let mut rows = HashMap::with_capacity(names.len());
+        for (row, name) in names.iter().enumerate() {
+            if let Some(first) = rows.insert(name.as_str(), row) {
+                let text = format!("‹{setting}› {reference}: rows {first} and {row} have the same id {name:?}");
+                return Err(Error::new(text).hint("ids must be unique; leave ‹ids› out to use row numbers"));
+            }
+        }
+        Ok(Self(Some(names)))
+    }
+
+    /// Names that were saved before.
+    pub(crate) fn known(names: Option<Vec<String>>) -> Self {
+        Self(names)
+    }
+
+    /// The name of a sample.
+    pub(crate) fn name(&self, row: usize) -> Cow<'_, str> {
+        match &self.0 {
+            Some(names) => names.get(row).map_or(Cow::Owned(row.to_string()), |name| Cow::Borrowed(name)),
+            None => Cow::Owned(row.to_string()),
+        }
+    }
+
+    /// The rows of all names.
+    pub(crate) fn rows(&self, n_samples: usize) -> HashMap<String, usize> {
+        (0..n_samples).map(|row| (self.name(row).into_owned(), row)).collect()
+    }
+
+    /// The names, if they are not row numbers.
+    pub(crate) fn names(&self) -> Option<Vec<String>> {
+        self.0.clone()
+    }
+}
