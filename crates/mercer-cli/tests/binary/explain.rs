@@ -83,10 +83,10 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
     }
     assert_eq!(report["validation"]["n_networks"], 40);
     assert!(methods[0]["score"]["mean"].as_f64().unwrap() > 0.2, "{report}");
-    // What was trained is there; the same command gives the same bits from it, on one thread too.
+    // What was trained is there; the same command gives the same bits from it.
     let kept = std::fs::read_dir(folder.path("lds/retrained")).unwrap().count();
     assert_eq!(kept, 40);
-    let again = folder.json(&format!("{line} --force --threads 1"));
+    let again = folder.json(&format!("{line} --force"));
     assert_eq!(again["validation"], report["validation"]);
     let removal = folder.json(&format!("{EXPLAIN} --penalty 1 --validate removal --subsets 3 -o removal"));
     assert_eq!(removal["validation"]["n_networks"], 1 + 3 * 2 * 4);

@@ -119,3 +119,44 @@ impl<T: Real> Gram<'_, T> {
         Ok(layout)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classic::{Classic, Formula};
+    use mercer_data::Dataset;
+
+    /// Strips of any size are rows of the same matrix, bit for bit; parts are separate or added up.
+    #[test]
+    fn strips_are_rows_of_the_matrix() {
+        let points = |n: usize, shift: f64| {
+            let values = Array2::from_shape_fn((n, 2), |(i, j)| ((i * 7 + j * 3) % 31) as f32 / 31.0 + shift as f32);
+            [Dataset::from_array("points", values.view().into_dyn()).expect("a set")]
+        };
+        let formula: Formula = "rbf(lengthscale=0.7) + linear()".parse().expect("a formula");
+        let kernel = Classic::<f32>::new(&formula, 2).expect("a kernel");
+        let (rows, columns) = (points(1500, 0.0), points(700, 0.1));
+        let gram = Gram::new(&kernel, &rows).against(&columns);
+        let context = Context::new();
+        let whole = gram.to_kernel(&context).expect("computes").mapv(f64::from);
+        let all = gram.strips(1, usize::MAX).expect("strips");
+        let single = gram.strips(1, 1).expect("strips");
+        assert!(all.len() == 1 && single.len() > 1, "{all:?} {single:?}");
+        for strips in [all, single] {
+            let mut next = 0;
+            for blocks in strips {
+                let (range, strip) = gram.strip(blocks, true, &context).expect("computes");
+                assert_eq!((range.start, strip.dim()), (next, (1, range.len(), 700)));
+                for (at, row) in range.clone().zip(strip.index_axis(Axis(0), 0).outer_iter()) {
+                    assert!(row.iter().zip(whole.index_axis(Axis(0), at)).all(|(a, b)| a == b));
+                }
+                next = range.end;
+            }
+            assert_eq!(next, 1500);
+        }
+        let square = Gram::new(&kernel, &columns);
+        let wide = square.to_wide_kernel(&context).expect("computes");
+        assert_eq!(wide.into_dyn(), square.to_kernel(&context).expect("computes").mapv(f64::from));
+        assert!(square.strip(0..1, true, &context).is_err(), "strips are between two sets");
+    }
+}

@@ -58,6 +58,11 @@ pub(super) fn outcome(outcome: &Outcome<ExplainFindings>, folder: &Path) -> Stri
     text
 }
 
+/// A number with three digits.
+fn short(value: f64) -> String {
+    format!("{value:.2e}").parse::<f64>().map_or_else(|_| value.to_string(), |rounded| rounded.to_string())
+}
+
 fn surrogates(found: &[SurrogateFindings]) -> String {
     let head =
         ["kernel", "machine", "penalty", "τ", "95 %", "ties", "τ softmax", "saturated", "TAD", "agreement", "R²"];
@@ -67,7 +72,7 @@ fn surrogates(found: &[SurrogateFindings]) -> String {
         let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
         let interval = faithful.tau_interval.map_or("–".to_owned(), |[low, high]| format!("{low:.3}–{high:.3}"));
         let penalty = match (surrogate.penalty, surrogate.penalty_norm) {
-            (Some(penalty), Some(norm)) => format!("{penalty:.3e} ({norm})"),
+            (Some(penalty), Some(norm)) => format!("{} ({norm})", short(penalty)),
             _ => "–".to_owned(),
         };
         rows.push(vec![

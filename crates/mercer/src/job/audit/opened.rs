@@ -5,10 +5,9 @@ use super::work::Work;
 use super::{AuditJob, AuditPlan};
 use crate::Error;
 use crate::job::folder::ResultFolder;
-use crate::job::surrogate::{Classified, KernelRows, TestSet, check_memory, needed_bytes};
+use crate::job::surrogate::{Classified, KernelRows, TestSet, check_memory, names_in, needed_bytes};
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{DataRef, KernelSpec, Opening, Precision};
-use mercer_data::Classes;
 use mercer_data::folder::FolderKind;
 use mercer_kernel::Real;
 use mercer_run::Context;
@@ -98,13 +97,7 @@ fn marks(
     if dataset.n_samples() == n_samples && is_binary(&dataset)? {
         return flags(setting, reference, n_samples, opening);
     }
-    let names: Vec<String> = match dataset.is_integer() {
-        true => dataset.read::<f64>()?.iter().map(|number| format!("{number:.0}")).collect(),
-        false => {
-            let read = Classes::read(&dataset)?;
-            read.indices().iter().map(|&index| read.names()[index].clone()).collect()
-        }
-    };
+    let names = names_in(&dataset)?;
     let rows = known.ids.rows(n_samples);
     let mut marked = vec![false; n_samples];
     for name in names {

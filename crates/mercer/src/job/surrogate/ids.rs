@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::spec::{DataRef, Opening};
-use mercer_data::Classes;
+use mercer_data::{Classes, Dataset};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -23,13 +23,7 @@ impl Ids {
     ) -> Result<Self, Error> {
         let Some(reference) = ids else { return Ok(Self(None)) };
         let dataset = reference.open(opening.inputs)?;
-        let names: Vec<String> = match dataset.is_integer() {
-            true => dataset.read::<f64>()?.iter().map(|number| format!("{number:.0}")).collect(),
-            false => {
-                let read = Classes::read(&dataset)?;
-                read.indices().iter().map(|&index| read.names()[index].clone()).collect()
-            }
-        };
+        let names = names_in(&dataset)?;
         if names.len() != n_samples {
             let text = format!("‹{setting}› {reference}: {} ids for {n_samples} samples", names.len());
             return Err(Error::with_code("sample-count", text).hint("samples and ids must be in the same order"));
@@ -66,4 +60,15 @@ impl Ids {
     pub(crate) fn names(&self) -> Option<Vec<String>> {
         self.0.clone()
     }
+}
+
+/// Texts, or whole numbers as texts.
+pub(crate) fn names_in(dataset: &Dataset) -> Result<Vec<String>, Error> {
+    if let Ok(numbers) = dataset.read::<f64>()
+        && numbers.iter().all(|number| number.fract() == 0.0)
+    {
+        return Ok(numbers.iter().map(|number| format!("{number:.0}")).collect());
+    }
+    let read = Classes::read(dataset)?;
+    Ok(read.indices().iter().map(|&index| read.names()[index].clone()).collect())
 }

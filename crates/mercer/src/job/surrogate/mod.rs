@@ -12,7 +12,7 @@ mod settings;
 
 pub(crate) use classified::{Classified, TestSet};
 pub(crate) use fit::{CHOSEN_AMONG, Fitted, ROUGH, ROUGH_STEPS, Surrogate, SurrogateForm};
-pub(crate) use ids::Ids;
+pub(crate) use ids::{Ids, names_in};
 pub(crate) use needs::{check_memory, needed_bytes};
 pub(crate) use rows::KernelRows;
 pub use settings::{FitTo, SurrogateMachine, SurrogateSpec};
