@@ -83,7 +83,7 @@ impl DualGlm {
         let targets = probabilities(targets, rows.n_samples())?;
         context.install(|| {
             let space = Space { rows, norm: self.norm };
-            let leading = Leading::new(&space, context)?;
+            let leading = Leading::new(&space, targets.ncols(), context)?;
             let ended = self.solve(space, &targets, leading.as_ref(), None, context)?;
             self.machine(ended)
         })

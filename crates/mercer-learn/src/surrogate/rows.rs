@@ -151,9 +151,17 @@ impl DualRows<'_> {
 
     /// `Φᵀ·Φ`.
     pub(crate) fn normal(&self) -> Array2<f64> {
+        let mut sum = Array2::zeros((self.dim().1, self.dim().1));
+        self.add_normal(1.0, &mut sum);
+        mercer_linalg::mirror_lower(sum.view_mut());
+        sum
+    }
+
+    /// Adds a multiple of `Φᵀ·Φ` to the lower triangle.
+    pub(crate) fn add_normal(&self, factor: f64, sum: &mut Array2<f64>) {
         match self {
-            Self::Gram(rows) | Self::Features(rows) => normal(*rows),
-            Self::Features32(rows) => normal(*rows),
+            Self::Gram(rows) | Self::Features(rows) => add_normal(factor, *rows, sum),
+            Self::Features32(rows) => add_normal(factor, *rows, sum),
         }
     }
 
@@ -224,9 +232,8 @@ fn backward<T: Stripped>(rows: ArrayView2<'_, T>, x: ArrayView2<'_, f64>) -> Arr
     in_order(rows.nrows(), (rows.ncols(), x.ncols()), part)
 }
 
-fn normal<T: Stripped>(rows: ArrayView2<'_, T>) -> Array2<f64> {
+fn add_normal<T: Stripped>(factor: f64, rows: ArrayView2<'_, T>, sum: &mut Array2<f64>) {
     // Few large strips: the parts are as large as the result.
-    let mut sum = Array2::zeros((rows.ncols(), rows.ncols()));
     for start in (0..rows.nrows()).step_by(STRIP * WAVE) {
         let strip = rows.slice(s![start..(start + STRIP * WAVE).min(rows.nrows()), ..]);
         T::lend(strip, |strip| {
@@ -234,12 +241,10 @@ fn normal<T: Stripped>(rows: ArrayView2<'_, T>) -> Array2<f64> {
             columns.into_par_iter().enumerate().for_each(|(at, mut out)| {
                 let end = at * STRIP + out.nrows();
                 let left = strip.slice(s![.., at * STRIP..end]);
-                matmul_into(1.0, left.t(), strip.slice(s![.., ..end]), true, out.slice_mut(s![.., ..end]));
+                matmul_into(factor, left.t(), strip.slice(s![.., ..end]), true, out.slice_mut(s![.., ..end]));
             });
         });
     }
-    mercer_linalg::mirror_lower(sum.view_mut());
-    sum
 }
 
 /// The sum of one part per strip, in the order of the strips.

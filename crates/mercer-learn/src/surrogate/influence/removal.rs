@@ -42,7 +42,7 @@ impl<'a> Removal<'a> {
         let rows = rows.into();
         let (space, targets, importance) = prepare(settings, rows, targets, machine)?;
         context.install(|| {
-            let leading = Leading::new(&space, context)?;
+            let leading = Leading::new(&space, targets.ncols(), context)?;
             let place = Place { vector: space.vector(machine.weights().clone()), bias: machine.bias().clone() };
             Ok(Self { settings: *settings, space, targets, importance, place, leading })
         })

@@ -183,8 +183,8 @@ impl Problem<'_, '_> {
             let slopes = self.slopes(&place, residual.clone())?;
             // No score is further from its optimum than this.
             let far = largest(&slopes.gradient.image) / self.penalty;
-            let unbalanced = slopes.balance.iter().fold(0.0, |most: f64, sum| most.max(sum.abs()));
-            if far <= stop.tolerance * scale && unbalanced <= stop.tolerance * residual.nrows() as f64 {
+            let shift = slopes.curvature.bias(&slopes.balance).iter().fold(0.0, |most: f64, b| most.max(b.abs()));
+            if far.max(shift) <= stop.tolerance * scale {
                 converged = true;
                 break;
             }

@@ -1,25 +1,28 @@
-//! Approximate inverses of the systems of Newton's method.
+//! Approximate inverses of the systems of Newton's method, exact in the leading directions of the kernel.
 //!
 //! ```text
-//! (λI + RᵀB̂R)⁻¹ ≈ (I − VVᵀ)²/λ + V·(λI + Fᵀ·B̂_c·F)⁻¹·Vᵀ                   weights
-//! (λI + SᵀKS)⁻¹ ≈ (I − D_cF·(λI + Fᵀ·D_c²·F)⁻¹·FᵀD_c)/λ,  D² = diag SᵀS     function
+//! (λI + RᵀB̂R)⁻¹   ≈ (I − VVᵀ)²/λ + V·(λI + FᵀB̂F)⁻¹·Vᵀ              weights
+//! (λI + ΠSᵀKSΠ)⁻¹ ≈ (I − ΠSᵀF·(λI + FᵀB̂F)⁻¹·FᵀSΠ)/λ                function
 //! ```
 //!
-//! for every class c. `V` are the leading right singular vectors of `R`, found once, and `F = RV`, so that `RRᵀ ≈ FFᵀ`. The
-//! weights `B̂_c` and `D_c` of a class, without the others, follow the iteration. Kernels have a few eigenvalues that are
-//! many orders of magnitude above the others; plain conjugate gradients spend their time on these.
+//! `V` are the leading right singular vectors of `R`, found once, and `F = RV`, so that `RRᵀ ≈ FFᵀ`. The inner matrix couples
+//! the classes, as the Hessian does: without that, conjugate gradients take many times as many products where the penalty is
+//! weak. Its side is limited, so there are fewer directions for more classes. Kernels have a few eigenvalues that are many
+//! orders of magnitude above the others; plain conjugate gradients spend their time on these.
 
 use super::curvature::Curvature;
 use super::space::{Space, Vector};
-use crate::error::Result;
+use crate::error::{Result, setting};
 use crate::surrogate::machine::PenaltyNorm;
-use mercer_linalg::{Cholesky, LinalgError, Randomised, Watched, cholesky_shifted, matmul, matmul_into, syrk};
+use mercer_linalg::{Cholesky, LinalgError, Randomised, Watched, cholesky_shifted, matmul, matmul_into};
 use mercer_run::Context;
-use ndarray::{Array2, ArrayView1, Axis, s};
-use rayon::prelude::*;
+use ndarray::{Array1, Array2, s};
 
-/// The number of leading directions.
+/// The largest number of leading directions, and the side of the inner matrix that it should not exceed.
 const DIRECTIONS: usize = 128;
+const SIDE: usize = 640;
+/// The least number of directions.
+const LEAST: usize = 4;
 /// Directions below this part of the largest eigenvalue are not orthogonal any more, by rounding.
 const ROUNDING: f64 = 1e-10;
 /// A kernel with an eigenvalue below minus this part of the largest is not positive semidefinite, and has no norm.
@@ -30,8 +33,9 @@ pub(crate) struct Leading(Vector);
 
 impl Leading {
     /// `None` if they cannot be computed; the iteration is slower without them, and ends at the same place.
-    pub(crate) fn new(space: &Space<'_>, context: &Context) -> Result<Option<Self>> {
-        let method = Randomised::new(space.rows.n_samples().min(DIRECTIONS)).products(1);
+    pub(crate) fn new(space: &Space<'_>, n_classes: usize, context: &Context) -> Result<Option<Self>> {
+        let directions = (SIDE / n_classes.max(1)).clamp(LEAST, DIRECTIONS);
+        let method = Randomised::new(space.rows.n_samples().min(directions)).products(1);
         let found = method.run(&Watched::new(space, context));
         context.check()?;
         let Ok(top) = found else { return Ok(None) };
@@ -52,9 +56,9 @@ impl Leading {
 pub(crate) struct Preconditioner<'a> {
     leading: &'a Vector,
     norm: PenaltyNorm,
-    /// `D`.
-    weights: Array2<f64>,
-    inner: Vec<Cholesky<f64>>,
+    curvature: &'a Curvature<'a>,
+    /// `λI + FᵀB̂F`, all directions of a class after those of another.
+    inner: Cholesky<f64>,
     penalty: f64,
 }
 
@@ -62,20 +66,11 @@ impl<'a> Preconditioner<'a> {
     pub(crate) fn new(
         leading: &'a Leading,
         norm: PenaltyNorm,
-        curvature: &Curvature<'_>,
+        curvature: &'a Curvature<'a>,
         penalty: f64,
     ) -> Result<Self> {
-        let squares = match norm {
-            PenaltyNorm::Function => curvature.root_diagonal(),
-            PenaltyNorm::Weights => curvature.diagonal(),
-        };
-        let centred = norm == PenaltyNorm::Weights;
-        let factor = |class: usize| {
-            let inner = weighted(&leading.0.image, squares.column(class), centred);
-            Ok(cholesky_shifted(inner.view(), penalty)?)
-        };
-        let inner = (0..squares.ncols()).into_par_iter().map(factor).collect::<Result<_>>()?;
-        Ok(Self { leading: &leading.0, norm, weights: squares.mapv_into(f64::sqrt), inner, penalty })
+        let inner = cholesky_shifted(curvature.between(&leading.0.image).view(), penalty)?;
+        Ok(Self { leading: &leading.0, norm, curvature, inner, penalty })
     }
 
     pub(crate) fn apply(&self, x: &Vector) -> Result<Vector> {
@@ -85,10 +80,12 @@ impl<'a> Preconditioner<'a> {
         }
     }
 
+    /// `x` satisfies `x = Πx`.
     fn explain(&self, x: &Vector) -> Result<Vector> {
         let factor = &self.leading.image;
-        let along = self.solve(matmul(factor.t(), (&x.own * &self.weights).view()))?;
-        let explained = matmul(factor.view(), along.view()) * &self.weights;
+        let along = self.solve(&matmul(factor.t(), self.curvature.root(&x.own).view()))?;
+        let mut explained = self.curvature.root_transposed(&matmul(factor.view(), along.view()));
+        self.curvature.project(&mut explained);
         Ok(Vector { own: (&x.own - &explained) / self.penalty, image: Array2::zeros((0, 0)) })
     }
 
@@ -100,17 +97,17 @@ impl<'a> Preconditioner<'a> {
         let rest = matmul(self.leading.own.t(), y.own.view());
         self.add(-1.0, &rest, &mut y);
         y.scale(1.0 / self.penalty);
-        self.add(1.0, &self.solve(along)?, &mut y);
+        self.add(1.0, &self.solve(&along)?, &mut y);
         Ok(y)
     }
 
-    /// Every column with the factor of its class.
-    fn solve(&self, mut columns: Array2<f64>) -> Result<Array2<f64>> {
-        for (mut column, factor) in columns.columns_mut().into_iter().zip(&self.inner) {
-            let solved = factor.solve_vector(column.view())?;
-            column.assign(&solved);
-        }
-        Ok(columns)
+    /// The inverse of the inner matrix times a column per class.
+    fn solve(&self, columns: &Array2<f64>) -> Result<Array2<f64>> {
+        let flat: Array1<f64> = columns.t().iter().copied().collect();
+        let solved = self.inner.solve_vector(flat.view())?;
+        let turned = solved.into_shape_with_order((columns.ncols(), columns.nrows()));
+        let turned = turned.map_err(|error| setting("the preconditioner", error, "its shape does not fit"))?;
+        Ok(turned.reversed_axes())
     }
 
     /// Adds `±V·c`.
@@ -118,17 +115,4 @@ impl<'a> Preconditioner<'a> {
         matmul_into(sign, self.leading.own.view(), c.view(), true, y.own.view_mut());
         matmul_into(sign, self.leading.image.view(), c.view(), true, y.image.view_mut());
     }
-}
-
-/// `Fᵀ·diag(w)·F`, centred: `Fᵀ·(diag(w) − wwᵀ/1ᵀw)·F`.
-fn weighted(factor: &Array2<f64>, weights: ArrayView1<'_, f64>, centred: bool) -> Array2<f64> {
-    let scaled = factor * &weights.mapv(f64::sqrt).insert_axis(Axis(1));
-    let mut inner = syrk(scaled.t());
-    let total = weights.sum();
-    if centred && total > 0.0 {
-        let means = matmul(factor.t(), weights.insert_axis(Axis(1)));
-        matmul_into(-1.0 / total, means.view(), means.t(), true, inner.view_mut());
-        mercer_linalg::mirror_lower(inner.view_mut());
-    }
-    inner
 }

@@ -42,8 +42,9 @@ impl Systems<'_, '_> {
     /// `δu`, and whether it is as accurate as requested.
     pub(super) fn solve(&self, gradient: &Vector, context: &Context) -> Result<(Vector, bool)> {
         let (norm, penalty) = (self.space.norm, self.penalty);
-        let own = |leading| Preconditioner::new(leading, norm, self.curvature, penalty);
-        let precondition = self.leading.map(own).transpose()?;
+        // If rounding spoils it, the iteration is slower, and ends at the same place.
+        let own = |leading| Preconditioner::new(leading, norm, self.curvature, penalty).ok();
+        let precondition = self.leading.and_then(own);
         match norm {
             PenaltyNorm::Weights => self.primal(gradient, precondition.as_ref(), context),
             PenaltyNorm::Function => self.dual(gradient, precondition.as_ref(), context),

@@ -28,7 +28,8 @@ fn the_gradient_vanishes() {
                     PenaltyNorm::Function => &residual + &(machine.weights() * penalty),
                 };
                 assert!(size(&gradient) < 1e-7, "{rows:?} {norm} {penalty}: {}", size(&gradient));
-                assert!(residual.sum_axis(Axis(0)).iter().all(|sum| sum.abs() < 1e-7));
+                // Scores of up to ten, right to eight digits, for eighty samples.
+                assert!(residual.sum_axis(Axis(0)).iter().all(|sum| sum.abs() < 1e-6));
                 assert!(machine.bias().sum().abs() < 1e-9);
             }
         }
