@@ -104,16 +104,8 @@ impl Split {
     /// The sum of the losses of the samples held out, for descending penalties.
     fn losses(&self, penalties: &[f64], settings: &DualGlm, context: &Context) -> Result<Vec<f64>> {
         let space = Space { rows: self.learnt.view(), norm: settings.norm };
-<<<<<<< HEAD
-        let leading = Leading::new(&space, context)?;
         let scale = rescaled(settings.norm, self.share);
-=======
-        let scale = match settings.norm {
-            PenaltyNorm::Function => self.share,
-            PenaltyNorm::Weights => self.share * self.share,
-        };
         let leading = Leading::new(&space, self.targets.ncols(), context)?;
->>>>>>> surrogates
         let mut from = None;
         let mut losses = Vec::new();
         for penalty in penalties {
