@@ -159,6 +159,31 @@ def test_outcomes(tmp_path):
     assert isinstance(trained.to_frame(), pandas.DataFrame) and len(trained.to_frame()) == 3
 
 
+def test_explanations_and_audits(tmp_path):
+    points, classes = moons()
+    trained = mc.train(
+        arch={"mlp": {"inputs": [2], "widths": [16], "outputs": 2}},
+        data=points, labels=classes, epochs=60, learning_rate=0.05, out=tmp_path / "net",
+    )
+    net = Path(trained.path) / "model.onnx"
+    why = mc.explain(
+        net=net, data=points, labels=classes, test=points[:10], test_labels=classes[:10], rows=[2, 0], penalty=0.1,
+        class_="predicted", out=tmp_path / "why",
+    )
+    assert why.surrogates[0]["machine"] == "glm" and why.compared_class == "predicted"
+    assert why.attribution.shape == (2, len(points), 2)
+    assert np.allclose(why.attribution.sum(1), why.scores[[2, 0]], atol=1e-10)
+    assert why.figures["faithfulness"].startswith("<svg")
+    again = mc.explain(from_=why, test=points[:10])
+    assert again.scores.tobytes() == why.scores.tobytes()
+    flipped = classes.copy()
+    flipped[::10] = 1 - flipped[::10]
+    review = mc.audit(net=net, data=points, labels=flipped, wrong=np.arange(0, len(points), 10), penalty=1)
+    assert review.measures[0]["name"] == "combined" and review.measures[0]["auroc"] > 0.8
+    with open(Path(review.path) / "review.csv", encoding="utf-8") as file:
+        assert len(file.readlines()) == len(points) + 1
+
+
 # ---- arrays
 
 

@@ -57,6 +57,8 @@ fn the_contract_of_explain() {
     // The index explains new samples with the same numbers.
     folder.succeed("explain --from why --test t.npy --test-labels l.npy --rows 0,1 -o new");
     assert_eq!(folder.read("new/attribution.npy"), parts);
+    folder.refuse("explain --from why --test t.npy --machine ridge -o no", &["--from", "--machine"]);
+    folder.refuse("explain --from new --test t.npy -o no", &["surrogate of why"]);
     folder.succeed("replay why");
 }
 
@@ -124,7 +126,7 @@ fn names_of_samples_are_in_every_table() {
     std::fs::write(folder.path("ids.csv"), ids).unwrap();
     let report =
         folder.json(&format!("{EXPLAIN} --penalty 1 --ids ids.csv:id --groups ids.csv:hospital --top 2 -o why"));
-    assert_eq!(report["attribution"]["groups"], serde_json::json!(["A", "B"]));
+    assert_eq!(report["summary"]["groups"], serde_json::json!(["A", "B"]));
     let text = std::fs::read_to_string(folder.path("why/top.csv")).unwrap();
     assert!(text.lines().skip(1).all(|line| line.contains("\"case, ")), "{text}");
     folder.succeed("explain --from why --test t.npy -o new");

@@ -27,7 +27,7 @@ pub(super) fn outcome(outcome: &Outcome<ExplainFindings>, folder: &Path) -> Stri
     for sentence in &found.recommendation {
         let _ = writeln!(text, "{sentence}");
     }
-    let attribution = &found.attribution;
+    let attribution = &found.summary;
     let _ = writeln!(
         text,
         "\nA score rests on {:.0} training samples in effect; the listed ones carry {:.1} % of it. In {:.0} % of the \

@@ -28,7 +28,7 @@ pub struct ExplainFindings {
     /// Which surrogate to use, in words.
     pub recommendation: Vec<String>,
     /// The attributions.
-    pub attribution: AttributionFindings,
+    pub summary: AttributionFindings,
     /// Test samples on which the explanation should not be trusted.
     pub n_doubtful: usize,
     /// Whether scores predict what happens when training data is left out.

@@ -233,6 +233,10 @@ impl ExplainJob {
             (None, Some(_)) if !self.kernels.is_empty() => {
                 Err(Error::new("‹from›: the folder holds its own kernel; leave ‹kernel› out"))
             }
+            (None, Some(_)) if self.surrogate != SurrogateSpec::default() || self.ids.is_some() => {
+                Err(Error::new("‹from›: the folder holds its own surrogate and ids")
+                    .hint("leave ‹machine›, ‹to›, ‹penalty›, ‹penalty-norm›, ‹folds›, ‹neighbours› and ‹ids› out"))
+            }
             (Some(_), None) if self.train.data.is_empty() => {
                 Err(Error::new("‹data›: the training samples are missing").hint("‹data› FILE[:KEY]"))
             }

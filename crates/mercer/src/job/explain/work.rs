@@ -91,7 +91,7 @@ impl<T: Real> Work<T> {
             network_accuracy: correct.map(|correct| accuracy(&said.predicted, correct)).transpose()?,
             recommendation: recommendation(&surrogates),
             surrogates,
-            attribution,
+            summary: attribution,
             n_doubtful: gaps.iter().filter(|gap| gap.doubt.is_some()).count(),
             validation,
         };

@@ -281,7 +281,7 @@ fn the_last_layer_fitted_to_the_network_is_perfect_and_the_text_says_why() {
     assert!(found.surrogates[0].faithfulness.tau > Some(0.99), "{:?}", found.surrogates[0].faithfulness);
     let text = found.recommendation.join(" ");
     assert!(text.contains("by construction") && text.starts_with("Use normalised(trace)"), "{text}");
-    assert_eq!(found.attribution.kernel, "normalised(trace)");
+    assert_eq!(found.summary.kernel, "normalised(trace)");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn layers_add_up_to_the_score_without_its_bias() {
         let expected = scores[[row, class]] - machine.scores().bias()[class];
         assert!((own.sum() - expected).abs() < 1e-9, "{} {expected}", own.sum());
     }
-    let shares: f64 = found.attribution.layers.expect("layers").iter().map(|layer| layer.share).sum();
+    let shares: f64 = found.summary.layers.expect("layers").iter().map(|layer| layer.share).sum();
     assert!((shares - 1.0).abs() < 1e-9);
 }
 
