@@ -316,6 +316,38 @@ mod tests {
         assert!(Recipe::Classic("rbf(".to_owned()).build::<f64>(None, &[vec![2]]).is_err());
     }
 
+    /// The products of the features are the kernel, also for combinations of kernels with features.
+    #[test]
+    fn combinations_of_features_have_features() {
+        let network = mercer_net::arch::Mlp::new(2, &[5], 3).build(0).expect("builds");
+        let (samples, inputs) = (4, [0.3, -1.0, 2.0, 0.5, 0.0, 0.7, -0.4, 1.1]);
+        for (text, has_map) in [
+            ("normalised(ck)", true),
+            ("2.5*ck", true),
+            ("normalised(trace(sketch=sjlt:16))", true),
+            ("0.5*normalised(ck) + pseudo(sketch=sjlt:8)", true),
+            ("ck + trace", false),
+            ("ck * ck", false),
+            ("normalised(trace)", false),
+        ] {
+            let recipe: Recipe = text.parse().expect("a kernel");
+            let built = recipe.build::<f64>(Some(&network), &[vec![2]]).expect("builds");
+            assert_eq!(built.map.is_some(), has_map, "{text}");
+            let Some(map) = built.map else { continue };
+            let width = map.n_features();
+            let mut features = vec![0.0; samples * width];
+            map.features(&[&inputs], samples, &mut features).expect("computes");
+            let block = built.kernel.prepare(&[&inputs], samples).expect("prepares");
+            let mut tile = vec![0.0; samples * samples];
+            built.kernel.contract(&block, &block, &mut tile);
+            for (at, value) in tile.iter().enumerate() {
+                let row = |sample: usize| &features[sample * width..(sample + 1) * width];
+                let product: f64 = row(at / samples).iter().zip(row(at % samples)).map(|(a, b)| a * b).sum();
+                assert!((product - value).abs() < 1e-12 * (1.0 + value.abs()), "{text}: {product} {value}");
+            }
+        }
+    }
+
     #[test]
     fn a_recipe_builds_the_same_kernel_after_a_round_trip() {
         let network = mercer_net::arch::Mlp::new(2, &[5], 3).build(0).expect("builds");
