@@ -35,6 +35,12 @@ _COMMON = ("memory", "threads", "progress")
 #: The name of a temporary result: commands that write an array need its ending.
 _RESULTS: dict[tuple[str, ...], str] = {("predict",): "predictions.npy", ("kernel",): "kernel.npy"}
 
+def _keyword(flag: str) -> str:
+    """The name of a flag in Python."""
+    name = flag.replace("-", "_")
+    return f"{name}_" if iskeyword(name) else name
+
+
 @dataclass(frozen=True)
 class Flag:
     """A flag of a command."""
@@ -53,8 +59,7 @@ class Flag:
     @property
     def keyword(self) -> str:
         """The name in Python."""
-        name = self.name.replace("-", "_")
-        return f"{name}_" if iskeyword(name) else name
+        return _keyword(self.name)
 
     @property
     def takes_samples(self) -> bool:
@@ -346,7 +351,7 @@ def documentation(command: Command) -> str:
 
 def _in_python(text: str) -> str:
     """Help of the command line, with keywords for flags."""
-    return re.sub(r"--([a-z][a-z-]*)", lambda match: f"``{_WORDS.get(match[1], match[1].replace('-', '_'))}``", text)
+    return re.sub(r"--([a-z][a-z-]*)", lambda match: f"``{_keyword(match[1])}``", text)
 
 
 def public() -> dict[str, Sequence[str] | None]:
