@@ -4,9 +4,9 @@ use super::blocks;
 use crate::Error;
 use mercer_data::{Dataset, RowBlock};
 use mercer_kernel::Real;
-use mercer_net::Network;
 use mercer_net::graph::Graph;
 use mercer_net::network::{Ending, find};
+use mercer_net::{NetError, Network};
 use mercer_run::Context;
 use ndarray::Array2;
 use std::path::Path;
@@ -83,7 +83,13 @@ impl NetworkLogits {
             let shapes = inputs.iter().map(Dataset::sample_shape);
             let slices: Vec<(&[T], &[usize])> = block.slices().into_iter().zip(shapes).collect();
             let found = network.predict(&slices, rows.len(), Some(&self.node), None);
-            let found = found.map_err(|error| Error::of_network(&self.path, error))?;
+            let found = found.map_err(|error| match error {
+                // The library counts samples within a block; the user counts those of the file.
+                NetError::NotFinite { place, sample } => {
+                    Error::of_network(&self.path, NetError::NotFinite { place, sample: rows.start + sample })
+                }
+                other => Error::of_network(&self.path, other),
+            })?;
             for (at, values) in rows.clone().zip(found.values.chunks_exact(self.n_outputs.max(1))) {
                 for (column, value) in values.iter().enumerate() {
                     scores[(at, first + column)] = value.wide();

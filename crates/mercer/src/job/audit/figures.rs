@@ -7,12 +7,7 @@ use mercer_lens::audit::{Review, review_curve};
 use mercer_report::figure::{Axis, Figure, Panel, Series};
 
 /// The curve of wrong samples found against samples inspected, if the truth is known.
-pub(super) fn write(
-    folder: &ResultFolder,
-    opened: &OpenedAudit,
-    list: &[Review],
-    _n_classes: usize,
-) -> Result<(), Error> {
+pub(super) fn write(folder: &ResultFolder, opened: &OpenedAudit, list: &[Review]) -> Result<(), Error> {
     let Some(truth) = &opened.truth else { return Ok(()) };
     let mut scores = vec![0.0; list.len()];
     list.iter().for_each(|entry| scores[entry.index] = entry.score);

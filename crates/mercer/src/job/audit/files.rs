@@ -6,8 +6,7 @@ use mercer_lens::audit::{Reason, Review};
 use mercer_lens::forensics::Verdict;
 
 /// All files that an audit may write.
-pub(super) const NAMES: [&str; 6] =
-    ["review.csv", "scores.csv", "clean.npy", "forensics.csv", "found.svg", "poison.svg"];
+pub(super) const NAMES: [&str; 5] = ["review.csv", "scores.csv", "clean.npy", "forensics.csv", "found.svg"];
 
 /// Every training sample once, the most suspicious first.
 pub(super) fn review(list: &[Review], classes: &[String], ids: &Ids) -> Table {

@@ -21,7 +21,7 @@ mod work;
 pub use findings::{AuditFindings, DuplicateFindings, ForensicFindings, OpinionFindings, PoisonFindings};
 pub use opened::OpenedAudit;
 
-use super::explain::SurrogateSpec;
+use super::explain::{FitTo, SurrogateMachine, SurrogateSpec};
 use super::{Destination, Job, Stopwatch};
 use crate::Error;
 use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision};
@@ -139,6 +139,9 @@ impl AuditJob {
     /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.surrogate.check()?;
+        if self.surrogate.machine != SurrogateMachine::Glm || self.surrogate.to != FitTo::Labels {
+            return Err(Error::new("‹machine› and ‹to›: an audit fits glm to the labels").hint("leave them out"));
+        }
         if self.test.is_empty() != self.poisoned.is_none() {
             return Err(Error::new("‹poisoned› and ‹test›: test samples are traced back to poisoned training samples")
                 .hint("give both, or neither"));

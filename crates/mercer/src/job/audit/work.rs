@@ -48,7 +48,6 @@ impl<T: Real> Work<T> {
             return Err(Error::new("there is no destination for the results"));
         };
         let labels = opened.known.classes.indices().to_vec();
-        let n_classes = opened.known.classes.n_classes();
         let network = {
             let _phase = context.phase("network");
             opened.known.logits.scores::<T>(opened.known.network()?, &opened.known.samples.inputs, context)?
@@ -93,7 +92,7 @@ impl<T: Real> Work<T> {
             measures: opened.measures(&list, &opinions)?,
             classes: names,
         };
-        figures::write(&folder, &opened, &list, n_classes)?;
+        figures::write(&folder, &opened, &list)?;
         let inputs = opened.inputs()?;
         let place = Artefact::file("audit", folder.path().display().to_string());
         let content = serde_json::json!({ "kernel": opened.job.kernel });

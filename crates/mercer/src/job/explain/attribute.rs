@@ -81,6 +81,14 @@ impl Attributor<'_> {
         Ok(())
     }
 
+    /// Completes the file of all attributions, and returns what was found.
+    pub(super) fn finish(self) -> Result<Attributed, Error> {
+        if let Some(writer) = self.all {
+            writer.finish()?;
+        }
+        Ok(self.found)
+    }
+
     /// All attributions of a sample, `[training samples, classes]`.
     fn whole(&self, kernel: &[f64]) -> Result<Array2<f64>, Error> {
         let mut all = Array2::zeros((kernel.len(), self.surrogate.n_classes));

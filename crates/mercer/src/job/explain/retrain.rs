@@ -8,7 +8,7 @@ use crate::door::train_on;
 use crate::job::record::{AnyJob, Record};
 use crate::job::surrogate::Classified;
 use crate::job::train::TrainingSpec;
-use crate::spec::{DataRef, NetworkLogits, ParameterSpec, Precision, open_architecture};
+use crate::spec::{NetworkLogits, ParameterSpec, Precision, open_architecture};
 use mercer_data::folder::digest;
 use mercer_data::{Dataset, Existing, Labels, Source, write_npy};
 use mercer_lens::log_odds;
@@ -125,12 +125,7 @@ fn kept(path: &Path, length: usize) -> Option<Vec<f64>> {
 }
 
 /// What outputs depend on besides the trials: the data and the samples that are looked at.
-pub(super) fn dependence(
-    known: &Classified,
-    test: &str,
-    classes: &[usize],
-    labels: Option<&DataRef>,
-) -> Result<String, Error> {
-    let labels_print = known.samples.labels_fingerprint().unwrap_or_default();
-    Ok(format!("{} {labels_print} {test} {classes:?} {labels:?}", known.samples.fingerprint()?))
+pub(super) fn dependence(known: &Classified, test: &str, classes: &[usize]) -> Result<String, Error> {
+    let labels = known.samples.labels_fingerprint().unwrap_or_default();
+    Ok(format!("{} {labels} {test} {classes:?}", known.samples.fingerprint()?))
 }

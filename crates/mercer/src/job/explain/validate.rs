@@ -118,7 +118,7 @@ pub(super) struct Validator<'a> {
 impl Validator<'_> {
     fn run(&self, trials: &[Trial], context: &Context) -> Result<Vec<Vec<f64>>, Error> {
         let _phase = context.phase("retraining");
-        let what = dependence(self.known, &self.test.samples.fingerprint()?, self.classes, None)?;
+        let what = dependence(self.known, &self.test.samples.fingerprint()?, self.classes)?;
         let test = (&self.test.samples.inputs[..], self.classes);
         self.retraining.run(trials, self.known, test, (self.kept, &what), context)
     }

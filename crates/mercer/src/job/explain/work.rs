@@ -57,13 +57,14 @@ impl<T: Real> Work<T> {
             return Err(Error::new("there is no destination for the results"));
         };
         let said = opened.said::<T>(context)?;
-        let mut explained = Vec::new();
-        for rows in opened.kernels::<T>()? {
-            explained.push(opened.explain(rows, &said, context)?);
+        let (grouping, group_names) = opened.grouping();
+        let (mut explained, mut attributed) = (Vec::new(), Attributed::default());
+        for (at, rows) in opened.kernels::<T>()?.into_iter().enumerate() {
+            // The first kernel explains.
+            let attribution = (at == 0).then_some((&grouping, &folder, &mut attributed));
+            explained.push(opened.explain(rows, &said, attribution, context)?);
         }
         let Some(main) = explained.first() else { return Err(Error::new("‹kernel›: there is none")) };
-        let (grouping, group_names) = opened.grouping();
-        let attributed = opened.attribute(main, &said, &grouping, &folder, context)?;
         let layers = if opened.job.by_layer { Some(opened.layers(main, &said, &folder, context)?) } else { None };
         let validation = opened.validate(main, &said, &folder, context)?;
         let _phase = context.phase("writing");
@@ -126,8 +127,15 @@ impl OpenedExplain {
         Ok(Said { train, test, ood, predicted, compared })
     }
 
-    /// Fits a surrogate, or takes the earlier one, and measures it.
-    fn explain<T: Real>(&self, mut rows: KernelRows<T>, said: &Said, context: &Context) -> Result<Explained<T>, Error> {
+    /// Fits a surrogate, or takes the earlier one, and measures it. Kernel values of test samples are computed once, for
+    /// scores and attributions together.
+    fn explain<T: Real>(
+        &self,
+        mut rows: KernelRows<T>,
+        said: &Said,
+        attribution: Option<(&Grouping, &ResultFolder, &mut Attributed)>,
+        context: &Context,
+    ) -> Result<Explained<T>, Error> {
         let train = &self.known.samples.inputs;
         let (spec, surrogate, fitted) = match &self.earlier {
             Some(earlier) => {
@@ -158,20 +166,33 @@ impl OpenedExplain {
                 spec.machine
             ));
         }
-        let seen = |set: &TestSet, top: usize| -> Result<(Array2<f64>, Vec<Vec<Neighbour>>), Error> {
-            let _phase = context.phase("scores");
+        let seen = |set: &TestSet, top: usize, attributor: Option<&mut Attributor<'_>>| -> Result<Seen<'_>, Error> {
+            let _phase = context.phase("attribution");
             let mut seen = Seen::new(&surrogate, set.samples.n_samples, top);
-            rows.visit(&set.samples.inputs, train, context, &mut |first, rows| seen.visit(first, rows))?;
-            Ok((seen.scores, seen.examples))
+            let mut attributor = attributor;
+            rows.visit(&set.samples.inputs, train, context, &mut |first, rows| {
+                seen.visit(first, rows)?;
+                attributor.as_mut().map_or(Ok(()), |attributor| attributor.visit(first, rows))
+            })?;
+            Ok(seen)
         };
-        let (scores, examples) = seen(&self.test, self.job.top)?;
-        let other = self.ood.as_ref().map(|set| seen(set, 0)).transpose()?;
+        let Seen { scores, examples, .. } = match attribution {
+            Some((grouping, folder, attributed)) => {
+                let mut attributor = self.attributor(&surrogate, said, grouping, folder)?;
+                let found = seen(&self.test, self.job.top, Some(&mut attributor))?;
+                *attributed = attributor.finish()?;
+                found
+            }
+            None => seen(&self.test, self.job.top, None)?,
+        };
+        let other = self.ood.as_ref().map(|set| seen(set, 0, None)).transpose()?;
         let bootstrap = Bootstrap { draws: DRAWS, seed: self.job.seed };
         let truth = self.test.classes.as_deref();
-        let faithful = measured(&said.test, &scores, &said.compared, truth, bootstrap)?;
+        let faithful = faithfulness(said.test.view(), scores.view(), &said.compared, truth, bootstrap)?;
         let faithful_ood = match (&other, &said.ood) {
-            (Some((scores, _)), Some(network)) => {
-                Some(measured(network, scores, &decisions(network.view()), None, bootstrap)?)
+            (Some(Seen { scores, .. }), Some(network)) => {
+                let predicted = decisions(network.view());
+                Some(faithfulness(network.view(), scores.view(), &predicted, None, bootstrap)?)
             }
             _ => None,
         };
@@ -186,22 +207,22 @@ impl OpenedExplain {
         (Grouping::new(groups.indices(), groups.n_classes()), groups.names().to_vec())
     }
 
-    fn attribute<T: Real>(
-        &self,
-        main: &Explained<T>,
-        said: &Said,
-        grouping: &Grouping,
+    fn attributor<'a>(
+        &'a self,
+        surrogate: &'a Surrogate,
+        said: &'a Said,
+        grouping: &'a Grouping,
         folder: &ResultFolder,
-        context: &Context,
-    ) -> Result<Attributed, Error> {
-        let _phase = context.phase("attribution");
-        let (n_train, n_classes) = (self.known.samples.n_samples, main.surrogate.n_classes);
+    ) -> Result<Attributor<'a>, Error> {
         let all = match self.job.all {
-            true => Some(folder.writer().rows_file::<f32>("attribution.npy", &[n_train, n_classes])?),
+            true => {
+                let shape = [self.known.samples.n_samples, surrogate.n_classes];
+                Some(folder.writer().rows_file::<f32>("attribution.npy", &shape)?)
+            }
             false => None,
         };
-        let mut attributor = Attributor {
-            surrogate: &main.surrogate,
+        Ok(Attributor {
+            surrogate,
             grouping,
             predicted: &said.predicted,
             correct: self.test.classes.as_deref(),
@@ -209,13 +230,7 @@ impl OpenedExplain {
             rows: &self.job.rows,
             all,
             found: Attributed::default(),
-        };
-        let (test, train) = (&self.test.samples.inputs, &self.known.samples.inputs);
-        main.rows.visit(test, train, context, &mut |first, rows| attributor.visit(first, rows))?;
-        if let Some(writer) = attributor.all {
-            writer.finish()?;
-        }
-        Ok(attributor.found)
+        })
     }
 
     /// Compares the scores of several methods with networks that were retrained on parts of the data.
@@ -436,17 +451,6 @@ impl OpenedExplain {
         }
         Ok(inputs)
     }
-}
-
-/// Faithfulness; one sample alone has no rank correlation, but still an agreement.
-fn measured(
-    network: &Array2<f64>,
-    surrogate: &Array2<f64>,
-    classes: &[usize],
-    truth: Option<&[usize]>,
-    bootstrap: Bootstrap,
-) -> Result<Faithfulness, Error> {
-    Ok(faithfulness(network.view(), surrogate.view(), classes, truth, bootstrap)?)
 }
 
 fn surrogate_findings<T: Real>(
