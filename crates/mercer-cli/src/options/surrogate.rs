@@ -3,6 +3,7 @@
 use super::{FoldOptions, KERNEL, NEIGHBOURS, PENALTY, choice};
 use mercer::job::explain::{FitTo, SurrogateMachine, SurrogateSpec};
 use mercer::learn::surrogate::PenaltyNorm;
+use std::path::PathBuf;
 
 /// A kernel machine that stands in for a network.
 #[derive(Clone, Debug, clap::Args)]
@@ -11,10 +12,10 @@ pub(crate) struct SurrogateOptions {
     #[arg(long, value_name = "EXPRESSION", help = KERNEL, default_value = mercer::job::explain::DEFAULT_KERNEL)]
     pub(crate) kernel: Vec<String>,
 
-    /// Machine on the kernel
+    /// Machine on the kernel; several are compared, and the first explains
     #[arg(long, value_name = "MACHINE", default_value = "glm", value_parser = choice::<SurrogateMachine>(),
-        hide_possible_values = true)]
-    machine: SurrogateMachine,
+        hide_possible_values = true, value_delimiter = ',')]
+    machine: Vec<SurrogateMachine>,
 
     /// Fit it to the `labels`, or to the outputs of the `network`
     #[arg(long, value_name = "TARGET", default_value = "labels", value_parser = choice::<FitTo>(),
@@ -34,6 +35,10 @@ pub(crate) struct SurrogateOptions {
 
     #[arg(long, value_name = "N", help = NEIGHBOURS, default_value_t = 5)]
     neighbours: usize,
+
+    /// Folder to keep kernel values in: an interrupted run goes on with them, and other runs use them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
 }
 
 /// What training samples are called.
@@ -46,10 +51,15 @@ pub(crate) struct TrainingNames {
 }
 
 impl SurrogateOptions {
+    /// Machines to compare with the first.
+    pub(crate) fn other_machines(&self) -> Vec<SurrogateMachine> {
+        self.machine.iter().skip(1).copied().collect()
+    }
+
     /// As data.
     pub(crate) fn spec(&self) -> SurrogateSpec {
         SurrogateSpec {
-            machine: self.machine,
+            machine: self.machine.first().copied().unwrap_or_default(),
             to: self.to,
             norm: self.penalty_norm,
             penalty: self.penalty.clone(),

@@ -6,6 +6,7 @@ use super::recipe::IntoRecipe;
 use crate::Error;
 use crate::job::Destination;
 use crate::job::kernel::{Target, facts};
+use crate::spec::fingerprint_of_inputs;
 use mercer_data::Dataset;
 use mercer_data::folder::SavedSamples;
 use mercer_kernel::gram::{FeatureRun, Gram, InMemory};
@@ -151,8 +152,8 @@ impl<'a> KernelFn<'a> {
         let gram = Gram::new(&*built.kernel, &inputs);
         let layout = gram.layout();
         gram.plan(&layout.all_tiles(), &self.context)?;
-        let fingerprints = inputs.iter().map(Dataset::fingerprint).collect::<Result<Vec<_>, _>>()?.join(" ");
-        let manifest = facts(&layout, built.kernel.beside(), built.kernel.identity()).fact("data", fingerprints);
+        let manifest = facts(&layout, built.kernel.beside(), built.kernel.identity());
+        let manifest = manifest.fact("data", fingerprint_of_inputs(&inputs)?);
         let destination = Destination { resume: true, ..Destination::new(path.as_ref()) };
         let (store, missing) = Target::store::<X::Scalar>(&destination, &layout, manifest, &self.context)?;
         gram.run(&missing, &store, &self.context)?;

@@ -4,19 +4,25 @@ use super::blocks;
 use crate::Error;
 use mercer_data::{Dataset, RowBlock};
 use mercer_kernel::Real;
-use mercer_net::graph::Graph;
+use mercer_net::graph::{Graph, ValueId};
 use mercer_net::network::{Ending, find};
+use mercer_net::run::{Keep, Reverse, Target, Workspace};
 use mercer_net::{NetError, Network};
 use mercer_run::Context;
 use ndarray::Array2;
+use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Samples that are perturbed together by one thread.
+const MOVED_TOGETHER: usize = 16;
 
 /// The scores of a network's classes: a node, one of its outputs, or the logits before its softmax or sigmoid.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkLogits {
     graph: Arc<Graph>,
     node: String,
+    value: ValueId,
     n_outputs: usize,
     path: std::path::PathBuf,
 }
@@ -55,7 +61,7 @@ impl NetworkLogits {
         let own = graph.outputs().iter().find(|(_, id)| *id == value).map(|(name, _)| name.clone());
         let node = own.unwrap_or_else(|| graph.value(value).name.clone());
         let n_outputs = graph.value(value).meta.numel();
-        Ok(Self { graph, node, n_outputs, path: path.to_owned() })
+        Ok(Self { graph, node, value, n_outputs, path: path.to_owned() })
     }
 
     /// The number of classes. A single output is the logit of the second of two classes.
@@ -98,5 +104,52 @@ impl NetworkLogits {
             context.report(rows.end, n_samples, "samples");
         }
         Ok(scores)
+    }
+
+    /// Samples moved by `−ε` times the sign of `Σ_c slope_c · ∂s_c/∂x`, with a slope for every sample and class.
+    ///
+    /// # Errors
+    /// If the network has several inputs or takes integers, and if data cannot be read.
+    pub(crate) fn perturbed<T: Real>(
+        &self,
+        network: &Network,
+        inputs: &[Dataset],
+        slopes: &Array2<f64>,
+        epsilon: f64,
+    ) -> Result<Vec<Dataset>, Error> {
+        let ([input], [own]) = (inputs, network.inputs()) else {
+            return Err(Error::new("‹fgsm›: only networks with one input can be perturbed"));
+        };
+        if own.is_integer() {
+            return Err(Error::new(format!("‹fgsm›: input {} takes integers, which have no gradient", own.name)));
+        }
+        let weights = network.weights::<T>(&self.graph);
+        let n_samples = input.n_samples();
+        let first = self.n_classes() - self.n_outputs;
+        let moved = |start: usize| -> Result<Vec<T>, Error> {
+            let rows = start..(start + MOVED_TOGETHER).min(n_samples);
+            let block = RowBlock::<T>::read(inputs, rows.clone())?;
+            let mut workspace = Workspace::new(Arc::clone(&self.graph), &Keep::All);
+            let parameters = vec![false; self.graph.parameters().len()];
+            let target = Target { output: self.value, parameters, inputs: true };
+            let mut reverse = Reverse::new(Arc::clone(&self.graph), target);
+            let ran = workspace.forward(&weights, &block.slices(), rows.len());
+            ran.map_err(|error| Error::of_network(&self.path, error))?;
+            let slopes = slopes.slice(ndarray::s![rows.clone(), first..]);
+            let cotangent: Vec<T> = slopes.iter().map(|&slope| T::narrow(slope)).collect();
+            reverse.per_sample(&workspace, &weights, &cotangent, 1);
+            let mut values = block.slices()[0].to_vec();
+            for (value, &slope) in values.iter_mut().zip(reverse.input(0)) {
+                let sign = if slope == T::zero() { 0.0 } else { slope.wide().signum() };
+                *value = T::narrow(value.wide() - epsilon * sign);
+            }
+            Ok(values)
+        };
+        let starts: Vec<usize> = (0..n_samples).step_by(MOVED_TOGETHER).collect();
+        let values = starts.into_par_iter().map(moved).collect::<Result<Vec<_>, Error>>()?.concat();
+        let shape: Vec<usize> = std::iter::once(n_samples).chain(input.sample_shape().iter().copied()).collect();
+        let array = ndarray::ArrayD::from_shape_vec(shape, values);
+        let array = array.map_err(|error| Error::new(format!("the perturbed samples: {error}")))?;
+        Ok(vec![Dataset::from_array("perturbed samples", array.view())?])
     }
 }

@@ -29,4 +29,4 @@ pub use network::{ParameterSpec, open_architecture, open_network, read_architect
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};
 pub(crate) use samples::Samples;
-pub(crate) use samples::fingerprint_of_labels;
+pub(crate) use samples::{fingerprint_of_inputs, fingerprint_of_labels};

@@ -226,8 +226,7 @@ impl Samples {
 
     /// A fingerprint of the samples as they are read.
     pub fn fingerprint(&self) -> Result<String, Error> {
-        let each: Vec<String> = self.inputs.iter().map(Dataset::fingerprint).collect::<Result<_, _>>()?;
-        Ok(each.join(" "))
+        fingerprint_of_inputs(&self.inputs)
     }
 
     /// A fingerprint of the labels, if there are any.
@@ -244,6 +243,11 @@ impl Samples {
     pub fn shapes(&self) -> Vec<Vec<usize>> {
         self.inputs.iter().map(|dataset| dataset.sample_shape().to_vec()).collect()
     }
+}
+
+/// A fingerprint of the samples of all inputs.
+pub(crate) fn fingerprint_of_inputs(inputs: &[Dataset]) -> Result<String, Error> {
+    Ok(inputs.iter().map(Dataset::fingerprint).collect::<Result<Vec<_>, _>>()?.join(" "))
 }
 
 /// A fingerprint of classes with their names, or of numbers.

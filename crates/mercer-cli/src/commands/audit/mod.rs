@@ -124,12 +124,16 @@ impl AuditArguments {
         let [kernel] = &self.surrogate.kernel[..] else {
             return Err(Error::new("‹kernel›: an audit takes one kernel"));
         };
+        if !self.surrogate.other_machines().is_empty() {
+            return Err(Error::new("‹machine›: an audit takes one machine"));
+        }
         Ok(AuditJob {
             net: self.net.clone(),
             parameters: self.parameters.spec(),
             node: self.node.node.clone(),
             kernel: kernel.clone(),
             surrogate: self.surrogate.spec(),
+            keep: self.surrogate.keep.clone(),
             train: self.data.spec(),
             ids: reference(&self.names.ids),
             truth: reference(&self.audit.wrong),

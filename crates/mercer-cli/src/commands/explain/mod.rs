@@ -84,6 +84,11 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", help = OOD, help_heading = "Data")]
     ood: Vec<String>,
 
+    /// Also measure faithfulness on test samples perturbed against the network by this step (FGSM), in the units of
+    /// its inputs
+    #[arg(long, value_name = "STEP", help_heading = "Data")]
+    fgsm: Option<f64>,
+
     #[command(flatten)]
     attribution: AttributionOptions,
 
@@ -110,7 +115,7 @@ pub(crate) struct ExplainArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Validation")]
 struct ValidationOptions {
-    /// Retrain the network on parts of the data and compare: lds or removal
+    /// Check attributions by retraining the network (lds, removal) or by shuffling its weights (sanity)
     #[arg(long, value_name = "KIND", value_parser = choice::<Validation>(), hide_possible_values = true)]
     validate: Option<Validation>,
 
@@ -162,12 +167,15 @@ impl ExplainArguments {
             node: self.node.node.clone(),
             kernels: if fresh { self.surrogate.kernel.clone() } else { Vec::new() },
             surrogate: self.surrogate.spec(),
+            other_machines: self.surrogate.other_machines(),
+            keep: self.surrogate.keep.clone(),
             train: self.data.spec(),
             ids: reference(&self.names.ids),
             groups: reference(&self.groups),
             test: references(&self.test.test),
             test_labels: reference(&self.test.test_labels),
             ood: references(&self.ood),
+            fgsm: self.fgsm,
             class: self.attribution.class.clone(),
             top: self.attribution.top,
             rows: self.attribution.rows.clone(),

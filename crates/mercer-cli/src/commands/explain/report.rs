@@ -2,7 +2,7 @@
 
 use crate::format::table;
 use mercer::job::Outcome;
-use mercer::job::explain::{ExplainFindings, ExplainPlan, SurrogateFindings, ValidationFindings};
+use mercer::job::explain::{ExplainFindings, ExplainPlan, SanityFindings, SurrogateFindings, ValidationFindings};
 use mercer::text::{bytes, count, duration};
 use std::fmt::Write;
 use std::path::Path;
@@ -24,6 +24,7 @@ pub(super) fn outcome(outcome: &Outcome<ExplainFindings>, folder: &Path) -> Stri
     }
     let _ = writeln!(text, "\nFaithfulness at the {} class, most faithful first:", found.compared_class);
     text += &surrogates(&found.surrogates);
+    text += &elsewhere(found);
     for sentence in &found.recommendation {
         let _ = writeln!(text, "{sentence}");
     }
@@ -92,8 +93,33 @@ fn surrogates(found: &[SurrogateFindings]) -> String {
     table(&rows, &[3, 4, 5, 6, 7, 8, 9, 10])
 }
 
+/// Faithfulness on samples of another kind, and on perturbed ones.
+fn elsewhere(found: &ExplainFindings) -> String {
+    let mut rows = vec![["kernel", "machine", "samples", "τ", "agreement"].map(str::to_owned).to_vec()];
+    let perturbed = found.fgsm.as_ref().map_or(String::new(), |fgsm| match fgsm.network_accuracy {
+        Some(accuracy) => format!("FGSM {} (network {:.1} %)", fgsm.epsilon, 100.0 * accuracy),
+        None => format!("FGSM {}", fgsm.epsilon),
+    });
+    for own in &found.surrogates {
+        let sets = [("other kind", &own.faithfulness_ood), (&perturbed[..], &own.faithfulness_fgsm)];
+        for (samples, faithful) in sets.into_iter().filter_map(|(name, set)| Some((name, set.as_ref()?))) {
+            rows.push(vec![
+                own.kernel.clone(),
+                own.machine.to_string(),
+                samples.to_owned(),
+                faithful.tau.map_or("–".to_owned(), |tau| format!("{tau:.3}")),
+                format!("{:.2} %", 100.0 * faithful.agreement),
+            ]);
+        }
+    }
+    if rows.len() == 1 { String::new() } else { format!("\nOn other samples:\n{}", table(&rows, &[3, 4])) }
+}
+
 /// Whether scores predict what happens when training data is left out.
 fn validated(found: &ValidationFindings) -> String {
+    if !found.sanity.is_empty() {
+        return shuffled(&found.sanity);
+    }
     let mut text = format!("\nCompared with {}:\n", count(found.n_networks, "retrained network"));
     if let Some(removal) = &found.removal {
         let mut rows = vec![["removed", "by score", "at random", "difference"].map(str::to_owned).to_vec()];
@@ -125,4 +151,23 @@ fn validated(found: &ValidationFindings) -> String {
         let _ = writeln!(text, "The noise of training allows at most {ceiling:.3}.");
     }
     text
+}
+
+/// Whether attributions depend on the weights.
+fn shuffled(found: &[SanityFindings]) -> String {
+    let mut rows =
+        vec![["weights shuffled from", "layers", "rank correlation", "accuracy"].map(str::to_owned).to_vec()];
+    for stage in found {
+        rows.push(vec![
+            stage.layer.clone(),
+            stage.n_shuffled.to_string(),
+            stage.correlation.as_ref().map_or("–".to_owned(), |found| format!("{:+.3}", found.mean)),
+            stage.network_accuracy.map_or("–".to_owned(), |share| format!("{:.2} %", 100.0 * share)),
+        ]);
+    }
+    format!(
+        "\nCompared with attributions of the network with shuffled weights:\n{}\
+         Attributions that explain the trained network do not stay the same.\n",
+        table(&rows, &[1, 2, 3])
+    )
 }

@@ -5,7 +5,7 @@ use super::work::Work;
 use super::{AuditJob, AuditPlan};
 use crate::Error;
 use crate::job::folder::ResultFolder;
-use crate::job::surrogate::{Classified, KernelRows, TestSet, check_memory, names_in, needed_bytes};
+use crate::job::surrogate::{Classified, KernelRows, KernelStores, TestSet, check_memory, names_in, needed_bytes};
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{DataRef, KernelSpec, Opening, Precision};
 use mercer_data::folder::FolderKind;
@@ -27,6 +27,8 @@ pub struct OpenedAudit {
     pub(super) poisoned: Option<Vec<bool>>,
     pub(super) test: Option<TestSet>,
     pub(super) test_poisoned: Option<Vec<bool>>,
+    /// Where kernel values are kept.
+    stores: Option<KernelStores>,
     plan: AuditPlan,
     pub(super) watch: Stopwatch,
 }
@@ -63,7 +65,8 @@ impl OpenedAudit {
         };
         let plan = AuditPlan { kernel: job.kernel.clone(), n_samples, n_classes: known.classes.n_classes(), bytes: 0 };
         let (job, folder) = (job.clone(), folder);
-        let mut opened = Self { job, folder, known, truth, poisoned, test, test_poisoned, plan, watch };
+        let stores = KernelStores::open(job.keep.as_deref(), destination.dry_run)?;
+        let mut opened = Self { job, folder, known, truth, poisoned, test, test_poisoned, stores, plan, watch };
         opened.plan.bytes = match opened.job.precision {
             Precision::F32 => needed_bytes(&opened.kernel::<f32>(&opened.job.kernel)?, &opened.known, false)?,
             Precision::F64 => needed_bytes(&opened.kernel::<f64>(&opened.job.kernel)?, &opened.known, false)?,
@@ -81,7 +84,8 @@ impl OpenedAudit {
             seed: self.job.seed,
             ..KernelSpec::default()
         };
-        KernelRows::build(spec, &self.known.source, &self.known.samples.shapes())
+        let rows = KernelRows::build(spec, &self.known.source, &self.known.samples.shapes())?;
+        rows.keep(self.stores.as_ref(), &self.known)
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::Error;
 use crate::job::surrogate::Surrogate;
 use mercer_data::NpyWriter;
-use mercer_lens::neighbours::{Neighbour, largest};
 use mercer_lens::{Distribution, Grouping, Summary, summarise};
 use ndarray::{Array2, Array3, ArrayView2, Axis};
 use rayon::prelude::*;
@@ -177,29 +176,4 @@ pub(super) const STATISTICS: [&str; 8] = ["n", "mean", "q1", "median", "q3", "lo
 fn statistics(found: &Distribution) -> [f64; 8] {
     let Distribution { n, mean, q1, median, q3, low_whisker, high_whisker, n_fliers } = *found;
     [n as f64, mean, q1, median, q3, low_whisker, high_whisker, n_fliers as f64]
-}
-
-/// What is kept of every test sample for any kernel: scores, and the training samples with the largest kernel values.
-pub(super) struct Seen<'a> {
-    pub(super) surrogate: &'a Surrogate,
-    pub(super) top: usize,
-    pub(super) scores: Array2<f64>,
-    pub(super) examples: Vec<Vec<Neighbour>>,
-}
-
-impl<'a> Seen<'a> {
-    pub(super) fn new(surrogate: &'a Surrogate, n_samples: usize, top: usize) -> Self {
-        Self { surrogate, top, scores: Array2::zeros((n_samples, surrogate.n_classes)), examples: Vec::new() }
-    }
-
-    pub(super) fn visit(&mut self, first: usize, rows: ArrayView2<'_, f64>) -> Result<(), Error> {
-        for (at, row) in rows.outer_iter().enumerate() {
-            let scores = self.surrogate.scores(row.as_slice().unwrap_or(&[]))?;
-            self.scores.row_mut(first + at).iter_mut().zip(scores).for_each(|(slot, score)| *slot = score);
-        }
-        if self.top > 0 {
-            self.examples.extend(largest(rows, self.top, None)?);
-        }
-        Ok(())
-    }
 }

@@ -23,6 +23,9 @@ pub struct ExplainFindings {
     pub compared_class: String,
     /// The share of correct decisions of the network; none without labels.
     pub network_accuracy: Option<f64>,
+    /// The perturbed test samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fgsm: Option<FgsmFindings>,
     /// The surrogates, most faithful first.
     pub surrogates: Vec<SurrogateFindings>,
     /// Which surrogate to use, in words.
@@ -69,6 +72,18 @@ pub struct SurrogateFindings {
     /// The same on samples of another kind, at the predicted class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faithfulness_ood: Option<Faithfulness>,
+    /// The same on test samples that were perturbed against the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faithfulness_fgsm: Option<Faithfulness>,
+}
+
+/// Test samples that were perturbed against the network: `x − ε·sign ∂ℓ/∂x`, with the log-odds ℓ of the correct class.
+#[derive(Clone, Debug, Serialize)]
+pub struct FgsmFindings {
+    /// The size of the step, in the units of the network's inputs.
+    pub epsilon: f64,
+    /// The share of correct decisions of the network; none without labels.
+    pub network_accuracy: Option<f64>,
 }
 
 /// The attributions of all scores, by the first kernel.

@@ -67,9 +67,6 @@ pub(super) struct Problem<'a> {
     pub(super) test: &'a [Dataset],
     /// The classes of the test samples.
     pub(super) classes: &'a [usize],
-    /// The network's scores.
-    pub(super) network_train: &'a Array2<f64>,
-    pub(super) network_test: &'a Array2<f64>,
     pub(super) spec: KernelSpec,
     pub(super) seed: u64,
 }
@@ -99,10 +96,11 @@ impl Problem<'_> {
         Ok(found)
     }
 
-    /// All methods. The kernel rows must be computed.
+    /// All methods. The kernel rows must be computed; the scores of the network are of training and test samples.
     pub(super) fn methods<T: Real>(
         &self,
         main: (&KernelRows<T>, Array2<f64>),
+        network: (&Array2<f64>, &Array2<f64>),
         context: &Context,
     ) -> Result<Vec<Method>, Error> {
         let (rows, attribution) = main;
@@ -111,7 +109,7 @@ impl Problem<'_> {
         if let Ok(representer) = self.representer::<T>(context) {
             methods.push(representer);
         }
-        methods.extend(self.gradients::<T>(context)?);
+        methods.extend(self.gradients::<T>(network, context)?);
         Ok(methods)
     }
 
@@ -164,11 +162,15 @@ impl Problem<'_> {
     }
 
     /// Methods on the gradients of the log-odds.
-    fn gradients<T: Real>(&self, context: &Context) -> Result<Vec<Method>, Error> {
+    fn gradients<T: Real>(
+        &self,
+        (network_train, network_test): (&Array2<f64>, &Array2<f64>),
+        context: &Context,
+    ) -> Result<Vec<Method>, Error> {
         let labels = self.known.classes.indices();
-        let train = self.log_odds_gradients::<T>(&self.known.samples.inputs, self.network_train, labels, context)?;
-        let test = self.log_odds_gradients::<T>(self.test, self.network_test, self.classes, context)?;
-        let odds = log_odds(self.network_train.view(), labels)?;
+        let train = self.log_odds_gradients::<T>(&self.known.samples.inputs, network_train, labels, context)?;
+        let test = self.log_odds_gradients::<T>(self.test, network_test, self.classes, context)?;
+        let odds = log_odds(network_train.view(), labels)?;
         // 1 − p of the label.
         let doubt: Array1<f64> = odds.iter().map(|odds| 1.0 / (1.0 + odds.exp())).collect();
         let products = matmul(test.view(), train.t());

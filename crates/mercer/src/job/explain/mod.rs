@@ -20,17 +20,19 @@ mod files;
 mod findings;
 mod methods;
 mod opened;
+mod outputs;
 mod retrain;
+mod sanity;
 mod saved;
 mod validate;
 mod words;
 mod work;
 
 pub use super::surrogate::{FitTo, SurrogateMachine, SurrogateSpec};
-pub use findings::{AttributionFindings, ExplainFindings, LayerShare, SurrogateFindings};
+pub use findings::{AttributionFindings, ExplainFindings, FgsmFindings, LayerShare, SurrogateFindings};
 pub use mercer_lens::Faithfulness;
 pub use opened::OpenedExplain;
-pub use validate::{MethodFindings, ValidateSpec, Validation, ValidationFindings};
+pub use validate::{MethodFindings, SanityFindings, ValidateSpec, Validation, ValidationFindings};
 pub use words::Sight;
 
 use super::{Destination, Job, Stopwatch};
@@ -66,6 +68,12 @@ pub struct ExplainJob {
     /// The surrogate.
     #[serde(default)]
     pub surrogate: SurrogateSpec,
+    /// Machines to compare with that of the surrogate, on every kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_machines: Vec<SurrogateMachine>,
+    /// The folder to keep kernel values in. Values that are there are used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<PathBuf>,
     /// The training samples of the network, with labels. All other samples are read in the same way.
     #[serde(default)]
     pub train: DataSpec,
@@ -83,6 +91,9 @@ pub struct ExplainJob {
     /// Samples of another kind, on which faithfulness is measured as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ood: Vec<DataRef>,
+    /// The step by which test samples are perturbed against the network, to measure faithfulness there as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fgsm: Option<f64>,
     /// The class at which network and surrogate are compared.
     #[serde(default)]
     pub class: ClassChoice,
@@ -186,12 +197,15 @@ impl ExplainJob {
             node: None,
             kernels: Vec::new(),
             surrogate: SurrogateSpec::default(),
+            other_machines: Vec::new(),
+            keep: None,
             train,
             ids: None,
             groups: None,
             test,
             test_labels: None,
             ood: Vec::new(),
+            fgsm: None,
             class: ClassChoice::default(),
             top: usual_top(),
             rows: Vec::new(),
@@ -208,9 +222,24 @@ impl ExplainJob {
         if self.kernels.is_empty() { vec![DEFAULT_KERNEL.to_owned()] } else { self.kernels.clone() }
     }
 
+    /// The surrogates that are fitted on every kernel. The first one explains.
+    fn surrogates(&self) -> Vec<SurrogateSpec> {
+        let mut all = vec![self.surrogate.clone()];
+        for &machine in &self.other_machines {
+            if all.iter().all(|own| own.machine != machine) {
+                // Penalties mean something else to another machine.
+                all.push(SurrogateSpec { machine, penalty: Vec::new(), ..self.surrogate.clone() });
+            }
+        }
+        all
+    }
+
     /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.surrogate.check()?;
+        if let Some(epsilon) = self.fgsm.filter(|epsilon| !(epsilon.is_finite() && *epsilon > 0.0)) {
+            return Err(Error::new(format!("‹fgsm› {epsilon}: must be a positive number")));
+        }
         if self.test.is_empty() {
             return Err(Error::new("‹test›: there is nothing to explain").hint("‹test› FILE[:KEY]"));
         }
@@ -221,7 +250,7 @@ impl ExplainJob {
         if let Some(validate) = &self.validate {
             validate.check()?;
             if self.from.is_some() {
-                return Err(Error::new("‹validate› retrains the network; it does not go with ‹from›"));
+                return Err(Error::new("‹validate› works on the training samples; it does not go with ‹from›"));
             }
         }
         match (&self.net, &self.from) {
@@ -233,7 +262,11 @@ impl ExplainJob {
             (None, Some(_)) if !self.kernels.is_empty() => {
                 Err(Error::new("‹from›: the folder holds its own kernel; leave ‹kernel› out"))
             }
-            (None, Some(_)) if self.surrogate != SurrogateSpec::default() || self.ids.is_some() => {
+            (None, Some(_))
+                if self.surrogate != SurrogateSpec::default()
+                    || !self.other_machines.is_empty()
+                    || self.ids.is_some() =>
+            {
                 Err(Error::new("‹from›: the folder holds its own surrogate and ids")
                     .hint("leave ‹machine›, ‹to›, ‹penalty›, ‹penalty-norm›, ‹folds›, ‹neighbours› and ‹ids› out"))
             }

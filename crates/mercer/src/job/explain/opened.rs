@@ -3,11 +3,14 @@
 use super::findings::ExplainFindings;
 use super::retrain::Retraining;
 use super::saved::{self, SavedExplanation};
+use super::validate::Validation;
 use super::work::Work;
 use super::{ClassChoice, ExplainJob, ExplainPlan};
 use crate::Error;
 use crate::job::folder::ResultFolder;
-use crate::job::surrogate::{Classified, KernelRows, SurrogateMachine, TestSet, check_memory, needed_bytes};
+use crate::job::surrogate::{
+    Classified, KernelRows, KernelStores, SurrogateMachine, TestSet, check_memory, needed_bytes,
+};
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{DataRef, KernelSpec, Opening, Precision};
 use mercer_data::Classes;
@@ -32,6 +35,8 @@ pub struct OpenedExplain {
     pub(super) fixed_class: Option<usize>,
     /// How the network was trained, if it is to be retrained.
     pub(super) retraining: Option<Retraining>,
+    /// Where kernel values are kept.
+    stores: Option<KernelStores>,
     plan: ExplainPlan,
     pub(super) watch: Stopwatch,
 }
@@ -73,9 +78,10 @@ impl OpenedExplain {
             _ => None,
         };
         let retraining = match (&job.validate, &job.net) {
-            (Some(_), Some(net)) => Some(Retraining::of_network(net)?),
+            (Some(validate), Some(net)) if validate.kind != Validation::Sanity => Some(Retraining::of_network(net)?),
             _ => None,
         };
+        let stores = KernelStores::open(job.keep.as_deref(), destination.dry_run)?;
         let groups = job.groups.as_ref().map(|groups| groups_of(groups, &known, opening)).transpose()?;
         let mut opened = Self {
             job: job.clone(),
@@ -95,6 +101,7 @@ impl OpenedExplain {
             groups,
             fixed_class,
             retraining,
+            stores,
             watch,
         };
         opened.plan.bytes = match job.precision {
@@ -118,13 +125,17 @@ impl OpenedExplain {
             seed: self.job.seed,
             ..KernelSpec::default()
         };
-        let build = |text| KernelRows::<T>::build(spec(text), &self.known.source, &shapes);
+        let build = |text| {
+            let rows = KernelRows::<T>::build(spec(text), &self.known.source, &shapes)?;
+            rows.keep(self.stores.as_ref(), &self.known)
+        };
         self.job.kernels().into_iter().map(build).collect()
     }
 
     /// The memory of the kernel that needs most, with its machine.
     fn bytes<T: Real>(&self) -> Result<usize, Error> {
-        let forms_gram = matches!(self.job.surrogate.machine, SurrogateMachine::Sgd | SurrogateMachine::Neighbours);
+        let form = |machine| matches!(machine, SurrogateMachine::Sgd | SurrogateMachine::Neighbours);
+        let forms_gram = self.job.surrogates().iter().any(|spec| form(spec.machine));
         let each = self.kernels::<T>()?.into_iter().map(|rows| match (&self.earlier, rows.map()) {
             // Nothing is computed for the training samples.
             (Some(_), None) => Ok(0),

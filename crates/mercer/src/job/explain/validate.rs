@@ -7,6 +7,7 @@
 use super::methods::Method;
 use super::retrain::{Retraining, Trial, dependence};
 use crate::Error;
+use crate::job::folder::ResultFolder;
 use crate::job::surrogate::{Classified, TestSet};
 use mercer_data::random::stream;
 use mercer_lens::average::Average;
@@ -16,7 +17,6 @@ use mercer_run::Context;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// How an explanation is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +26,15 @@ pub enum Validation {
     Lds,
     /// Removal of the most supporting samples against random removal.
     Removal,
+    /// Attributions of the network with shuffled weights.
+    Sanity,
 }
 
 mercer_run::named! {
     Validation, "validation":
     Lds = "lds", "Linear datamodelling score: networks retrained on random parts of the data";
     Removal = "removal", "Networks retrained without the most supporting samples, against random ones";
+    Sanity = "sanity", "Attributions of the network with its weights shuffled, layer by layer";
 }
 
 /// The settings of a validation.
@@ -74,7 +77,7 @@ impl ValidateSpec {
 pub struct ValidationFindings {
     /// What was done.
     pub kind: Validation,
-    /// Networks that were trained.
+    /// Networks that were retrained.
     pub n_networks: usize,
     /// The linear datamodelling score of every method, best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -88,6 +91,31 @@ pub struct ValidationFindings {
     /// The curve of `removal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removal: Option<RemovalCurve>,
+    /// The stages of `sanity`, from the last layer to the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sanity: Vec<SanityFindings>,
+}
+
+impl ValidationFindings {
+    /// Without findings.
+    pub(super) fn new(kind: Validation, n_networks: usize) -> Self {
+        let (methods, sanity) = (Vec::new(), Vec::new());
+        Self { kind, n_networks, methods, chosen_on: None, ceiling: None, removal: None, sanity }
+    }
+}
+
+/// A network whose weights were shuffled from a layer on.
+#[derive(Clone, Debug, Serialize)]
+pub struct SanityFindings {
+    /// The first layer with shuffled weights; all later ones are shuffled too.
+    pub layer: String,
+    /// How many layers are shuffled.
+    pub n_shuffled: usize,
+    /// The rank correlation of the attributions with those of the trained network, over training samples; its mean
+    /// over test samples.
+    pub correlation: Option<Average>,
+    /// The share of correct decisions of the shuffled network; none without labels.
+    pub network_accuracy: Option<f64>,
 }
 
 /// The linear datamodelling score of a method.
@@ -110,8 +138,8 @@ pub(super) struct Validator<'a> {
     pub(super) known: &'a Classified,
     pub(super) test: &'a TestSet,
     pub(super) classes: &'a [usize],
-    /// Where retrained outputs are kept.
-    pub(super) kept: &'a Path,
+    /// Where results go. Retrained outputs are kept there while the run lasts.
+    pub(super) folder: &'a ResultFolder,
     pub(super) seed: u64,
 }
 
@@ -120,7 +148,7 @@ impl Validator<'_> {
         let _phase = context.phase("retraining");
         let what = dependence(self.known, &self.test.samples.fingerprint()?, self.classes)?;
         let test = (&self.test.samples.inputs[..], self.classes);
-        self.retraining.run(trials, self.known, test, (self.kept, &what), context)
+        self.retraining.run(trials, self.known, test, (&self.folder.path().join("retrained"), &what), context)
     }
 
     /// The linear datamodelling score of every method.
@@ -143,6 +171,8 @@ impl Validator<'_> {
             Array2::from_shape_fn((self.spec.subsets, self.classes.len()), |(row, at)| outputs[from + row][at])
         };
         let first = matrix(0);
+        self.folder.array("parts.npy", &kept.mapv(u8::from))?;
+        self.folder.array("retrained.npy", &first)?;
         let again = (self.spec.repeats == 2).then(|| matrix(self.spec.subsets));
         // A fifth of the parts chooses the damping.
         let n_choice = self.spec.subsets / 5;
@@ -174,8 +204,8 @@ impl Validator<'_> {
         }
         let mean = |own: &MethodFindings| own.score.as_ref().map_or(f64::NEG_INFINITY, |score| score.mean);
         found.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
-        let (kind, n_networks) = (self.spec.kind, trials.len());
-        Ok(ValidationFindings { kind, n_networks, methods: found, chosen_on: Some(n_choice), ceiling, removal: None })
+        let findings = ValidationFindings::new(self.spec.kind, trials.len());
+        Ok(ValidationFindings { methods: found, chosen_on: Some(n_choice), ceiling, ..findings })
     }
 
     /// The log-odds of a test sample after its most supporting training samples were removed, against random ones.
@@ -205,13 +235,6 @@ impl Validator<'_> {
         let by_score = Array2::from_shape_fn((n, n_queries), |(size, query)| at(query, 0, size));
         let at_random = Array2::from_shape_fn((n, n_queries), |(size, query)| at(query, 1, size));
         let curve = removal_curve(&counts, &outputs[0][..n_queries], by_score.view(), at_random.view())?;
-        Ok(ValidationFindings {
-            kind: self.spec.kind,
-            n_networks: trials.len(),
-            methods: Vec::new(),
-            chosen_on: None,
-            ceiling: None,
-            removal: Some(curve),
-        })
+        Ok(ValidationFindings { removal: Some(curve), ..ValidationFindings::new(self.spec.kind, trials.len()) })
     }
 }

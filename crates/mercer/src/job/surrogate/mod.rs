@@ -9,6 +9,7 @@ mod ids;
 mod needs;
 mod rows;
 mod settings;
+mod stores;
 
 pub(crate) use classified::{Classified, TestSet};
 pub(crate) use fit::{CHOSEN_AMONG, Fitted, ROUGH, ROUGH_STEPS, Surrogate, SurrogateForm};
@@ -16,3 +17,4 @@ pub(crate) use ids::{Ids, names_in};
 pub(crate) use needs::{check_memory, needed_bytes};
 pub(crate) use rows::KernelRows;
 pub use settings::{FitTo, SurrogateMachine, SurrogateSpec};
+pub(crate) use stores::KernelStores;

@@ -4,6 +4,8 @@
 //! computes its values from the samples, in strips of as many rows as fit into memory. Neither depends on the memory or
 //! the threads: products are of [`PRODUCT_ROWS`] rows at a time, and strips consist of whole tiles.
 
+use super::Classified;
+use super::stores::{KernelStores, StoredKernel};
 use crate::Error;
 use crate::spec::{KernelSpec, NetworkSource};
 use mercer_data::Dataset;
@@ -31,6 +33,10 @@ pub(crate) struct KernelRows<T: Real> {
     pub(crate) recipe: Recipe,
     pub(crate) built: Built<T>,
     values: Values<T>,
+    /// Where values are kept, if they are.
+    stores: Option<KernelStores>,
+    /// The kernel whose values are kept, if it has no features.
+    stored: Option<StoredKernel<T>>,
 }
 
 /// What is known of the training samples.
@@ -63,7 +69,25 @@ impl<T: Real> KernelRows<T> {
             let text = format!("‹kernel› {}: this kernel has a matrix per pair of samples", spec.name());
             return Err(Error::new(text).hint("‹kernel› trace or pseudo: one number per pair is needed"));
         }
-        Ok(Self { spec, recipe, built, values: Values::None })
+        Ok(Self { spec, recipe, built, values: Values::None, stores: None, stored: None })
+    }
+
+    /// Keeps kernel values and features in a folder, if there is one, and uses those that are there.
+    pub(crate) fn keep(mut self, stores: Option<&KernelStores>, known: &Classified) -> Result<Self, Error> {
+        let Some(stores) = stores else { return Ok(self) };
+        self.stores = Some(stores.clone());
+        if self.map().is_none() {
+            let network = known.source.network().filter(|_| self.recipe.needs_network());
+            let (kernel, normalised) = match &self.recipe {
+                Recipe::Normalised(inner) => {
+                    let built = inner.build::<T>(network, &known.samples.shapes());
+                    (built.map_err(|error| self.spec.failure(error))?.kernel, true)
+                }
+                _ => (Arc::clone(&self.built.kernel), false),
+            };
+            self.stored = Some(StoredKernel::new(stores.clone(), kernel, normalised));
+        }
+        Ok(self)
     }
 
     /// Its feature map, if it has one.
@@ -78,10 +102,15 @@ impl<T: Real> KernelRows<T> {
 
     /// Computes the features or the kernel values of the training samples.
     pub(crate) fn compute(&mut self, train: &[Dataset], context: &Context) -> Result<(), Error> {
+        if let Some(stored) = &mut self.stored {
+            self.values = Values::Gram(stored.own(train, context)?);
+            return Ok(());
+        }
         let failed = |error: KernelError| self.spec.failure(error);
-        self.values = match self.map() {
-            Some(map) => Values::Features(features(&**map, train, context).map_err(failed)?),
-            None => Values::Gram(Gram::new(&*self.built.kernel, train).to_wide_kernel(context).map_err(failed)?),
+        self.values = match (self.map(), &self.stores) {
+            (Some(map), Some(stores)) => Values::Features(stores.features(&**map, train, context)?),
+            (Some(map), None) => Values::Features(features(&**map, train, context).map_err(failed)?),
+            (None, _) => Values::Gram(Gram::new(&*self.built.kernel, train).to_wide_kernel(context).map_err(failed)?),
         };
         Ok(())
     }
@@ -174,6 +203,9 @@ impl<T: Real> KernelRows<T> {
                 }
             }
             return Ok(());
+        }
+        if let Some(stored) = &self.stored {
+            return stored.visit(samples, train, context, visit);
         }
         let gram = Gram::new(&*self.built.kernel, samples).against(train);
         for blocks in gram.strips(1, context.memory() / STRIP).map_err(failed)? {

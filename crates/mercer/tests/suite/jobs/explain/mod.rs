@@ -1,5 +1,10 @@
 //! Explanations and audits of a small network on the embedded digits.
 
+mod machines;
+mod perturbed;
+mod sanity;
+mod stores;
+
 use mercer::data::{Classes, Dataset, Existing, Source, digits, write_npy};
 use mercer::job::audit::AuditJob;
 use mercer::job::explain::{ClassChoice, ExplainFindings, FitTo, SurrogateMachine, SurrogateSpec};
