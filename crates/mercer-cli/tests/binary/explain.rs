@@ -22,7 +22,8 @@ fn problem() -> Folder {
     folder.write_array("wrong.npy", Array1::from_shape_fn(120, |i| i64::from(wrong(i))).view());
     folder.write("mlp.toml", b"[mlp]\ninputs = [2]\nwidths = [12]\noutputs = 3\n");
     folder.succeed(
-        "train --arch mlp.toml --data x.npy --labels y.npy --epochs 12 --learning-rate 0.03 --batch 16 -o net",
+        "train --arch mlp.toml --data x.npy --labels y.npy --epochs 12 --learning-rate 0.03 --batch 16 \
+         --checkpoint-every 6 -o net",
     );
     folder
 }
@@ -80,9 +81,13 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
     let report = folder.json(&line);
     let methods = report["validation"]["methods"].as_array().unwrap();
     let names: Vec<&str> = methods.iter().map(|own| own["method"].as_str().unwrap()).collect();
-    for name in ["attribution", "leave-one-out", "representer", "TRAK", "gradient dot", "gradient cosine"] {
+    let all = ["attribution", "leave-one-out", "leave-one-out, glm", "representer", "TRAK", "TRAK, 3 checkpoints"];
+    for name in all.into_iter().chain(["gradient dot", "gradient cosine"]) {
         assert!(names.contains(&name), "{names:?}");
     }
+    let (parts, outputs) = (folder.read("lds/parts.npy"), folder.read("lds/retrained.npy"));
+    assert_eq!((parts.shape(), outputs.shape()), (&[20, 120][..], &[20, 30][..]));
+    assert!(parts.outer_iter().all(|part| part.sum() == 60.0));
     assert_eq!(report["validation"]["n_networks"], 40);
     assert!(methods[0]["score"]["mean"].as_f64().unwrap() > 0.2, "{report}");
     // What was trained is there; the same command gives the same bits from it.
@@ -95,6 +100,19 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
     std::fs::copy(folder.path("net/model.onnx"), folder.path("alone.onnx")).unwrap();
     let line = "explain --net alone.onnx --data x.npy --labels y.npy --test t.npy --validate lds -o no";
     folder.refuse(line, &["no record", "mercer train"]);
+}
+
+#[test]
+fn kernels_machines_and_other_samples_stand_in_one_table() {
+    let folder = problem();
+    let line = format!("{EXPLAIN} --penalty 1 --machine glm,sgd --kernel trace --kernel ck --ood t.npy --fgsm 0.1");
+    let run = folder.succeed(&format!("{line} --validate sanity --keep kept -o why"));
+    for words in ["On other samples:", "FGSM 0.1", "other kind", "weights shuffled from"] {
+        assert!(run.out.contains(words), "{words}: {}", run.out);
+    }
+    assert_eq!(std::fs::read_dir(folder.path("kept")).unwrap().count(), 5, "perturbed and other samples as well");
+    folder.refuse(&format!("{EXPLAIN} --fgsm 0 -o no"), &["--fgsm 0", "positive"]);
+    folder.refuse("audit --net net/model.onnx --data x.npy --labels y.npy --machine glm,sgd -o no", &["--machine"]);
 }
 
 #[test]

@@ -69,6 +69,11 @@ pub fn results(folder: &Path) -> Result<Results<'_>> {
     Ok(Results::find(folder, KIND, &[MANIFEST, RUN, STATE, MODEL, TENSORS], is_checkpoint, proof)?)
 }
 
+/// The checkpoints in a folder, in the order of their epochs.
+pub fn checkpoints(folder: &Path) -> Result<Vec<String>> {
+    Ok(ongoing(folder)?.into_iter().filter(|name| is_checkpoint(name)).collect())
+}
+
 /// The files in a folder that a run writes while it is in progress: its state and its checkpoints.
 pub fn ongoing(folder: &Path) -> Result<Vec<String>> {
     let failed = |source| NetError::Io { path: folder.to_owned(), source };

@@ -4,9 +4,9 @@ use super::opened::OpenedAudit;
 use crate::Error;
 use crate::job::folder::ResultFolder;
 use mercer_lens::audit::{Review, review_curve};
-use mercer_report::figure::{Axis, Figure, Panel, Series};
+use mercer_report::figure::{Axis, Figure, Panel, RankCurve, Series};
 
-/// The curve of wrong samples found against samples inspected, if the truth is known.
+/// If the truth is known: wrong samples found against samples inspected, and precision against recall.
 pub(super) fn write(folder: &ResultFolder, opened: &OpenedAudit, list: &[Review]) -> Result<(), Error> {
     let Some(truth) = &opened.truth else { return Ok(()) };
     let mut scores = vec![0.0; list.len()];
@@ -24,5 +24,7 @@ pub(super) fn write(folder: &ResultFolder, opened: &OpenedAudit, list: &[Review]
             Series::line("at random", vec![(0.0, 0.0), (1.0, 1.0)]),
         ],
     );
-    folder.file("found.svg", Figure::new("").panel(panel).to_svg().as_bytes())
+    let ranked = RankCurve::precision_recall(scores.iter().copied().zip(truth.iter().copied()));
+    let precision = Panel::precision_recall("", [("combined score", ranked)]);
+    folder.file("found.svg", Figure::new("").panel(panel).panel(precision).to_svg().as_bytes())
 }

@@ -21,7 +21,7 @@ pub(super) struct Attributor<'a> {
     /// Training samples to list at either end.
     pub(super) top: usize,
     /// Samples whose attributions are kept.
-    pub(super) rows: &'a [usize],
+    pub(super) rows: Vec<usize>,
     /// Receives all attributions, if they are wanted.
     pub(super) all: Option<NpyWriter<f32>>,
     pub(super) found: Attributed,

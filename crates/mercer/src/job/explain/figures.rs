@@ -5,12 +5,12 @@ use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::surrogate::Ids;
 use crate::spec::Samples;
-use mercer_lens::{Distribution, Example, Line, Summary, log_odds};
+use mercer_lens::{Example, Line, Summary, log_odds};
 use mercer_report::figure::{Axis, BoxSummary, Cell, Figure, Panel, Picture, Series, Strip};
 use ndarray::{Array2, Axis as ArrayAxis};
 
-/// Test samples that are drawn if the user names none.
-const DRAWN: usize = 6;
+/// Test samples that are drawn, the first if the user names none.
+pub(super) const DRAWN: usize = 6;
 
 /// Training samples that are drawn beside each.
 const BESIDE: usize = 6;
@@ -23,11 +23,13 @@ pub(super) struct Drawing<'a> {
     pub(super) folder: &'a ResultFolder,
     pub(super) classes: &'a [String],
     pub(super) groups: &'a [String],
+    /// The group of every training sample.
+    pub(super) group_of: &'a [usize],
     pub(super) ids: &'a Ids,
     pub(super) train: &'a Samples,
     pub(super) labels: &'a [usize],
     pub(super) test: &'a Samples,
-    /// The rows that the user asked for.
+    /// The test samples that are drawn.
     pub(super) rows: &'a [usize],
     pub(super) predicted: &'a [usize],
     pub(super) compared: &'a [usize],
@@ -70,14 +72,6 @@ impl Drawing<'_> {
         self.write("means.svg", Figure::new("").panel(panel))
     }
 
-    /// The test samples that are drawn: those that the user asked for, or the first.
-    fn drawn(&self) -> Vec<usize> {
-        match self.rows.is_empty() {
-            true => (0..self.test.n_samples.min(DRAWN)).collect(),
-            false => self.rows.iter().copied().take(DRAWN).collect(),
-        }
-    }
-
     fn summary<'b>(&self, found: &'b Attributed, row: usize) -> Option<&'b Summary> {
         let own = found.summaries.get(row)?.iter();
         own.clone().find(|(class, _)| *class == self.predicted[row]).map(|(_, summary)| summary)
@@ -89,10 +83,13 @@ impl Drawing<'_> {
             return Ok(());
         }
         let mut figure = Figure::new("");
-        for row in self.drawn() {
-            let Some(summary) = self.summary(found, row) else { continue };
+        for &row in self.rows {
+            let Some((_, kept)) = found.kept.iter().find(|(own, _)| *own == row) else { continue };
             let title = format!("test sample {row}: {}", self.classes[self.predicted[row]]);
-            let boxes = summary.groups.iter().map(|group| (group.n > 0).then(|| boxed(group)));
+            let mut values = vec![Vec::new(); self.groups.len()];
+            let own = kept.column(self.predicted[row]);
+            own.iter().zip(self.group_of).for_each(|(&value, &group)| values[group].push(value));
+            let boxes = values.iter().map(|values| BoxSummary::of(values));
             let y = Axis::linear("attribution");
             figure = figure.panel(Panel::boxes(title, self.groups.iter().cloned(), y, [("", boxes)]));
         }
@@ -103,7 +100,7 @@ impl Drawing<'_> {
     pub(super) fn examples(&self, found: &Attributed) -> Result<(), Error> {
         let Some(shape) = image_shape(self.test) else { return Ok(()) };
         let mut strips = Vec::new();
-        for row in self.drawn() {
+        for &row in self.rows {
             let Some(summary) = self.summary(found, row) else { continue };
             let class = &self.classes[self.predicted[row]];
             let Some(own) = picture(self.test, row, shape)? else { return Ok(()) };
@@ -121,12 +118,6 @@ impl Drawing<'_> {
     fn write(&self, name: &str, figure: Figure) -> Result<(), Error> {
         self.folder.file(name, figure.to_svg().as_bytes())
     }
-}
-
-fn boxed(found: &Distribution) -> BoxSummary {
-    let Distribution { mean, q1, median, q3, low_whisker, high_whisker, n_fliers, .. } = *found;
-    let (fliers, n_skipped) = (Vec::new(), 0);
-    BoxSummary { mean, q1, median, q3, low_whisker, high_whisker, fliers, n_fliers, n_skipped }
 }
 
 /// Channels, height and width, if a sample looks like an image.

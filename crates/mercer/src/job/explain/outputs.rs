@@ -1,7 +1,7 @@
 //! The files of an explanation: arrays, tables, figures, the index and the surrogate.
 
 use super::attribute::Attributed;
-use super::figures::Drawing;
+use super::figures::{DRAWN, Drawing};
 use super::findings::{AttributionFindings, LayerShare};
 use super::opened::OpenedExplain;
 use super::work::{Explained, Said};
@@ -75,15 +75,17 @@ impl OpenedExplain {
         found: &AttributionFindings,
         (folder, line): (&ResultFolder, Option<mercer_lens::Line>),
     ) -> Result<(), Error> {
+        let rows = self.drawn();
         let drawing = Drawing {
             folder,
             classes: self.known.classes.names(),
             groups: &found.groups,
+            group_of: self.groups.as_ref().unwrap_or(&self.known.classes).indices(),
             ids: &self.known.ids,
             train: &self.known.samples,
             labels: self.known.classes.indices(),
             test: &self.test.samples,
-            rows: &self.job.rows,
+            rows: &rows[..rows.len().min(DRAWN)],
             predicted: &said.predicted,
             compared: &said.compared,
         };

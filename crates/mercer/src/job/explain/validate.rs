@@ -199,7 +199,7 @@ impl Validator<'_> {
             let again = again.as_ref().map(|again| again.view());
             let own = datamodelling(scores.view(), scored_kept, outputs.view(), again, uncertainty)?;
             ceiling = ceiling.or(own.ceiling.as_ref().and_then(|ceiling| ceiling.ceiling));
-            let (method, damping) = ((*name).to_owned(), *damping);
+            let (method, damping) = (name.clone(), *damping);
             found.push(MethodFindings { method, damping, score: own.score, significant: own.significant });
         }
         let mean = |own: &MethodFindings| own.score.as_ref().map_or(f64::NEG_INFINITY, |score| score.mean);

@@ -1,6 +1,7 @@
 //! The work: network, surrogates, faithfulness, attributions and files.
 
 use super::attribute::{Attributed, Attributor};
+use super::figures::DRAWN;
 use super::findings::{ExplainFindings, FgsmFindings, LayerShare, SurrogateFindings};
 use super::methods::{Problem, slopes};
 use super::opened::OpenedExplain;
@@ -323,6 +324,15 @@ impl OpenedExplain {
         (Grouping::new(groups.indices(), groups.n_classes()), groups.names().to_vec())
     }
 
+    /// Test samples whose attributions are kept in full: those that the user asked for, or the first ones, which are
+    /// drawn.
+    pub(super) fn drawn(&self) -> Vec<usize> {
+        match self.job.rows.is_empty() {
+            true => (0..self.test.samples.n_samples.min(DRAWN)).collect(),
+            false => self.job.rows.clone(),
+        }
+    }
+
     fn attributor<'a>(
         &'a self,
         surrogate: &'a Surrogate,
@@ -343,7 +353,7 @@ impl OpenedExplain {
             predicted: &said.predicted,
             correct: self.test.classes.as_deref(),
             top: self.job.top,
-            rows: &self.job.rows,
+            rows: self.drawn(),
             all,
             found: Attributed::default(),
         })
