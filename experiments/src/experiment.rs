@@ -4,24 +4,25 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::{Fallible, eigen, kernels, limits, machines};
 
-/// What an experiment needs from outside.
+/// Something that an experiment needs from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    Nothing,
     /// The four IDX files of MNIST.
     Mnist,
-    /// `images.npy`: test images of CIFAR-10, `[samples, 32, 32, 3]`.
+    /// The four IDX files of Fashion-MNIST, gzipped.
+    FashionMnist,
+    /// `train_images.npy`, `train_labels.npy`, and `images.npy`, `labels.npy` of the test set; images are `[samples, 32, 32, 3]`.
     Cifar10,
     /// A folder that the user has; the text says what is in it.
     Folder(&'static str),
 }
 
 impl Needs {
-    /// As the list and `--needs` print it.
+    /// As the list and `--needs` print it; the folder of a set has the same name.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Nothing => "",
             Self::Mnist => "mnist",
+            Self::FashionMnist => "fashion-mnist",
             Self::Cifar10 => "cifar10",
             Self::Folder(what) => what,
         }
@@ -44,7 +45,7 @@ pub(crate) struct Experiment {
     pub(crate) setting: &'static str,
     /// Rough seconds on two cores.
     pub(crate) cost: u32,
-    pub(crate) needs: Needs,
+    pub(crate) needs: &'static [Needs],
     /// Its own options, without the dashes.
     pub(crate) options: &'static [&'static str],
     /// Threads, unless told otherwise; 0 for all cores.

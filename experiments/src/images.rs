@@ -28,9 +28,13 @@ impl Images {
         Ok(Self { data: [Dataset::from_array("images", data.rows::<f32>(rows)?.view())?], classes })
     }
 
-    /// Some of the training or the test images of a folder with the four IDX files of MNIST.
+    /// Some of the training or the test images of a folder with the four IDX files of MNIST or Fashion-MNIST.
     pub(crate) fn idx(folder: &Path, part: &str, rows: Range<usize>) -> Fallible<Self> {
-        let open = |kind: &str| Source::new(folder.join(format!("{part}-{kind}-ubyte")), None).open();
+        let open = |kind: &str| {
+            let plain = folder.join(format!("{part}-{kind}-ubyte"));
+            let path = if plain.exists() { plain } else { plain.with_extension("gz") };
+            Source::new(path, None).open()
+        };
         let preprocess = Preprocess::new().scale(1.0 / 255.0).add_channel();
         Self::new(open("images-idx3")?, &open("labels-idx1")?, rows, preprocess)
     }

@@ -2,6 +2,7 @@
 
 mod eigen;
 mod experiment;
+mod explain;
 mod images;
 mod kernels;
 mod limits;
@@ -11,6 +12,7 @@ mod options;
 mod record;
 mod render;
 mod report;
+mod work;
 
 use experiment::{ALL, Needs};
 use mercer::run::Context;
@@ -38,7 +40,9 @@ fn dispatch(arguments: &[String]) -> Fallible<bool> {
     match arguments {
         [] => list(),
         [flag] if flag == "--render" => std::fs::write(record::docs().join("experiments.md"), render::page()?)?,
-        [flag, name] if flag == "--needs" => println!("{}", experiment::named(name)?.needs.name()),
+        [flag, name] if flag == "--needs" => {
+            experiment::named(name)?.needs.iter().for_each(|needs| println!("{}", needs.name()))
+        }
         [name, rest @ ..] => return run(name, rest),
     }
     Ok(true)
@@ -46,14 +50,17 @@ fn dispatch(arguments: &[String]) -> Fallible<bool> {
 
 fn list() {
     for experiment in ALL {
-        let needs = match experiment.needs {
-            Needs::Nothing => String::new(),
-            Needs::Folder(what) => format!("; needs --data-dir DIR with {what}"),
-            needs => format!("; needs {}", needs.name()),
-        };
+        let needs: String = experiment
+            .needs
+            .iter()
+            .map(|needs| match needs {
+                Needs::Folder(what) => format!("; needs --data-dir DIR with {what}"),
+                set => format!("; needs {}", set.name()),
+            })
+            .collect();
         println!("{:<20} {} (about {} s{needs})", experiment.name, experiment.title, experiment.cost);
         let options: Vec<String> = experiment.options.iter().map(|name| format!("[--{name} …]")).collect();
-        println!("{:<20} [--quick] [--seed N] [--threads N] {}", "", options.join(" "));
+        println!("{:<20} [--quick] [--seed N] [--threads N] [--work DIR] {}", "", options.join(" "));
     }
 }
 
@@ -63,7 +70,7 @@ fn run(name: &str, arguments: &[String]) -> Fallible<bool> {
     let options = Options::parse(experiment, arguments)?;
     let start = Instant::now();
     let report = on_threads(experiment, &options)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64() + report.earlier;
     let holds = report.holds;
     if let Some(holds) = holds {
         println!("{}", if holds { "the claim holds" } else { "the claim does NOT hold" });
@@ -95,7 +102,7 @@ mod tests {
     /// All that need nothing from outside, in tiny sizes: they run, use the options that they say they have, and report something.
     #[test]
     fn every_experiment_runs() {
-        for experiment in ALL.into_iter().filter(|experiment| experiment.needs == Needs::Nothing) {
+        for experiment in ALL.into_iter().filter(|experiment| experiment.needs.is_empty()) {
             let options = Options::parse(experiment, &["--quick".to_owned()]).unwrap();
             let report =
                 on_threads(experiment, &options).unwrap_or_else(|error| panic!("{}: {error}", experiment.name));

@@ -1,7 +1,8 @@
 //! The options of a run, and which values it used.
 
 use crate::Fallible;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Needs};
+use crate::record::home;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::str::FromStr;
 use std::sync::Mutex;
 
 /// Options that every experiment has.
-const COMMON: [&str; 3] = ["data-dir", "seed", "threads"];
+const COMMON: [&str; 4] = ["data-dir", "seed", "threads", "work"];
 
 pub(crate) struct Options {
     pub(crate) seed: u64,
@@ -17,6 +18,7 @@ pub(crate) struct Options {
     /// Tiny sizes: whether the code runs, not what it finds.
     pub(crate) quick: bool,
     data: Option<PathBuf>,
+    work: PathBuf,
     given: BTreeMap<String, String>,
     used: Mutex<BTreeMap<String, Value>>,
 }
@@ -50,6 +52,9 @@ impl Options {
             threads: number("threads", experiment.threads)?,
             quick,
             data: given.get("data-dir").map(PathBuf::from),
+            work: given
+                .get("work")
+                .map_or_else(|| home().join("../target/experiments").join(experiment.name), PathBuf::from),
             given,
             used: Mutex::default(),
         })
@@ -94,6 +99,18 @@ impl Options {
     /// The folder of `--data-dir`.
     pub(crate) fn data(&self) -> Fallible<&Path> {
         Ok(self.data.as_deref().ok_or("--data-dir DIR is missing")?)
+    }
+
+    /// The folder of a set: its own within that of `--data-dir`, or that folder itself.
+    pub(crate) fn set(&self, set: Needs) -> Fallible<PathBuf> {
+        let own = self.data()?.join(set.name());
+        Ok(if own.is_dir() { own } else { self.data()?.to_owned() })
+    }
+
+    /// The folder for data and runs that are kept, so that an interrupted experiment goes on where it stopped: that of `--work`, or
+    /// one in `target/experiments`.
+    pub(crate) fn work(&self) -> &Path {
+        &self.work
     }
 
     /// What was asked for, with the values that were used.

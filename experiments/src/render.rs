@@ -53,7 +53,7 @@ fn section(page: &mut String, experiment: &Experiment, record: &Record) -> Falli
     let published =
         if experiment.published.is_empty() { String::new() } else { format!(" Published: {}", experiment.published) };
     paragraph(page, &format!("{paper}{}{published}", experiment.claim));
-    let data = if let Needs::Folder(_) = experiment.needs { " --data-dir DIR" } else { "" };
+    let data = if let [Needs::Folder(_)] = experiment.needs { " --data-dir DIR" } else { "" };
     paragraph(page, &format!("`cargo xtask reproduce {}{data}`: {}", experiment.name, experiment.setting));
     for run in &record.runs {
         for shown in &run.tables {

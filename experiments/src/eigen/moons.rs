@@ -1,6 +1,6 @@
 //! Two moons and circles through the kernels of random networks (NeuralEF, section 4.2.1 and figure 3).
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::images::linear_probe;
 use crate::options::Options;
 use crate::report::{Drawing, Format, Report, Table};
@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setting: "1000 points (moons with noise 0.04; all coordinates standardised, as in the authors' code), the kernels of 10,000 random \
         MLPs 2-16-16-1, eigenfunctions by NeuralEF with its finish. The best three of eight functions are chosen on the training half.",
     cost: 20,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["samples", "networks", "steps"],
     threads: 1,
     run,

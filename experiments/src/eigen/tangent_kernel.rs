@@ -26,7 +26,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         begin in its tangent space as Nyström's eigenfunctions of 500 of the images (`spectral::learnt::tangents`), take one step of \
         training, and go through the finish on all of them.",
     cost: 120,
-    needs: Needs::Folder("cifar10_airplane_automobile_train1000_test500.npz (x_train, y_train, x_test, y_test)"),
+    needs: &[Needs::Folder("cifar10_airplane_automobile_train1000_test500.npz (x_train, y_train, x_test, y_test)")],
     options: &["epochs", "steps", "rate", "extra", "landmarks"],
     threads: 1,
     run,

@@ -24,7 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setting: "500 test images of CIFAR-10. The error is the relative Frobenius distance of the Gram matrix of the features from the exact \
         one, its root mean square over three seeds; the time is that of the features, gradients included, best of the seeds.",
     cost: 600,
-    needs: Needs::Cifar10,
+    needs: &[Needs::Cifar10],
     options: &["samples", "seeds", "k", "only"],
     threads: 0,
     run,
@@ -41,7 +41,7 @@ fn run(options: &Options) -> Fallible<Report> {
     let network = Network::from_onnx(home().join("../tests/golden/nets/cifar10_resnet20.onnx"))?;
     let steps = Preprocess::new().scale(1.0 / 255.0).channels_first();
     let steps = steps.normalise(vec![0.485, 0.456, 0.406], vec![0.229, 0.224, 0.225]);
-    let data = Source::new(options.data()?.join("images.npy"), None).open()?.with_preprocess(steps)?;
+    let data = Source::new(options.set(Needs::Cifar10)?.join("images.npy"), None).open()?.with_preprocess(steps)?;
     let shape = vec![data.sample_shape().to_vec()];
     let x: Vec<f32> = data.rows::<f32>(0..n)?.into_iter().collect();
     let start = Instant::now();

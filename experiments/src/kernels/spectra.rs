@@ -1,6 +1,6 @@
 //! Times of decompositions on one thread, beside limits.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
@@ -25,7 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     published: "",
     setting: "The best of three runs, one thread.",
     cost: 10,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["samples", "landmarks"],
     threads: 1,
     run,

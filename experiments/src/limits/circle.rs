@@ -7,7 +7,7 @@
 //! A network of width `n` has about `2n²` parameters and a second array of as many for the gradient, in single precision 1.6 GB
 //! at width 10000. The kernel is contracted from the factors of 65 points, gradients of parameters per point are never formed.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::report::{Drawing, Format, Report, Table};
 use crate::{Fallible, row};
@@ -35,7 +35,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setting: "Depth 4, ReLU, ten networks of width 500 and of width 10,000, 200 steps of gradient descent with learning rate 1 on x₁x₂ \
         over 32 normal inputs (the paper does not say how many). Width 10,000 takes 1.6 GB.",
     cost: 3600,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["widths", "seeds", "steps"],
     threads: 0,
     run,

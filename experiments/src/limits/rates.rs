@@ -3,7 +3,7 @@
 //! The mean over networks differs from the limit by a bias `O(1/width)` and by its sampling error; single networks
 //! deviate by `O(width^-½)`. Slopes are fitted to all widths whose bias is larger than three standard errors.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::{Fallible, row};
@@ -25,7 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setting: "Dense networks with sines and erf, convolutions with a global average pool. Slopes are fitted to the widths whose bias is \
         larger than three standard errors.",
     cost: 600,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["networks"],
     threads: 0,
     run,

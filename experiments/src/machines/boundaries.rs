@@ -4,7 +4,7 @@
 //! 10⁻⁵ until 85 % of the training points are right, or 4000 epochs; kernels of the difference of the two logits. The points are
 //! separable in feature space, so the cross-entropy alone has no minimum: ours has the ridge `½λ‖f‖²`, λ = 10⁻³.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::matrices::{features, gram, median, outputs};
 use crate::options::Options;
 use crate::report::{Format, Report, Table};
@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         points are right, or 4000 epochs; kernels of the difference of the two logits; ten networks. The points are separable, so ours \
         has a ridge of 1e-3.",
     cost: 60,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["networks", "epochs"],
     threads: 0,
     run,

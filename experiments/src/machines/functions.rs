@@ -5,7 +5,7 @@
 //! 10⁻³, 2400 epochs over the whole set with trapezoidal weights, errors in the trapezoidal norm. In `f64`; directions below
 //! `201·ε` of the largest eigenvalue (NTK, CK) or singular value (CKJ) are cut off. Ten networks instead of a hundred.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::matrices::{features, gram, median, outputs};
 use crate::options::Options;
 use crate::report::{Drawing, Format, Report, Table};
@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setting: "Three functions on [−1, 1], 3 × 128 units, 201 nodes to learn from and 601 to test, 2400 epochs of Adam at 1e-3, f64, \
         singular values below 201 ε of the largest cut; ten networks instead of a hundred.",
     cost: 300,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["networks", "epochs", "only"],
     threads: 0,
     run,

@@ -1,6 +1,6 @@
 //! Kernel ridge regression by conjugate gradients on 50,000 samples of 8 numbers, whose RBF matrix would take 20 GB.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::matrices::dataset;
 use crate::options::Options;
 use crate::report::{Cell, Format, Report, Table};
@@ -23,7 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     published: "",
     setting: "Kernel ridge regression with an RBF kernel of 8 numbers in f32, ridge 0.1, to a relative residual of 1e-4, two threads.",
     cost: 220,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["samples", "rank", "alpha", "tolerance", "plain"],
     threads: 0,
     run,

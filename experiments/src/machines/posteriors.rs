@@ -9,7 +9,7 @@
 //! truth lies in between.
 
 use crate::Fallible;
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::record::home;
 use crate::report::{Cell, Format, Report, Table};
@@ -35,7 +35,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         the origin. *Error* is the relative Frobenius difference to the full posterior's covariance, *variance* the ratio of the summed \
         variances; *corrected* adds the prior's variance in the directions that are missing.",
     cost: 60,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["seeds", "functions", "sketches"],
     threads: 0,
     run,

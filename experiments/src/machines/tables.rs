@@ -34,9 +34,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         which none repeats the inputs of another. RBF: amplitude, lengthscale and noise; NNGP and NTK: of ReLU networks with one to three \
         hidden layers the likeliest, amplitude and noise.",
     cost: 600,
-    needs: Needs::Folder(
+    needs: &[Needs::Folder(
         "a folder for each set: data.txt.gz, index_features.txt, index_target.txt, index_train_0.txt, index_test_0.txt",
-    ),
+    )],
     options: &["only"],
     threads: 0,
     run,

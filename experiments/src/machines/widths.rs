@@ -4,7 +4,7 @@
 //! λmax), and the linearised networks of both agree (equations 5 and 6, theorem 6, figure 7). Theirs are trained on CIFAR-10; here
 //! two hidden ReLU layers at initialisation, digits of 8 × 8, ten outputs.
 
-use crate::experiment::{Experiment, Needs};
+use crate::experiment::Experiment;
 use crate::matrices::{gram, median, outputs};
 use crate::options::Options;
 use crate::report::{Format, Report, Table};
@@ -27,7 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     published: "as figures only, for networks trained on CIFAR-10.",
     setting: "Two hidden ReLU layers at initialisation, digits of 8 × 8, ten outputs, 60 digits to learn from and 40 to predict.",
     cost: 20,
-    needs: Needs::Nothing,
+    needs: &[],
     options: &["seeds", "widths"],
     threads: 0,
     run,

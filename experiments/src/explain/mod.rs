@@ -1,0 +1,1 @@
+//! Explanations and audits: surrogates of networks, and wrong training data.
