@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::report::Report;
-use crate::{Fallible, eigen, kernels, limits, machines};
+use crate::{Fallible, eigen, explain, kernels, limits, machines};
 
 /// Something that an experiment needs from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 16] = [
+pub(crate) const ALL: [&Experiment; 17] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -71,6 +71,7 @@ pub(crate) const ALL: [&Experiment; 16] = [
     &limits::rates::EXPERIMENT,
     &kernels::sketches::EXPERIMENT,
     &kernels::spectra::EXPERIMENT,
+    &explain::surrogates::EXPERIMENT,
 ];
 
 /// The experiment of a name.

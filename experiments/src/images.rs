@@ -1,6 +1,7 @@
 //! What several experiments on images need: the images, linear classifiers, clusters.
 
 use crate::Fallible;
+use crate::experiment::Needs;
 use mercer::data::random::stream;
 use mercer::data::{Classes, Dataset, Labels, Preprocess, Source};
 use mercer::learn::classification::{Glm, SgdGlm};
@@ -13,6 +14,13 @@ use std::path::Path;
 /// Of MNIST's training pixels, from 0 to 1.
 const MEAN: f32 = 0.1307;
 const DEVIATION: f32 = 0.3081;
+
+/// A part of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Train,
+    Test,
+}
 
 /// Labelled images `[channels, height, width]`, numbers from 0 to 1.
 pub(crate) struct Images {
@@ -37,6 +45,34 @@ impl Images {
         };
         let preprocess = Preprocess::new().scale(1.0 / 255.0).add_channel();
         Self::new(open("images-idx3")?, &open("labels-idx1")?, rows, preprocess)
+    }
+
+    /// The training or the test images of a set that are in these rows, chosen from the classes of all.
+    pub(crate) fn chosen(
+        (set, folder): (Needs, &Path),
+        part: Part,
+        rows: impl FnOnce(&[usize]) -> Vec<usize>,
+    ) -> Fallible<Self> {
+        let open = |name: &str| Source::new(folder.join(name), None).open();
+        let gzipped = if set == Needs::FashionMnist { ".gz" } else { "" };
+        let (images, labels, preprocess) = match (set, part) {
+            (Needs::Cifar10, Part::Train) => {
+                (open("train_images.npy")?, open("train_labels.npy")?, Preprocess::new().channels_first())
+            }
+            (Needs::Cifar10, Part::Test) => {
+                (open("images.npy")?, open("labels.npy")?, Preprocess::new().channels_first())
+            }
+            _ => {
+                let part = if part == Part::Train { "train" } else { "t10k" };
+                let open = |kind: &str| open(&format!("{part}-{kind}-ubyte{gzipped}"));
+                (open("images-idx3")?, open("labels-idx1")?, Preprocess::new().add_channel())
+            }
+        };
+        let all: Vec<usize> = labels.read::<f32>()?.iter().map(|&label| label as usize).collect();
+        let rows = rows(&all);
+        let pixels = images.with_preprocess(preprocess.scale(1.0 / 255.0))?.select::<f32>(&rows)?;
+        let classes = rows.iter().map(|&row| all[row]).collect();
+        Ok(Self { data: [Dataset::from_array("images", pixels.view())?], classes })
     }
 
     /// The training or the test images of an npz file with `x_train`, `y_train`, `x_test`, `y_test`, channels last.

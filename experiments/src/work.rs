@@ -3,12 +3,13 @@
 //! Files are named by their content, and runs by their job: what is there is what is wanted.
 
 use crate::Fallible;
+use crate::images::Images;
 use crate::options::Options;
-use mercer::data::{Existing, Fingerprint, Storable, write_npy};
+use mercer::data::{Existing, Fingerprint, Source, Storable, write_npy};
 use mercer::job::{Destination, Job, Opened, Record};
 use mercer::run::Context;
-use mercer::spec::{DataRef, Inputs, Opening};
-use ndarray::{ArrayBase, Data, Dimension};
+use mercer::spec::{DataRef, DataSpec, Inputs, Opening};
+use ndarray::{Array2, ArrayBase, Data, Dimension};
 use serde_json::Value;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,13 @@ impl Work {
     /// Keeps classes or other whole numbers.
     pub(crate) fn numbers(&self, name: &str, numbers: &[usize]) -> Fallible<DataRef> {
         self.array(name, &numbers.iter().map(|&number| number as i64).collect::<ndarray::Array1<_>>())
+    }
+
+    /// Keeps images and their classes.
+    pub(crate) fn images(&self, name: &str, images: &Images) -> Fallible<DataSpec> {
+        let data = vec![self.array(name, &images.data[0].read::<f32>()?)?];
+        let labels = Some(self.numbers(&format!("{name}-classes"), &images.classes)?);
+        Ok(DataSpec { data, labels, ..DataSpec::default() })
     }
 
     /// Keeps the description of a network.
@@ -95,6 +103,11 @@ impl Done {
     /// The trained network.
     pub(crate) fn model(&self) -> PathBuf {
         self.folder.join("model.onnx")
+    }
+
+    /// An array of the folder.
+    pub(crate) fn matrix(&self, name: &str) -> Fallible<Array2<f64>> {
+        Ok(Source::new(self.folder.join(name), None).open()?.read::<f64>()?.into_dimensionality()?)
     }
 
     /// A number of the findings, as in `/surrogates/0/accuracy`.

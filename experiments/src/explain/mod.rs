@@ -1,1 +1,3 @@
 //! Explanations and audits: surrogates of networks, and wrong training data.
+
+pub(crate) mod surrogates;
