@@ -54,7 +54,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 17] = [
+pub(crate) const ALL: [&Experiment; 19] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -72,6 +72,8 @@ pub(crate) const ALL: [&Experiment; 17] = [
     &kernels::sketches::EXPERIMENT,
     &kernels::spectra::EXPERIMENT,
     &explain::surrogates::EXPERIMENT,
+    &explain::kernels::EXPERIMENT,
+    &explain::index::EXPERIMENT,
 ];
 
 /// The experiment of a name.

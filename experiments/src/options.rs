@@ -96,6 +96,11 @@ impl Options {
         part.contains(only.as_str())
     }
 
+    /// A folder that the user has; it is no setting of the run.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.given.get(name).map(PathBuf::from)
+    }
+
     /// The folder of `--data-dir`.
     pub(crate) fn data(&self) -> Fallible<&Path> {
         Ok(self.data.as_deref().ok_or("--data-dir DIR is missing")?)

@@ -6,7 +6,7 @@ use crate::Fallible;
 use crate::images::Images;
 use crate::options::Options;
 use mercer::data::{Existing, Fingerprint, Source, Storable, write_npy};
-use mercer::job::{Destination, Job, Opened, Record};
+use mercer::job::{Destination, Job, Measurements, Opened, Record};
 use mercer::run::Context;
 use mercer::spec::{DataRef, DataSpec, Inputs, Opening};
 use ndarray::{Array2, ArrayBase, Data, Dimension};
@@ -27,12 +27,18 @@ pub(crate) struct Done {
     pub(crate) found: Value,
     /// What it took, whenever that was.
     pub(crate) seconds: f64,
+    measured: Measurements,
 }
 
 impl Work {
     pub(crate) fn new(options: &Options) -> Fallible<Self> {
         std::fs::create_dir_all(options.work())?;
         Ok(Self { folder: options.work().canonicalize()?, earlier: Cell::new(0.0) })
+    }
+
+    /// Where kernel values are kept.
+    pub(crate) fn kernels(&self) -> PathBuf {
+        self.folder.join("kernels")
     }
 
     /// Keeps an array.
@@ -74,23 +80,44 @@ impl Work {
 
     /// Runs a job, unless an earlier run has finished it. An interrupted training goes on; other jobs begin again.
     pub(crate) fn run<J: Job>(&self, name: &str, job: &J) -> Fallible<Done> {
+        self.run_within(name, job, None)
+    }
+
+    /// Runs a job even if an earlier run has finished it.
+    pub(crate) fn fresh<J: Job>(&self, name: &str, job: &J) -> Fallible<Done> {
+        let folder = self.place(name, job)?;
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        self.run(name, job)
+    }
+
+    /// The folder of a job.
+    fn place<J: Job>(&self, name: &str, job: &J) -> Fallible<PathBuf> {
         let mut fingerprint = Fingerprint::new();
         fingerprint.update(serde_json::to_string(job)?.as_bytes());
-        let folder = self.folder.join(format!("{name}-{}", &fingerprint.finish()[..12]));
+        Ok(self.folder.join(format!("{name}-{}", &fingerprint.finish()[..12])))
+    }
+
+    /// The same within a memory limit, if there is one.
+    pub(crate) fn run_within<J: Job>(&self, name: &str, job: &J, memory: Option<usize>) -> Fallible<Done> {
+        let folder = self.place(name, job)?;
         let complete = folder.join("run.json").is_file();
         if !complete {
             let resume = J::NAME == "train";
             let destination = Destination { resume, force: !resume, ..Destination::new(&folder) };
             let (inputs, context) = (Inputs::none(), Context::new());
+            let context = memory.map_or(context.clone(), |memory| context.with_memory(memory));
             job.open(&destination, Opening { inputs: &inputs, context: &context })?.run(&context)?;
         }
         let found = serde_json::from_str(&std::fs::read_to_string(folder.join("result.json"))?)?;
-        let seconds = Record::read(&folder)?.measurements.seconds;
+        let measured = Record::read(&folder)?.measurements;
+        let seconds = measured.seconds;
         eprintln!("{name}: {seconds:.1} s{}", if complete { " in an earlier run" } else { "" });
         if complete {
             self.earlier.set(self.earlier.get() + seconds);
         }
-        Ok(Done { folder, found, seconds })
+        Ok(Done { folder, found, seconds, measured })
     }
 
     /// The seconds of jobs that an earlier run had done.
@@ -103,6 +130,28 @@ impl Done {
     /// The trained network.
     pub(crate) fn model(&self) -> PathBuf {
         self.folder.join("model.onnx")
+    }
+
+    /// The peak memory of the process when the job was done.
+    pub(crate) fn peak(&self) -> f64 {
+        self.measured.peak_bytes as f64
+    }
+
+    /// The seconds of a phase, 0 if there was none.
+    pub(crate) fn phase(&self, name: &str) -> f64 {
+        self.measured.phases.iter().filter(|phase| phase.name == name).map(|phase| phase.seconds).sum()
+    }
+
+    /// The size of the folder on disk.
+    pub(crate) fn bytes(&self) -> Fallible<u64> {
+        fn below(folder: &Path) -> std::io::Result<u64> {
+            let size = |entry: std::io::Result<std::fs::DirEntry>| {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() { below(&entry.path()) } else { Ok(entry.metadata()?.len()) }
+            };
+            std::fs::read_dir(folder)?.map(size).sum()
+        }
+        Ok(below(&self.folder)?)
     }
 
     /// An array of the folder.

@@ -106,9 +106,9 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
 fn kernels_machines_and_other_samples_stand_in_one_table() {
     let folder = problem();
     let line = format!("{EXPLAIN} --penalty 1 --machine glm,sgd --kernel trace --kernel ck --ood t.npy --fgsm 0.1");
-    let run = folder.succeed(&format!("{line} --validate sanity --keep kept -o why"));
+    let out = folder.succeed(&format!("{line} --validate sanity --keep kept -o why"));
     for words in ["On other samples:", "FGSM 0.1", "other kind", "weights shuffled from"] {
-        assert!(run.out.contains(words), "{words}: {}", run.out);
+        assert!(out.contains(words), "{words}: {out}");
     }
     assert_eq!(std::fs::read_dir(folder.path("kept")).unwrap().count(), 5, "perturbed and other samples as well");
     folder.refuse(&format!("{EXPLAIN} --fgsm 0 -o no"), &["--fgsm 0", "positive"]);
