@@ -48,9 +48,15 @@ pub fn checkpoint(epoch: usize) -> String {
     format!("epoch-{epoch:05}.safetensors")
 }
 
+/// The epoch of a checkpoint.
+fn epoch(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix("epoch-")?.strip_suffix(".safetensors")?;
+    let is_number = digits.len() >= 5 && digits.chars().all(|letter| letter.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
+}
+
 fn is_checkpoint(name: &str) -> bool {
-    let digits = name.strip_prefix("epoch-").and_then(|rest| rest.strip_suffix(".safetensors"));
-    digits.is_some_and(|digits| digits.len() >= 5 && digits.chars().all(|letter| letter.is_ascii_digit()))
+    epoch(name).is_some()
 }
 
 fn proof(path: &Path) -> Option<bool> {
@@ -69,9 +75,12 @@ pub fn results(folder: &Path) -> Result<Results<'_>> {
     Ok(Results::find(folder, KIND, &[MANIFEST, RUN, STATE, MODEL, TENSORS], is_checkpoint, proof)?)
 }
 
-/// The checkpoints in a folder, in the order of their epochs.
-pub fn checkpoints(folder: &Path) -> Result<Vec<String>> {
-    Ok(ongoing(folder)?.into_iter().filter(|name| is_checkpoint(name)).collect())
+/// The checkpoints in a folder, epoch and file, in the order of their epochs.
+pub fn checkpoints(folder: &Path) -> Result<Vec<(usize, String)>> {
+    let mut found: Vec<(usize, String)> =
+        ongoing(folder)?.into_iter().filter_map(|name| Some((epoch(&name)?, name))).collect();
+    found.sort();
+    Ok(found)
 }
 
 /// The files in a folder that a run writes while it is in progress: its state and its checkpoints.

@@ -84,13 +84,16 @@ impl Problem<'_> {
         Ok(methods)
     }
 
-    /// Earlier weights of the network that its training left beside it, [`MOST_CHECKPOINTS`] of them, evenly spaced.
+    /// Earlier weights of the network that its training left beside it, [`MOST_CHECKPOINTS`] of them, evenly spaced. The
+    /// last ones are the network itself, and those of the first half of the training are far from it.
     fn checkpoints(&self) -> Result<Vec<PathBuf>, Error> {
         let folder = self.known.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let all: Vec<PathBuf> = files::checkpoints(folder)?.iter().map(|name| folder.join(name)).collect();
+        let mut all = files::checkpoints(folder)?;
+        let last = all.pop().map_or(0, |(epoch, _)| epoch);
+        all.retain(|(epoch, _)| 2 * epoch >= last);
         let count = all.len().min(MOST_CHECKPOINTS);
-        Ok((0..count).map(|at| all[at * all.len() / count].clone()).collect())
+        Ok((0..count).map(|at| folder.join(&all[at * all.len() / count].1)).collect())
     }
 
     fn with_weights(&self, path: &Path) -> ParameterSpec {
