@@ -33,7 +33,8 @@ _TYPES = {
     "GLOB": ("str | Sequence[str]", "str or sequence of str"),
     "BOOL": ("bool", "bool"),
     **dict.fromkeys(
-        ["FACTOR", "FRACTION", "LOSS", "RATE", "SHARE", "SIGMA", "STRENGTH", "TIME", "VARIANCE"], ("float | str", "float or str")
+        ["FACTOR", "FRACTION", "LOSS", "RATE", "SHARE", "SIGMA", "STEP", "STRENGTH", "TIME", "VARIANCE"],
+        ("float | str", "float or str"),
     ),
 }
 
@@ -44,8 +45,11 @@ def _entry(flag: Flag) -> tuple[str, str]:
     if flag.choices:
         names = [choice for choice, _ in flag.choices]
         listed = ", ".join(f'"{name}"' for name in names)
-        return f"Literal[{listed}]", "{" + listed + "}"
-    stub, text = _TYPES.get(flag.value, ("str", "str"))
+        stub, text = f"Literal[{listed}]", "{" + listed + "}"
+    else:
+        stub, text = _TYPES.get(flag.value, ("str", "str"))
+    if flag.repeated and (flag.choices or flag.value not in _TYPES):
+        stub, text = f"{stub} | Sequence[{stub}]", f"{text}, or several"
     if flag.optional_value:
         stub, text = f"{stub} | bool", f"{text} or bool"
     return stub, text

@@ -174,6 +174,13 @@ def test_explanations_and_audits(tmp_path):
     assert why.attribution.shape == (2, len(points), 2)
     assert np.allclose(why.attribution.sum(1), why.scores[[2, 0]], atol=1e-10)
     assert why.figures["faithfulness"].startswith("<svg")
+    several = mc.explain(
+        net=net, data=points, labels=classes, test=points[:10], kernel=["trace", "ck"], machine=["glm", "ridge"],
+        fgsm=0.1, keep=tmp_path / "kept", penalty=0.1,
+    )
+    pairs = {(own["kernel"], own["machine"]) for own in several.surrogates}
+    assert pairs == {(kernel, machine) for kernel in ("trace", "ck") for machine in ("glm", "ridge")}
+    assert several.fgsm["epsilon"] == 0.1 and len(list((tmp_path / "kept").iterdir())) == 4
     again = mc.explain(from_=why, test=points[:10])
     assert again.scores.tobytes() == why.scores.tobytes()
     flipped = classes.copy()
