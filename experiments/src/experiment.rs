@@ -13,6 +13,10 @@ pub(crate) enum Needs {
     FashionMnist,
     /// `train_images.npy`, `train_labels.npy`, and `images.npy`, `labels.npy` of the test set; images are `[samples, 32, 32, 3]`.
     Cifar10,
+    /// A Python with cleanlab, for `--peers`; without one the comparison is left out.
+    Cleanlab,
+    /// A Python with dattri, for `--peers`; without one the comparison is left out.
+    Dattri,
     /// A folder that the user has; the text says what is in it.
     Folder(&'static str),
 }
@@ -24,6 +28,8 @@ impl Needs {
             Self::Mnist => "mnist",
             Self::FashionMnist => "fashion-mnist",
             Self::Cifar10 => "cifar10",
+            Self::Cleanlab => "cleanlab",
+            Self::Dattri => "dattri",
             Self::Folder(what) => what,
         }
     }
@@ -54,7 +60,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 19] = [
+pub(crate) const ALL: [&Experiment; 22] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -74,6 +80,9 @@ pub(crate) const ALL: [&Experiment; 19] = [
     &explain::surrogates::EXPERIMENT,
     &explain::kernels::EXPERIMENT,
     &explain::index::EXPERIMENT,
+    &explain::label_audit::EXPERIMENT,
+    &explain::datamodels::EXPERIMENT,
+    &explain::poisoned::EXPERIMENT,
 ];
 
 /// The experiment of a name.

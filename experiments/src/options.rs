@@ -118,6 +118,11 @@ impl Options {
         &self.work
     }
 
+    /// The Python of `--peers`, with other people's software to compare with.
+    pub(crate) fn peers(&self) -> Option<&Path> {
+        self.given.get("peers").map(Path::new)
+    }
+
     /// What was asked for, with the values that were used.
     pub(crate) fn settings(&self) -> BTreeMap<String, Value> {
         self.used.lock().expect("nobody panics with the lock").clone()

@@ -5,8 +5,15 @@
 //! `apt-get` and `dpkg` for Fashion-MNIST.
 
 use crate::build::{Profile, built};
+use crate::python::Environment;
 use crate::{Outcome, cifar10, fetch, option, root};
 use std::process::{Command, Stdio};
+
+/// What `cleanlab_scores.py` needs.
+const CLEANLAB: &[&str] = &["cleanlab==2.9.0", "scikit-learn==1.9.1"];
+
+/// What `datamodels.py` needs.
+const DATTRI: &[&str] = &["dattri==0.3.0", "torch==2.15.0", "numpy==2.4.6"];
 
 /// Without arguments a list; `--render` writes `docs/experiments.md`; else the name of an experiment and its options.
 pub(crate) fn experiments(arguments: &[String]) -> Outcome {
@@ -29,6 +36,12 @@ pub(crate) fn experiments(arguments: &[String]) -> Outcome {
                 "mnist" => fetch::mnist(&folder)?,
                 "fashion-mnist" => fetch::fashion_mnist(&folder)?,
                 "cifar10" => cifar10::fetch(&folder)?,
+                "cleanlab" | "dattri" => {
+                    let packages = if set == "cleanlab" { CLEANLAB } else { DATTRI };
+                    let environment = Environment::new(&format!("experiments/{set}"), packages)?;
+                    command.arg("--peers").arg(environment.interpreter());
+                    continue;
+                }
                 // The user has to have it.
                 _ => continue,
             }

@@ -80,58 +80,13 @@ const NETWORKS: [Network; 4] = [
 ];
 
 /// The authors divide by 10, 10, 10 and 1; by fan-in it is 28, 10, 10 and 10: a factor of 28^(1/4) in each layer.
-const MLP: &str = r#"
-[mlp]
-inputs = [1, 28, 28]
-widths = [100, 100, 100]
-outputs = 1
-initialisation = "ntk"
-weight_std = 2.3003
-bias_std = 0.29
-"#;
+const MLP: &str = include_str!("nets/two_classes_mlp.toml");
 
 /// The authors' scales and those by fan-in differ by a factor of 3^(1/6) in each layer.
-const CNN: &str = r#"
-[cnn]
-inputs = [1, 28, 28]
-outputs = 1
-initialisation = "ntk"
-weight_std = 1.2009
-bias_std = 0.63
-layers = [
-    { conv = { channels = 64, kernel = 3 } },
-    { average-pool = { size = 2 } },
-    { conv = { channels = 32, kernel = 3 } },
-    { average-pool = { size = 2 } },
-    { conv = { channels = 8, kernel = 3 } },
-    { average-pool = { size = 2 } },
-    { dense = { width = 128 } },
-    { dense = { width = 64 } },
-]
-"#;
+const CNN: &str = include_str!("nets/two_classes_cnn.toml");
 
 /// The same with a factor of (√27 · √128 / √72)^(1/9): 94,161 parameters, as in the report.
-const CIFAR: &str = r#"
-[cnn]
-inputs = [3, 32, 32]
-outputs = 1
-initialisation = "ntk"
-weight_std = 1.2400
-bias_std = 0.51
-layers = [
-    { conv = { channels = 64, kernel = 3 } },
-    { conv = { channels = 64, kernel = 3 } },
-    { max-pool = { size = 2 } },
-    { conv = { channels = 32, kernel = 3 } },
-    { conv = { channels = 32, kernel = 3 } },
-    { max-pool = { size = 2 } },
-    { conv = { channels = 8, kernel = 3 } },
-    { conv = { channels = 8, kernel = 3 } },
-    { max-pool = { size = 2 } },
-    { dense = { width = 128 } },
-    { dense = { width = 64 } },
-]
-"#;
+const CIFAR: &str = include_str!("nets/two_classes_cifar.toml");
 
 /// What is measured of one machine and one seed.
 const MEASURES: usize = 5;
