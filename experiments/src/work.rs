@@ -32,8 +32,12 @@ pub(crate) struct Done {
 
 impl Work {
     pub(crate) fn new(options: &Options) -> Fallible<Self> {
-        std::fs::create_dir_all(options.work())?;
-        Ok(Self { folder: options.work().canonicalize()?, earlier: Cell::new(0.0) })
+        Self::at(options.work())
+    }
+
+    fn at(folder: &Path) -> Fallible<Self> {
+        std::fs::create_dir_all(folder)?;
+        Ok(Self { folder: folder.canonicalize()?, earlier: Cell::new(0.0) })
     }
 
     /// Where kernel values are kept.
@@ -163,5 +167,41 @@ impl Done {
     pub(crate) fn number(&self, pointer: &str) -> Fallible<f64> {
         let number = self.found.pointer(pointer).and_then(Value::as_f64);
         number.ok_or_else(|| format!("{}: there is no number {pointer}", self.folder.display()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mercer::job::TrainJob;
+    use mercer::job::train::TrainingSpec;
+
+    const ARCH: &str = "[mlp]\ninputs = [2]\nwidths = [3]\noutputs = 2\n";
+
+    #[test]
+    fn finished_jobs_are_not_done_again() {
+        let place = tempfile::tempdir().unwrap();
+        let done = |seed: u64, first: f32| {
+            let work = Work::at(place.path()).unwrap();
+            let data = work.array("x", &Array2::from_shape_fn((8, 2), |(row, at)| first + (row * at) as f32)).unwrap();
+            let labels = Some(work.numbers("y", &[0, 1, 0, 1, 0, 1, 0, 1]).unwrap());
+            let data = DataSpec { data: vec![data], labels, ..DataSpec::default() };
+            let training = TrainingSpec { seed, ..TrainingSpec::default() };
+            let job = TrainJob { training, ..TrainJob::new(work.architecture("net", ARCH).unwrap(), data) };
+            let done = work.run("net", &job).unwrap();
+            assert!(done.model().is_file() && done.number("/history/9/loss").unwrap() > 0.0);
+            (done.folder, work.earlier() > 0.0)
+        };
+        let (first, earlier) = done(0, 0.0);
+        assert!(!earlier);
+        assert_eq!(done(0, 0.0), (first.clone(), true));
+        // Other settings, or other data under the same name, are another job.
+        for (seed, pixel) in [(1, 0.0), (0, 1.0)] {
+            let (other, earlier) = done(seed, pixel);
+            assert!(other != first && !earlier);
+        }
+        // What was broken off has no record.
+        std::fs::remove_file(first.join("run.json")).unwrap();
+        assert_eq!(done(0, 0.0), (first, false));
     }
 }

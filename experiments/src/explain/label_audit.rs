@@ -188,3 +188,21 @@ fn peers(
     });
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mercer::data::Dataset;
+
+    #[test]
+    fn a_share_of_the_labels_becomes_another_class() {
+        let classes: Vec<usize> = (0..200).map(|row| row % 10).collect();
+        let data = [Dataset::from_array("images", Array2::<f32>::zeros((200, 1)).into_dyn().view()).unwrap()];
+        let mut images = Images { data, classes: classes.clone() };
+        let wrong = flip(&mut images, 0.1, 3);
+        assert_eq!(wrong.iter().filter(|&&wrong| wrong).count(), 20);
+        for ((before, after), wrong) in classes.iter().zip(&images.classes).zip(wrong) {
+            assert!((before != after) == wrong && *after < 10);
+        }
+    }
+}
