@@ -188,7 +188,7 @@ fn a_review_has_every_sample_once_with_reasons() {
     assert_eq!(order, [1, 2, 3, 0]);
     assert_eq!(list.iter().map(|entry| entry.rank).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert_eq!((list[0].suggested, list[0].label, list[0].reasons.len()), (Some(0), 1, 2));
-    assert!((list[0].score - (2.0 * 3.5 / 4.0 + 3.0 / 4.0) / 3.0).abs() < 1e-15);
+    assert!((list[0].score - (1.0 - (0.125_f64.powi(2) * 0.25).cbrt())).abs() < 1e-12);
     assert!(matches!(list[0].reasons[0], Reason::Probability { .. }));
     assert!(list[1].reasons.is_empty());
     let json = serde_json::to_string(&list).unwrap();

@@ -401,5 +401,5 @@ fn sane(a: &Array2<f64>, b: &Array2<f64>) -> Result<Found> {
 
 fn combined(s: &Samples) -> Result<Found> {
     let columns: Vec<Vec<f64>> = (0..2).map(|column| s.x.column(column).to_vec()).collect();
-    Ok(Each(ranks::mean_of_ranks(&[(&columns[0], 1.0), (&columns[1], 3.0)])?))
+    Ok(Each(ranks::joint_ranks(&[(&columns[0], 1.0), (&columns[1], 3.0)])?))
 }

@@ -13,7 +13,7 @@
 //! | [`Opinion::from_scores`] | any other score, such as self-influence or a spectral signature |
 //!
 //! [`review`] combines them: the score of a sample is the weighted mean of its normalised ranks
-//! ([`mean_of_ranks`](crate::ranks::mean_of_ranks)), which needs no common scale. [`measure`] says how good such a list
+//! ([`joint_ranks`](crate::ranks::joint_ranks)), which needs no common scale. [`measure`] says how good such a list
 //! is where the truth is known.
 
 mod measure;

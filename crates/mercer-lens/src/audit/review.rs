@@ -3,7 +3,7 @@
 use super::{Opinion, Reason};
 use crate::checks::{check_count, check_rows};
 use crate::error::Result;
-use crate::ranks::{mean_of_ranks, normalised_ranks};
+use crate::ranks::{joint_ranks, normalised_ranks};
 use serde::Serialize;
 
 /// One sample of the list.
@@ -17,7 +17,7 @@ pub struct Review {
     pub label: usize,
     /// The label that the opinions would give; `None` if none of them suggests one.
     pub suggested: Option<usize>,
-    /// The weighted mean of its normalised ranks, between 0 and 1.
+    /// Its ranks by all opinions in one number between 0 and 1 ([`joint_ranks`](crate::ranks::joint_ranks)).
     pub score: f64,
     /// Why it looks wrong, the strongest reason first; empty if no opinion speaks against its label.
     pub reasons: Vec<Reason>,
@@ -48,7 +48,7 @@ pub fn review(labels: &[usize], opinions: &[(&Opinion, f64)]) -> Result<Vec<Revi
         check_rows("the reasons of an opinion", n, opinion.reasons.len())?;
     }
     let weighted: Vec<(&[f64], f64)> = opinions.iter().map(|(opinion, weight)| (&*opinion.scores, *weight)).collect();
-    let scores = mean_of_ranks(&weighted)?;
+    let scores = joint_ranks(&weighted)?;
     let ranks = weighted.iter().map(|(scores, _)| normalised_ranks(scores)).collect::<Result<Vec<_>>>()?;
     let order = suspicious_first(&scores);
     let entry = |(place, index): (usize, usize)| {

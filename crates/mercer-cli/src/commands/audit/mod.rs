@@ -20,13 +20,13 @@ Examples:
   mercer audit … --poisoned poisoned.csv:id --test new.npy -o review    is new data like known poison?";
 
 const MORE: &str = "\
-Every training sample is scored by four opinions: the probability of its label by a surrogate that has not seen it, its
-leave-one-out residual, its influence on itself, and the labels of its nearest samples. The combined score is the mean
-of their ranks. Use a network that was trained on these labels: one that knows better labels would leak them.
+Every training sample is scored by five opinions: its leave-one-out residual, the network's loss, the probability of its
+label by a surrogate that has not seen it, the labels of its nearest samples, and its influence on itself. The combined
+score joins their ranks. Use a network that was trained on these labels: one that knows better labels would leak them.
 
 The output folder holds
   review.csv      every training sample once, the most suspicious first, with a suggested label and reasons
-  scores.csv      all scores of every sample, in the order of the data; poison and the network's own loss as well
+  scores.csv      all scores of every sample, in the order of the data; those of poison as well
   clean.npy       row numbers of the samples below --cut, to train on
   forensics.csv   with --poisoned and --test: poisoned samples among the nearest of every test sample
   result.json     all findings: duplicates with contradicting labels, clusters in classes, measures with --wrong";

@@ -67,9 +67,8 @@ impl<T: Real> Work<T> {
             let opinion = Opinion::from_scores(name, space.scores.clone())?;
             opinions.0.push((name, opinion, 0.0));
         }
-        // The network's own doubt is no part of the score: a network that has learnt its labels by heart has none.
         let loss: Vec<f64> = log_odds(network.view(), &labels)?.iter().map(|odds| (-odds).exp().ln_1p()).collect();
-        opinions.0.push(("network_loss", Opinion::from_scores("the network's loss", loss)?, 0.0));
+        opinions.0.push(("network_loss", Opinion::from_scores("the network's loss", loss)?, 1.0));
         let list = opinions.review(&labels)?;
         let _phase = context.phase("writing");
         opened.write(&folder, &list, &opinions)?;
@@ -171,8 +170,10 @@ impl OpenedAudit {
         Ok((penalty, softmax(scores.view())))
     }
 
-    /// The opinions about the labels. Their weights were chosen on the embedded digits with flipped labels: the residual is
-    /// the best single score there, and the influence on itself, which is large for rare samples too, the worst.
+    /// The opinions about the labels, to which the network's loss comes. The weights were chosen where labels had been
+    /// flipped: on the embedded digits, on MNIST and on CIFAR-10. The residual is the best single score there, and the
+    /// influence on itself, which is large for rare samples too, the worst. The loss is good unless the network has
+    /// learnt its labels by heart.
     fn opinions<T: Real>(
         &self,
         rows: &KernelRows<T>,
@@ -194,10 +195,10 @@ impl OpenedAudit {
         // A sample that changes its own score most when it is left out has to be learnt by heart.
         let own: Vec<f64> = influence.self_influence(labels)?.iter().map(|change| -change).collect();
         Ok(Opinions(vec![
-            ("out_of_fold", out_of_fold(probabilities.view(), labels, Confidence::Margin)?, 1.0),
+            ("out_of_fold", out_of_fold(probabilities.view(), labels, Confidence::Margin)?, 0.5),
             ("leave_one_out", residuals, 2.0),
-            ("self_influence", Opinion::from_scores("its influence on itself", own)?, 0.5),
-            ("neighbours", neighbour_disagreement(neighbours, labels, n_classes, Votes::Weighted)?, 1.0),
+            ("self_influence", Opinion::from_scores("its influence on itself", own)?, 0.25),
+            ("neighbours", neighbour_disagreement(neighbours, labels, n_classes, Votes::Weighted)?, 0.5),
             ("duplicates", conflicting_duplicates(duplicates, labels, n_classes)?, 0.0),
         ]))
     }
