@@ -60,7 +60,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 22] = [
+pub(crate) const ALL: [&Experiment; 23] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -76,6 +76,7 @@ pub(crate) const ALL: [&Experiment; 22] = [
     &limits::circle::EXPERIMENT,
     &limits::rates::EXPERIMENT,
     &kernels::sketches::EXPERIMENT,
+    &kernels::residuals::EXPERIMENT,
     &kernels::spectra::EXPERIMENT,
     &explain::surrogates::EXPERIMENT,
     &explain::kernels::EXPERIMENT,

@@ -1,6 +1,6 @@
 //! Explanations and audits: surrogates of networks, and wrong training data.
 
-mod cifar;
+pub(crate) mod cifar;
 pub(crate) mod datamodels;
 pub(crate) mod index;
 pub(crate) mod kernels;

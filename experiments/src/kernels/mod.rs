@@ -1,4 +1,5 @@
 //! What approximations of kernels and their spectra cost.
 
+pub(crate) mod residuals;
 pub(crate) mod sketches;
 pub(crate) mod spectra;
