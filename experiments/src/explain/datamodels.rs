@@ -78,7 +78,6 @@ struct Problem<'a> {
     work: &'a Work,
     options: &'a Options,
     train: Images,
-    test: Images,
     data: DataSpec,
     held_out: DataSpec,
 }
@@ -90,7 +89,7 @@ fn run(options: &Options) -> Fallible<Report> {
     let train = Images::idx(&folder, "train", 0..samples)?.standardised()?;
     let test = Images::idx(&folder, "t10k", 0..n_test)?.standardised()?;
     let (data, held_out) = (work.images("train", &train)?, work.images("test", &test)?);
-    let problem = Problem { work: &work, options, train, test, data, held_out };
+    let problem = Problem { work: &work, options, train, data, held_out };
     let (mut report, mut holds) = (Report::default(), true);
     for model in MODELS.iter().filter(|model| options.wants(model.name)) {
         let (table, best) = problem.table(model, n_halves)?;
@@ -157,7 +156,7 @@ impl Problem<'_> {
         }
         let best = rows.iter().map(|(score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
         if let Some(python) = self.options.peers() {
-            rows.extend(self.peers(python, model, (&trained, &explained), n_halves)?);
+            rows.extend(self.peers(python, model, (&trained, &explained))?);
         }
         rows.sort_by(|a, b| b.0.total_cmp(&a.0));
         rows.into_iter().for_each(|(_, row)| table.push(row));
@@ -189,10 +188,8 @@ impl Problem<'_> {
         python: &Path,
         model: &Model,
         (trained, explained): (&Done, &Done),
-        n_halves: usize,
     ) -> Fallible<Vec<(f64, Vec<crate::report::Cell>)>> {
-        let sizes = (self.train.samples(), n_halves);
-        let retrained = Retrained::read((trained, explained), sizes, &self.test.classes, self.options.seed)?;
+        let retrained = Retrained::read(explained, self.options.seed)?;
         let checkpoints: Vec<String> = (1..=5)
             .map(|part| format!("epoch-{:05}.safetensors", part * (model.epochs / 5)))
             .map(|name| trained.folder.join(name).display().to_string())

@@ -3,14 +3,8 @@
 use crate::Fallible;
 use crate::work::Done;
 use mercer::data::Source;
-use mercer::data::folder::digest;
-use mercer::data::random::stream;
-use mercer::job::train::TrainingSpec;
 use mercer::lens::lds::{Datamodelling, Uncertainty, datamodelling};
-use ndarray::{Array2, ArrayView2, Axis, s};
-use rand::seq::SliceRandom;
-use serde_json::Value;
-use std::path::Path;
+use ndarray::{Array2, ArrayView2, Axis, Ix3, s};
 
 /// Networks of random halves: a row per half.
 pub(crate) struct Retrained {
@@ -23,38 +17,14 @@ pub(crate) struct Retrained {
 }
 
 impl Retrained {
-    /// Reads what `explain` kept beside its results. It names files by what they depend on.
-    pub(crate) fn read(
-        (trained, explained): (&Done, &Done),
-        (n_train, n_halves): (usize, usize),
-        classes: &[usize],
-        seed: u64,
-    ) -> Fallible<Self> {
-        let record = json(&explained.folder.join("run.json"))?;
-        let fingerprint = |setting: &str| {
-            let inputs = record["inputs"].as_array().map_or(&[][..], Vec::as_slice);
-            let own = inputs.iter().find(|input| input["setting"] == setting);
-            own.and_then(|own| own["fingerprint"].as_str()).ok_or("an explanation records its inputs")
-        };
-        let what = format!("{} {} {} {classes:?}", fingerprint("data")?, fingerprint("labels")?, fingerprint("test")?);
-        let training: TrainingSpec =
-            serde_json::from_value(json(&trained.folder.join("run.json"))?["job"]["training"].take())?;
-        let training = TrainingSpec { checkpoint_every: None, checkpoint_at: Vec::new(), ..training };
-        let mut kept = Array2::from_elem((n_halves, n_train), false);
-        let mut outputs = [0, 1].map(|_| Array2::zeros((n_halves, classes.len())));
-        for half in 0..n_halves {
-            let mut rows = shuffled(n_train, seed, &format!("validation/part {half}"));
-            rows.truncate(n_train / 2);
-            rows.sort_unstable();
-            rows.iter().for_each(|&row| kept[(half, row)] = true);
-            for (repeat, outputs) in outputs.iter_mut().enumerate() {
-                let key = digest(format!("{what} {training:?} {repeat} {rows:?}").as_bytes());
-                let file = explained.folder.join("retrained").join(format!("{}.npy", &key[..32]));
-                let own = Source::new(file, None).open()?.read::<f64>()?;
-                outputs.row_mut(half).iter_mut().zip(&own).for_each(|(slot, value)| *slot = *value);
-            }
-        }
-        Ok(Self { kept, outputs, n_choice: n_halves / 5, seed })
+    /// Reads what an explanation found with two networks per half.
+    pub(crate) fn read(explained: &Done, seed: u64) -> Fallible<Self> {
+        let kept = explained.matrix("parts.npy")?.mapv(|kept| kept > 0.0);
+        let outputs = Source::new(explained.folder.join("retrained.npy"), None).open()?.read::<f64>()?;
+        let outputs = outputs.into_dimensionality::<Ix3>()?;
+        let [first, again] = [0, 1].map(|repeat| outputs.index_axis(Axis(0), repeat).to_owned());
+        let n_choice = kept.nrows() / 5;
+        Ok(Self { kept, outputs: [first, again], n_choice, seed })
     }
 
     /// The linear datamodelling score of scores (test × train), as the job computes it. With several settings the best on the halves
@@ -77,16 +47,4 @@ impl Retrained {
         let [first, again] = self.outputs.each_ref().map(rest);
         Ok((best.1, datamodelling(candidates[best.1].view(), kept, first.view(), Some(again.view()), uncertainty)?))
     }
-}
-
-/// Row numbers in random order.
-pub(crate) fn shuffled(n: usize, seed: u64, name: &str) -> Vec<usize> {
-    let mut rows: Vec<usize> = (0..n).collect();
-    rows.shuffle(&mut stream(seed, name));
-    rows
-}
-
-/// A JSON file.
-pub(crate) fn json(path: &Path) -> Fallible<Value> {
-    Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
 }

@@ -86,7 +86,7 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
         assert!(names.contains(&name), "{names:?}");
     }
     let (parts, outputs) = (folder.read("lds/parts.npy"), folder.read("lds/retrained.npy"));
-    assert_eq!((parts.shape(), outputs.shape()), (&[20, 120][..], &[20, 30][..]));
+    assert_eq!((parts.shape(), outputs.shape()), (&[20, 120][..], &[2, 20, 30][..]));
     assert!(parts.outer_iter().all(|part| part.sum() == 60.0));
     assert_eq!(report["validation"]["n_networks"], 40);
     assert!(methods[0]["score"]["mean"].as_f64().unwrap() > 0.2, "{report}");

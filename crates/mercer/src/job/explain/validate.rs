@@ -171,9 +171,11 @@ impl Validator<'_> {
             Array2::from_shape_fn((self.spec.subsets, self.classes.len()), |(row, at)| outputs[from + row][at])
         };
         let first = matrix(0);
-        self.folder.array("parts.npy", &kept.mapv(u8::from))?;
-        self.folder.array("retrained.npy", &first)?;
         let again = (self.spec.repeats == 2).then(|| matrix(self.spec.subsets));
+        self.folder.array("parts.npy", &kept.mapv(u8::from))?;
+        let both: Vec<ArrayView2<'_, f64>> = std::iter::once(&first).chain(&again).map(|own| own.view()).collect();
+        let both = ndarray::stack(Axis(0), &both).map_err(|error| Error::new(format!("retrained.npy: {error}")))?;
+        self.folder.array("retrained.npy", &both)?;
         // A fifth of the parts chooses the damping.
         let n_choice = self.spec.subsets / 5;
         let split = |from: ArrayView2<'_, f64>| {
