@@ -82,7 +82,7 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
     let methods = report["validation"]["methods"].as_array().unwrap();
     let names: Vec<&str> = methods.iter().map(|own| own["method"].as_str().unwrap()).collect();
     let all = ["attribution", "leave-one-out", "leave-one-out, glm", "representer", "TRAK", "TRAK, 3 checkpoints"];
-    for name in all.into_iter().chain(["gradient dot", "gradient cosine"]) {
+    for name in all.into_iter().chain(["gradient dot", "gradient cosine", "influence"]) {
         assert!(names.contains(&name), "{names:?}");
     }
     let (parts, outputs) = (folder.read("lds/parts.npy"), folder.read("lds/retrained.npy"));

@@ -11,6 +11,8 @@
 //! gradient cosine  the cosine of the angle between ∇ℓ(x) and ∇ℓ(xᵢ)
 //! TRAK             ∇ℓ(x)ᵀ(ΦᵀΦ + λI)⁻¹∇ℓ(xᵢ)·(1 − pᵢ)                   (Park et al. 2023, arXiv 2303.14186); the
 //!                                                                      means of both factors over checkpoints
+//! influence        ∇ℓ(x)ᵀ(Σᵢ JᵢᵀΛᵢJᵢ + λI)⁻¹∇ℓ(xᵢ)·(1 − pᵢ),           Λ = diag p − ppᵀ, all classes (Koh and Liang 2017,
+//!                                                                      arXiv 1703.04730, with the Gauss–Newton matrix)
 //! ```
 //!
 //! `∇ℓ` is the gradient of the log-odds of the sample's class with respect to the parameters, sketched; `pᵢ` is the
