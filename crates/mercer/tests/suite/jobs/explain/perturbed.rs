@@ -54,7 +54,7 @@ fn a_step_must_be_positive() {
     let place = tempfile::tempdir().expect("a folder");
     for step in [0.0, -0.1, f64::NAN] {
         let job = ExplainJob { fgsm: Some(step), ..case().job() };
-        let refused = run(&job, &place.path().join("out"), &Context::new()).err().expect("refused").to_string();
+        let refused = run(&job, &place.path().join("out"), &Context::new()).expect_err("refused").to_string();
         assert!(refused.contains("fgsm"), "{refused}");
     }
 }

@@ -66,6 +66,6 @@ fn the_folder_of_kept_values_is_checked() {
     let opened = job.open(&destination, Opening { inputs: &inputs, context: &context }).expect("plans");
     assert!(opened.plan().bytes > 0 && !place.path().join("kept").exists());
     std::fs::write(place.path().join("kept"), "a file").expect("writes");
-    let refused = run(&job, &place.path().join("out"), &context).err().expect("refused").to_string();
+    let refused = run(&job, &place.path().join("out"), &context).expect_err("refused").to_string();
     assert!(refused.contains("kept"), "{refused}");
 }
