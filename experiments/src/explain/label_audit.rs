@@ -137,7 +137,7 @@ const SCORES: [(&str, &str); 6] = [
     ("training loss of the network", "network_loss"),
 ];
 
-/// So many after the first are what the combined score is made of.
+/// Opinions that only an audit has. The loss after them is an opinion too, and a rival.
 const OPINIONS: usize = 4;
 
 /// Changes a share of the classes to others, at random; says which.
