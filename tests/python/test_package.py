@@ -176,7 +176,7 @@ def test_explanations_and_audits(tmp_path):
     assert why.figures["faithfulness"].startswith("<svg")
     several = mc.explain(
         net=net, data=points, labels=classes, test=points[:10], kernel=["trace", "ck"], machine=["glm", "ridge"],
-        fgsm=0.1, keep=tmp_path / "kept", penalty=0.1,
+        fgsm=0.1, cache=tmp_path / "kept", penalty=0.1,
     )
     pairs = {(own["kernel"], own["machine"]) for own in several.surrogates}
     assert pairs == {(kernel, machine) for kernel in ("trace", "ck") for machine in ("glm", "ridge")}

@@ -119,7 +119,7 @@ fn explain(
             kernels: vec![kernel.to_owned()],
             surrogate,
             other_machines: MACHINES[1..].to_vec(),
-            keep: Some(work.kernels()),
+            cache: Some(work.kernels()),
             test_labels: test.labels.clone(),
             ..job
         },

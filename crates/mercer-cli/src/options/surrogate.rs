@@ -36,9 +36,9 @@ pub(crate) struct SurrogateOptions {
     #[arg(long, value_name = "N", help = NEIGHBOURS, default_value_t = 5)]
     neighbours: usize,
 
-    /// Folder to keep kernel values in: an interrupted run goes on with them, and other runs use them
+    /// Folder to cache kernel values in: an interrupted run goes on with them, and other runs use them
     #[arg(long, value_name = "DIR")]
-    pub(crate) keep: Option<PathBuf>,
+    pub(crate) cache: Option<PathBuf>,
 }
 
 /// What training samples are called.

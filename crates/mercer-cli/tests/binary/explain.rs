@@ -106,7 +106,7 @@ fn attributions_are_validated_by_retraining_and_go_on_where_they_stopped() {
 fn kernels_machines_and_other_samples_stand_in_one_table() {
     let folder = problem();
     let line = format!("{EXPLAIN} --penalty 1 --machine glm,sgd --kernel trace --kernel ck --ood t.npy --fgsm 0.1");
-    let out = folder.succeed(&format!("{line} --validate sanity --keep kept -o why"));
+    let out = folder.succeed(&format!("{line} --validate sanity --cache kept -o why"));
     for words in ["On other samples:", "FGSM 0.1", "other kind", "weights shuffled from"] {
         assert!(out.contains(words), "{words}: {out}");
     }

@@ -133,7 +133,7 @@ impl AuditArguments {
             node: self.node.node.clone(),
             kernel: kernel.clone(),
             surrogate: self.surrogate.spec(),
-            keep: self.surrogate.keep.clone(),
+            cache: self.surrogate.cache.clone(),
             train: self.data.spec(),
             ids: reference(&self.names.ids),
             truth: reference(&self.audit.wrong),

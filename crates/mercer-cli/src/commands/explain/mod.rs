@@ -168,7 +168,7 @@ impl ExplainArguments {
             kernels: if fresh { self.surrogate.kernel.clone() } else { Vec::new() },
             surrogate: self.surrogate.spec(),
             other_machines: self.surrogate.other_machines(),
-            keep: self.surrogate.keep.clone(),
+            cache: self.surrogate.cache.clone(),
             train: self.data.spec(),
             ids: reference(&self.names.ids),
             groups: reference(&self.groups),

@@ -46,9 +46,9 @@ pub struct AuditJob {
     /// The surrogate whose out-of-fold probabilities are taken; the machine is `glm`.
     #[serde(default)]
     pub surrogate: SurrogateSpec,
-    /// The folder to keep kernel values in. Values that are there are used.
+    /// The folder to cache kernel values in. Values that are there are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// The training samples, with the labels to check.
     pub train: DataSpec,
     /// What the training samples are called; by default their row numbers.
@@ -125,7 +125,7 @@ impl AuditJob {
             node: None,
             kernel: usual_kernel(),
             surrogate: SurrogateSpec::default(),
-            keep: None,
+            cache: None,
             train,
             ids: None,
             truth: None,

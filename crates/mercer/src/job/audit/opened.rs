@@ -65,7 +65,7 @@ impl OpenedAudit {
         };
         let plan = AuditPlan { kernel: job.kernel.clone(), n_samples, n_classes: known.classes.n_classes(), bytes: 0 };
         let (job, folder) = (job.clone(), folder);
-        let stores = KernelStores::open(job.keep.as_deref(), destination.dry_run)?;
+        let stores = KernelStores::open(job.cache.as_deref(), destination.dry_run)?;
         let mut opened = Self { job, folder, known, truth, poisoned, test, test_poisoned, stores, plan, watch };
         opened.plan.bytes = match opened.job.precision {
             Precision::F32 => needed_bytes(&opened.kernel::<f32>(&opened.job.kernel)?, &opened.known, false)?,

@@ -71,9 +71,9 @@ pub struct ExplainJob {
     /// Machines to compare with that of the surrogate, on every kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_machines: Vec<SurrogateMachine>,
-    /// The folder to keep kernel values in. Values that are there are used.
+    /// The folder to cache kernel values in. Values that are there are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// The training samples of the network, with labels. All other samples are read in the same way.
     #[serde(default)]
     pub train: DataSpec,
@@ -198,7 +198,7 @@ impl ExplainJob {
             kernels: Vec::new(),
             surrogate: SurrogateSpec::default(),
             other_machines: Vec::new(),
-            keep: None,
+            cache: None,
             train,
             ids: None,
             groups: None,

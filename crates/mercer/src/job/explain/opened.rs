@@ -81,7 +81,7 @@ impl OpenedExplain {
             (Some(validate), Some(net)) if validate.kind != Validation::Sanity => Some(Retraining::of_network(net)?),
             _ => None,
         };
-        let stores = KernelStores::open(job.keep.as_deref(), destination.dry_run)?;
+        let stores = KernelStores::open(job.cache.as_deref(), destination.dry_run)?;
         let groups = job.groups.as_ref().map(|groups| groups_of(groups, &known, opening)).transpose()?;
         let mut opened = Self {
             job: job.clone(),

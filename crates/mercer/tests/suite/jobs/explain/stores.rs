@@ -21,7 +21,7 @@ fn kept_values_are_used_shared_and_repaired() {
     let scores = |name: &str| read(&path(name), "scores.npy");
     let job = |kernel: &str, keep: bool| ExplainJob {
         kernels: vec![kernel.to_owned()],
-        keep: keep.then(|| path("kept")),
+        cache: keep.then(|| path("kept")),
         ..case().job()
     };
     explained(&job("normalised(trace)", false), &path("direct"));
@@ -60,7 +60,7 @@ fn the_folder_of_kept_values_is_checked() {
     use mercer::job::{Destination, Job, Opened};
     use mercer::spec::{Inputs, Opening};
     let place = tempfile::tempdir().expect("a folder");
-    let job = ExplainJob { keep: Some(place.path().join("kept")), ..case().job() };
+    let job = ExplainJob { cache: Some(place.path().join("kept")), ..case().job() };
     let (inputs, context) = (Inputs::none(), Context::new());
     let destination = Destination { dry_run: true, ..Destination::new(place.path().join("planned")) };
     let opened = job.open(&destination, Opening { inputs: &inputs, context: &context }).expect("plans");
