@@ -66,7 +66,7 @@ pub struct DuplicateFindings {
 /// Signs of unknown poison in a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoisonFindings {
-    /// The space: `kernel`, or `last layer`.
+    /// The space: `poison_kernel`, or `poison_last_layer`.
     pub space: &'static str,
     /// The class.
     pub class: String,

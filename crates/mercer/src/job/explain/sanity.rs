@@ -6,7 +6,7 @@
 use super::methods::Problem;
 use super::opened::OpenedExplain;
 use super::validate::{SanityFindings, Validation, ValidationFindings};
-use super::work::{Explained, Said};
+use super::work::Explained;
 use crate::Error;
 use crate::job::surrogate::{FitTo, KernelRows, SurrogateSpec};
 use crate::spec::{NetworkSource, saved_network};
@@ -30,7 +30,6 @@ impl OpenedExplain {
         &self,
         main: &Explained,
         (problem, attribution): (&Problem<'_>, &Array2<f64>),
-        said: &Said,
         context: &Context,
     ) -> Result<ValidationFindings, Error> {
         let shapes = self.known.samples.shapes();
@@ -59,7 +58,7 @@ impl OpenedExplain {
             let mut shuffled = copy.open().map_err(failed)?;
             shuffled.set_weights(&weights);
             let network_accuracy = self.accuracy_of::<T>(&shuffled, context)?;
-            let found = self.attribution_of::<T>(shuffled, main, problem, said, &context.quiet())?;
+            let found = self.attribution_of::<T>(shuffled, main, problem, &context.quiet())?;
             let correlation = agreement(attribution.view(), found.view())?.correlation;
             let layer = layers[first].clone();
             stages.push(SanityFindings { layer, n_shuffled, correlation, network_accuracy });
@@ -80,7 +79,6 @@ impl OpenedExplain {
         network: Network,
         main: &Explained,
         problem: &Problem<'_>,
-        said: &Said,
         context: &Context,
     ) -> Result<Array2<f64>, Error> {
         let to_network = main.spec.to == FitTo::Network;
@@ -95,14 +93,6 @@ impl OpenedExplain {
         let spec = SurrogateSpec { penalty: main.findings.penalty.into_iter().collect(), ..main.spec.clone() };
         let scores = scores.as_ref().map(|scores| scores.view());
         let (surrogate, _) = spec.fit(&rows, &self.known.classes, scores, self.job.seed, context)?;
-        let mut own = Array2::zeros(said.test.dim());
-        rows.visit(&self.test.samples.inputs, train, context, &mut |first, strip| {
-            for (at, row) in strip.outer_iter().enumerate() {
-                let scores = surrogate.scores(row.as_slice().unwrap_or(&[]))?;
-                own.row_mut(first + at).assign(&ndarray::aview1(&scores));
-            }
-            Ok(())
-        })?;
-        problem.attribution(&rows, &surrogate, &own, context)
+        problem.attribution(&rows, &surrogate, context)
     }
 }

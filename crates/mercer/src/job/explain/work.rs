@@ -376,11 +376,11 @@ impl OpenedExplain {
             seed: self.job.seed,
         };
         let phase = context.phase("methods");
-        let attribution = problem.attribution(rows, &main.surrogate, &main.scores, context)?;
+        let attribution = problem.attribution(rows, &main.surrogate, context)?;
         drop(phase);
         let (Some(retraining), Some(network_train)) = (&self.retraining, &said.train) else {
             let _phase = context.phase("sanity");
-            return self.sanity::<T>(main, (&problem, &attribution), said, context).map(Some);
+            return self.sanity::<T>(main, (&problem, &attribution), context).map(Some);
         };
         let validator = Validator {
             spec,

@@ -29,7 +29,7 @@ use mercer_data::Dataset;
 use mercer_kernel::Real;
 use mercer_learn::surrogate::PenaltyNorm;
 use mercer_run::Context;
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// A method with its scores, one matrix per value of its damping.
 pub(super) struct Method {
@@ -68,21 +68,20 @@ pub(super) struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// The attribution of the scores of a surrogate to all training samples.
+    /// The attribution of the log-odds of a surrogate to all training samples.
     pub(super) fn attribution<T: Real>(
         &self,
         rows: &KernelRows<T>,
         surrogate: &crate::job::surrogate::Surrogate,
-        scores: &Array2<f64>,
         context: &Context,
     ) -> Result<Array2<f64>, Error> {
-        let slopes = slopes(scores.view(), self.classes);
         let mut found = Array2::zeros((self.classes.len(), self.known.samples.n_samples));
         rows.visit(self.test, &self.known.samples.inputs, context, &mut |first, strip| {
             for (at, row) in strip.outer_iter().enumerate() {
                 let kernel = row.as_slice().unwrap_or(&[]);
-                for class in 0..surrogate.n_classes {
-                    let slope = slopes[(first + at, class)];
+                let scores = Array1::from_vec(surrogate.scores(kernel)?).insert_axis(Axis(0));
+                let slopes = slopes(scores.view(), &self.classes[first + at..][..1]);
+                for (class, slope) in slopes.iter().enumerate() {
                     let own = surrogate.attributions(kernel, class)?;
                     found.row_mut(first + at).iter_mut().zip(own).for_each(|(sum, value)| *sum += slope * value);
                 }
@@ -116,14 +115,6 @@ impl Problem<'_> {
         rows.compute(&self.known.samples.inputs, context)?;
         let spec = SurrogateSpec { norm: PenaltyNorm::Function, ..SurrogateSpec::default() };
         let (surrogate, _) = spec.fit(&rows, &self.known.classes, None, self.seed, context)?;
-        let mut scores = Array2::zeros((self.classes.len(), surrogate.n_classes));
-        rows.visit(self.test, &self.known.samples.inputs, context, &mut |first, strip| {
-            for (at, row) in strip.outer_iter().enumerate() {
-                let own = surrogate.scores(row.as_slice().unwrap_or(&[]))?;
-                scores.row_mut(first + at).assign(&Array1::from_vec(own));
-            }
-            Ok(())
-        })?;
-        Ok(Method::single("representer", self.attribution(&rows, &surrogate, &scores, context)?))
+        Ok(Method::single("representer", self.attribution(&rows, &surrogate, context)?))
     }
 }
