@@ -11,6 +11,8 @@
 //! | [`symmetric_eigen`] | `A = U·diag(λ)·Uᵀ`, largest first |
 //! | [`top_eigen`], [`Lanczos`] | the largest eigenpairs, of a matrix or a [`LinearOperator`] |
 //! | [`Randomised`] | approximations of them from a few products with a block of vectors |
+//! | [`StochasticLanczos`] | the density of a spectrum and traces of functions, from products with random vectors |
+//! | [`hutch_plus_plus`] | the trace, from a given number of products |
 //! | [`conjugate_gradient`], [`ConjugateGradient`] | the solution of `(A + σI)·x = b`, from products with `A` alone |
 //! | [`PivotedCholesky`] | `A ≈ F·Fᵀ` of low rank, from few columns of `A` |
 //! | [`thin_svd`], [`thin_qr`] | `A = U·diag(σ)·Vᵀ`, `A = Q·R` |
@@ -39,18 +41,23 @@ pub mod memory;
 mod order;
 mod pivoted;
 mod qr;
+pub mod quadrature;
 mod random;
 mod scalar;
 pub mod simd;
 mod svd;
 mod syrk;
+mod trace;
 pub mod verify;
 
 pub use cholesky::{
     Cholesky, LADDER, LADDER_F32, Triangle, cholesky, cholesky_shifted, cholesky_with_ladder, solve_triangular,
 };
 pub use conjugate_gradient::{BlockSolution, ConjugateGradient, Preconditioner, Solution, conjugate_gradient};
-pub use eigen::{Eigen, Lanczos, LinearOperator, Randomised, TopEigen, Watched, symmetric_eigen, top_eigen};
+pub use eigen::{
+    Eigen, Lanczos, LinearOperator, Node, Randomised, SpectralDensity, StochasticLanczos, TopEigen, Watched,
+    symmetric_eigen, top_eigen,
+};
 pub use error::{LinalgError, Result};
 pub use input::{check_finite, check_symmetric};
 pub use matmul::{Strided, gemm, gemm_rows, matmul, matmul_into};
@@ -59,3 +66,4 @@ pub use qr::{Qr, thin_qr};
 pub use scalar::Scalar;
 pub use svd::{Svd, thin_svd};
 pub use syrk::{mirror_lower, syrk, syrk_into};
+pub use trace::{TraceEstimate, hutch_plus_plus};

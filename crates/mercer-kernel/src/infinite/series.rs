@@ -20,6 +20,7 @@ use super::dual::{Form, Moments, PIECE, multiply, openings};
 use super::expression::Elementwise;
 use crate::kernel::Real;
 use mercer_linalg::gemm;
+use mercer_linalg::quadrature::{NormalRule, normal_rule};
 use mercer_linalg::simd::dispatch;
 use std::sync::OnceLock;
 
@@ -39,23 +40,13 @@ const ENOUGH: f64 = 1e-11;
 /// Coefficients below this, relative to `√E[φ²]` and with the root of their degree, are negligible.
 const SMALL: f64 = 1e-6;
 
-/// Panels on either side of zero.
-const PANELS: usize = 24;
-
-/// The width of a panel: beyond twelve deviations a Gaussian weighs less than 1e-31.
-const WIDTH: f64 = 0.5;
-
-/// Points per panel: exact for polynomials of degree 31, and to rounding for waves as short as those of the last Hermite
-/// polynomial, `√TERMS` per unit.
-const POINTS: usize = 16;
-
 /// The number of deviations whose coefficients are computed by one product.
 const STRIP: usize = 64;
 
 /// The rule for expectations over a standard normal number.
 struct Rule {
-    points: Vec<f64>,
-    weights: Vec<f64>,
+    points: &'static [f64],
+    weights: &'static [f64],
     /// `weight · h_k(point)`, `[points, TERMS]`.
     hermite: Vec<f64>,
 }
@@ -64,16 +55,9 @@ impl Rule {
     fn get() -> &'static Self {
         static RULE: OnceLock<Rule> = OnceLock::new();
         RULE.get_or_init(|| {
-            let (mut points, mut weights) = (Vec::new(), Vec::new());
-            for (x, w) in legendre() {
-                for panel in 0..2 * PANELS {
-                    let z = WIDTH * (panel as f64 - PANELS as f64 + 0.5 * (x + 1.0));
-                    points.push(z);
-                    weights.push(0.5 * WIDTH * w * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt());
-                }
-            }
+            let NormalRule { points, weights } = normal_rule();
             let mut hermite = Vec::with_capacity(points.len() * TERMS);
-            for (&z, &w) in points.iter().zip(&weights) {
+            for (&z, &w) in points.iter().zip(weights) {
                 let (mut before, mut now) = (0.0, 1.0);
                 for k in 0..TERMS {
                     hermite.push(w * now);
@@ -84,25 +68,6 @@ impl Rule {
             Self { points, weights, hermite }
         })
     }
-}
-
-/// Points and weights of Gauss's rule on `[−1, 1]`, by Newton's method on the Legendre polynomial.
-fn legendre() -> impl Iterator<Item = (f64, f64)> {
-    let n = POINTS as f64;
-    (0..POINTS).map(move |i| {
-        let mut x = (std::f64::consts::PI * (i as f64 + 0.75) / (n + 0.5)).cos();
-        let mut slope = 1.0;
-        for _ in 0..8 {
-            let (mut before, mut now) = (1.0, x);
-            for k in 1..POINTS {
-                let k = k as f64;
-                (before, now) = (now, ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0));
-            }
-            slope = n * (x * now - before) / (x * x - 1.0);
-            x -= now / slope;
-        }
-        (x, 2.0 / ((1.0 - x * x) * slope * slope))
-    })
 }
 
 /// The rows that [`apply`] reads, `[BESIDE + coefficients, deviations]`, or the index of a deviation for which the series is too

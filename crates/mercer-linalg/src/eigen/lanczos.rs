@@ -277,12 +277,12 @@ fn kept(size: usize, wanted: usize) -> usize {
     (wanted + size.saturating_sub(wanted) / 2).min(size.saturating_sub(1)).max(wanted)
 }
 
-fn norm<T: Scalar>(x: ArrayView1<'_, T>) -> T {
+pub(super) fn norm<T: Scalar>(x: ArrayView1<'_, T>) -> T {
     T::narrow(x.iter().map(|v| v.wide() * v.wide()).sum::<f64>().sqrt())
 }
 
 /// `x ← x - Vᵀ(V·x)`; returns `V·x`.
-fn remove<T: Scalar>(basis: ArrayView2<'_, T>, x: &mut Array1<T>) -> Array1<T> {
+pub(super) fn remove<T: Scalar>(basis: ArrayView2<'_, T>, x: &mut Array1<T>) -> Array1<T> {
     let coefficients = matmul(basis, x.view().insert_axis(Axis(1)));
     matmul_into(-T::one(), basis.t(), coefficients.view(), true, x.view_mut().insert_axis(Axis(1)));
     coefficients.remove_axis(Axis(1))

@@ -1,4 +1,5 @@
-//! Eigendecompositions of symmetric matrices: complete, or the largest eigenpairs from products alone.
+//! Eigendecompositions of symmetric matrices: complete, or from products alone the largest eigenpairs and
+//! the density of all eigenvalues.
 //!
 //! ```text
 //! A = U·diag(λ)·Uᵀ,  λ₁ ≥ λ₂ ≥ …
@@ -6,10 +7,12 @@
 
 mod lanczos;
 mod operator;
+mod quadrature;
 mod randomised;
 
 pub use lanczos::{Lanczos, TopEigen, top_eigen};
 pub use operator::{LinearOperator, Watched};
+pub use quadrature::{Node, SpectralDensity, StochasticLanczos};
 pub use randomised::Randomised;
 
 use crate::matmul::{lend, lend_mut};

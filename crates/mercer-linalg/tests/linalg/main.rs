@@ -7,4 +7,5 @@ mod factors;
 mod lanczos;
 mod products;
 mod references;
+mod stochastic;
 mod verify;
