@@ -1,7 +1,7 @@
 //! A training step in its steady state allocates nothing.
 
 use mercer_net::Network;
-use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp, Resnet};
+use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp, Normalisation, Resnet};
 use mercer_net::train::{Loss, Optimiser, Targets, Trainer};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,12 +59,15 @@ fn a_step_allocates_nothing() {
         CnnLayer::dense(8),
     ];
     let resnet = Resnet { inputs: vec![1, 8, 8], width: 2, ..Resnet::new(8, 3) };
+    let normalised = Resnet { normalisation: Normalisation::Batch, ..resnet.clone() };
     let networks = [
         ("mlp", Mlp::new(64, &[20, 20], 3).activation(Activation::Gelu).build(0).unwrap()),
         ("mlp with sin-cos", Mlp::new(64, &[20], 3).activation(Activation::SinCos).build(0).unwrap()),
         ("mlp, ntk", Mlp::new(64, &[20], 3).initialisation(Initialisation::Ntk).build(0).unwrap()),
         ("cnn", Cnn::new(&[1, 8, 8], &layers, 3).build(0).unwrap()),
         ("resnet", resnet.build(0).unwrap()),
+        ("resnet with batch normalisation", normalised.build(0).unwrap()),
+        ("mlp with batch normalisation", Mlp::new(64, &[20], 3).batch_norm(true).build(0).unwrap()),
     ];
     for (name, network) in &networks {
         let count = pool.install(|| allocations(network, 64));

@@ -56,7 +56,7 @@ impl LastLayer {
     /// Biases, constant factors, sums and means over positions, softmax and functions of single numbers may follow the product.
     /// An error names the node where the last layer is not a product of feature vectors.
     pub fn new(graph: &Graph, output: ValueId) -> Result<Self, NetError> {
-        let parametrised = parametrised(graph);
+        let parametrised = graph.parametrised();
         let (mut at, mut tail) = (output, Tail::default());
         loop {
             let Origin::Node(index) = graph.value(at).origin else {
@@ -203,16 +203,6 @@ fn linear(graph: &Graph, mut id: ValueId) -> Option<(usize, f64)> {
             return None;
         }
     }
-}
-
-/// For each value, whether it depends on a parameter.
-fn parametrised(graph: &Graph) -> Vec<bool> {
-    let mut found = vec![false; graph.values().len()];
-    graph.parameters().iter().for_each(|id| found[id.index()] = true);
-    for node in graph.nodes() {
-        found[node.output.index()] = node.inputs.iter().any(|id| found[id.index()]);
-    }
-    found
 }
 
 fn refused(node: &Node, what: &str) -> NetError {

@@ -3,6 +3,7 @@
 use crate::error::{NetError, Result};
 use crate::graph::{GraphBuilder, ValueId};
 use crate::op::{Concat, Function, Slice, Unary};
+use mercer_linalg::quadrature::{NormalRule, normal_rule};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -83,6 +84,24 @@ impl Activation {
     pub fn all() -> impl Iterator<Item = Self> {
         let is_first = |at: usize| !NAMES[..at].iter().any(|(_, earlier)| *earlier == NAMES[at].1);
         (0..NAMES.len()).filter(move |&at| is_first(at)).map(|at| NAMES[at].1)
+    }
+
+    /// `E σ(z)²` for a standard normal `z`, by quadrature; of `sin-cos` the mean over both halves.
+    ///
+    /// ```
+    /// use mercer_net::arch::Activation;
+    ///
+    /// assert!((Activation::Relu.second_moment() - 0.5).abs() < 1e-14);
+    /// assert!((Activation::Tanh.second_moment().sqrt() - 0.6278).abs() < 2e-4);
+    /// ```
+    pub fn second_moment(self) -> f64 {
+        let Some(function) = self.function() else {
+            return if self == Self::Identity { 1.0 } else { 0.5 };
+        };
+        let NormalRule { points, weights } = normal_rule();
+        let mut values = vec![0.0; points.len()];
+        function.values(points, &mut values);
+        values.iter().zip(weights).map(|(value, weight)| weight * value * value).sum()
     }
 }
 

@@ -1,12 +1,12 @@
 //! The building blocks of architectures.
 
-use super::Activation;
+use super::ScaledActivation;
 use super::initialise::{Draw, Scheme};
 use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::{Batch, GraphBuilder, ValueId, count};
 use crate::network::{Network, Values};
-use crate::op::{Binary, Combine, Conv, Function, MatMul, Reshape, Unary, Window};
+use crate::op::{BatchNorm, Binary, Combine, Conv, Function, MatMul, Reshape, Unary, Window};
 use crate::shape::numel;
 
 /// The largest number of elements of a parameter.
@@ -14,6 +14,9 @@ const MOST_ELEMENTS: usize = 1 << 30;
 
 /// The largest size of a layer along one axis. A product of three such sizes does not overflow.
 const LARGEST: usize = 1 << 20;
+
+/// What batch normalisation adds to a variance, as PyTorch does.
+const EPSILON: f64 = 1e-5;
 
 /// A network under construction. Samples have a leading axis of size one, as in files.
 pub(super) struct Assembly {
@@ -83,7 +86,7 @@ impl Assembly {
         positive(name, "width", width)?;
         let fan_in = self.builder.shape(x)[1];
         let scheme = self.scheme;
-        let weight = self.parameter(&format!("{name}.weight"), &[width, fan_in], scheme.kind.weight(fan_in))?;
+        let weight = self.parameter(&format!("{name}.weight"), &[width, fan_in], scheme.weight(fan_in))?;
         let y = self.builder.node(&format!("{name}/product"), MatMul { transposed: true }, &[x, weight])?;
         let y = self.scaled(&format!("{name}/scale"), y, scheme.weight_scale(fan_in))?;
         if !self.bias {
@@ -98,7 +101,7 @@ impl Assembly {
     pub(super) fn conv(&mut self, name: &str, x: ValueId, sizes: Sizes) -> Result<ValueId> {
         positive(name, "kernel", sizes.kernel)?;
         let fan_in = self.builder.shape(x)[1].saturating_mul(sizes.kernel * sizes.kernel);
-        self.conv_drawn(name, x, sizes, self.scheme.kind.weight(fan_in))
+        self.conv_drawn(name, x, sizes, self.scheme.weight(fan_in))
     }
 
     /// A convolution with weights from another distribution.
@@ -142,8 +145,22 @@ impl Assembly {
         self.builder.node(&format!("{name}/bias"), Binary(Combine::Add), &[y, bias])
     }
 
-    pub(super) fn activate(&mut self, name: &str, x: ValueId, activation: Activation) -> Result<ValueId> {
-        activation.append(&mut self.builder, name, x)
+    /// Batch normalisation of the channels along axis 1.
+    pub(super) fn batch_norm(&mut self, name: &str, x: ValueId) -> Result<ValueId> {
+        let channels = self.builder.shape(x)[1];
+        let scale = self.parameter(&format!("{name}.scale"), &[channels], Draw::Constant(1.0))?;
+        let shift = self.parameter(&format!("{name}.shift"), &[channels], Draw::Constant(0.0))?;
+        let bytes = 2 * channels * size_of::<f64>();
+        self.builder.budget().spend(|| format!("the statistics of {name}"), bytes)?;
+        let mean = self.builder.statistic(format!("{name}.mean"), [channels], vec![0.0; channels]);
+        let variance = self.builder.statistic(format!("{name}.variance"), [channels], vec![1.0; channels]);
+        self.builder.node(name, BatchNorm { epsilon: EPSILON }, &[x, scale, shift, mean, variance])
+    }
+
+    pub(super) fn activate(&mut self, name: &str, x: ValueId, activation: ScaledActivation) -> Result<ValueId> {
+        activation.check()?;
+        let y = activation.activation.append(&mut self.builder, name, x)?;
+        self.scaled(&format!("{name}/{activation}"), y, activation.factor())
     }
 
     /// The network whose output is `y`.

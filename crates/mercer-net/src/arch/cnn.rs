@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembly, Sizes, positive};
 use super::initialise::Scheme;
-use super::{Activation, Initialisation};
+use super::{Initialisation, ScaledActivation, WeightLaw};
 use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::ValueId;
@@ -32,13 +32,19 @@ pub struct Cnn {
     pub outputs: usize,
     /// The activation after convolutions and dense layers.
     #[serde(default)]
-    pub activation: Activation,
+    pub activation: ScaledActivation,
     /// The initial weights.
     #[serde(default)]
     pub initialisation: Initialisation,
+    /// The law of the weights.
+    #[serde(default, skip_serializing_if = "WeightLaw::is_normal")]
+    pub law: WeightLaw,
     /// Whether layers have biases.
     #[serde(default = "super::yes")]
     pub bias: bool,
+    /// Whether there is batch normalisation between each convolution or dense layer and its activation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch_norm: bool,
     /// `σ_w` of the `ntk` initialisation, 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight_std: Option<f64>,
@@ -122,17 +128,19 @@ impl Cnn {
             inputs: sample.to_vec(),
             layers: layers.to_vec(),
             outputs: n_outputs,
-            activation: Activation::default(),
+            activation: ScaledActivation::default(),
             initialisation: Initialisation::default(),
+            law: WeightLaw::default(),
             bias: true,
+            batch_norm: false,
             weight_std: None,
             bias_std: None,
         }
     }
 
     /// The same with another activation.
-    pub fn activation(self, activation: Activation) -> Self {
-        Self { activation, ..self }
+    pub fn activation(self, activation: impl Into<ScaledActivation>) -> Self {
+        Self { activation: activation.into(), ..self }
     }
 
     /// The same with another initialisation.
@@ -140,9 +148,19 @@ impl Cnn {
         Self { initialisation, ..self }
     }
 
+    /// The same with weights of another law.
+    pub fn law(self, law: WeightLaw) -> Self {
+        Self { law, ..self }
+    }
+
     /// The same with or without biases.
     pub fn bias(self, bias: bool) -> Self {
         Self { bias, ..self }
+    }
+
+    /// The same with or without batch normalisation.
+    pub fn batch_norm(self, batch_norm: bool) -> Self {
+        Self { batch_norm, ..self }
     }
 
     /// The network with its initial weights.
@@ -156,7 +174,7 @@ impl Cnn {
             return Err(NetError::Setting(text));
         }
         positive("cnn", "outputs", self.outputs)?;
-        let scheme = Scheme::new(self.initialisation, self.weight_std, self.bias_std)?;
+        let scheme = Scheme::new(self.initialisation, self.law, self.weight_std, self.bias_std)?;
         let mut net = Assembly::new(scheme, self.bias, seed, budget);
         let mut x = net.input(&self.inputs)?;
         for (index, layer) in self.layers.iter().enumerate() {
@@ -177,7 +195,7 @@ impl Cnn {
             CnnLayer::Conv { channels, kernel, stride, padding } => {
                 let padding = padding.unwrap_or(kernel.saturating_sub(1) / 2);
                 let y = net.conv(name, x, Sizes { channels, kernel, stride, padding })?;
-                net.activate(name, y, self.activation)
+                self.after(net, name, y)
             }
             CnnLayer::MaxPool { size, stride } => pool(net, name, Pooling::Max, size, stride, x),
             CnnLayer::AveragePool { size, stride } => {
@@ -189,9 +207,15 @@ impl Cnn {
             CnnLayer::Dense { width } => {
                 let flat = net.flatten(x)?;
                 let y = net.dense(name, flat, width)?;
-                net.activate(name, y, self.activation)
+                self.after(net, name, y)
             }
         }
+    }
+
+    /// Normalisation and activation of a layer.
+    fn after(&self, net: &mut Assembly, name: &str, y: ValueId) -> Result<ValueId> {
+        let y = if self.batch_norm { net.batch_norm(&format!("{name}.norm"), y)? } else { y };
+        net.activate(name, y, self.activation)
     }
 }
 

@@ -10,6 +10,10 @@
 //! | `normal` | standard normal | 0 | `Wx + b` |
 //! | `ntk` | standard normal | standard normal | `σ_w/√n · Wx + σ_b b` (Jacot et al., arXiv 1806.07572) |
 //!
+//! With the law `cauchy` the numbers of `he`, `lecun`, `normal` and `ntk` are Cauchy in place of normal: the scale
+//! (half of the distance between the quartiles) is what the table calls a standard deviation, and there are no moments.
+//! Biases stay as they are.
+//!
 //! Every parameter draws from its own random stream, `"init/NAME"`, so adding or removing a layer does not change the
 //! others.
 
@@ -17,7 +21,7 @@ use crate::error::{NetError, Result};
 use crate::network::Values;
 use mercer_data::random::stream;
 use rand::RngExt;
-use rand_distr::StandardNormal;
+use rand_distr::{Cauchy, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// How weights are drawn, and how a layer uses them.
@@ -46,11 +50,36 @@ mercer_run::named! {
     Ntk = "ntk", "Variance 1; the network itself has the scales";
 }
 
+/// The law of weights that are not uniform.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WeightLaw {
+    /// Normal.
+    #[default]
+    Normal,
+    /// Cauchy, with heavy tails; its scale takes the place of the standard deviation.
+    Cauchy,
+}
+
+mercer_run::named! {
+    WeightLaw, "law":
+    Normal = "normal", "Normal numbers";
+    Cauchy = "cauchy", "Cauchy numbers, whose scale is what the standard deviation was";
+}
+
+impl WeightLaw {
+    pub(super) fn is_normal(&self) -> bool {
+        *self == Self::Normal
+    }
+}
+
 /// A distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Draw {
     Uniform(f64),
     Normal(f64),
+    /// With this scale.
+    Cauchy(f64),
     Constant(f64),
 }
 
@@ -59,15 +88,32 @@ impl Draw {
     /// point.
     pub(super) fn values(self, seed: u64, name: &str, count: usize) -> Values {
         let mut random = stream(seed, &format!("init/{name}"));
+        let cauchy = Cauchy::new(0.0, 1.0).expect("a positive scale");
         let numbers: Vec<f32> = (0..count)
             .map(|_| match self {
                 Self::Uniform(bound) => (bound * (2.0 * random.random::<f64>() - 1.0)) as f32,
                 Self::Normal(deviation) => (deviation * random.sample::<f64, _>(StandardNormal)) as f32,
+                Self::Cauchy(scale) => finite(scale * cauchy.sample(&mut random)),
                 Self::Constant(value) => value as f32,
             })
             .collect();
         Values::from_slice(&numbers)
     }
+
+    /// The same distribution, smaller or larger by a factor.
+    pub(super) fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Uniform(bound) => Self::Uniform(bound * factor),
+            Self::Normal(deviation) => Self::Normal(deviation * factor),
+            Self::Cauchy(scale) => Self::Cauchy(scale * factor),
+            Self::Constant(value) => Self::Constant(value * factor),
+        }
+    }
+}
+
+/// Single precision, where the largest number stands for those beyond.
+fn finite(x: f64) -> f32 {
+    x.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
 }
 
 impl Initialisation {
@@ -90,16 +136,28 @@ impl Initialisation {
     }
 }
 
-/// An initialisation with the standard deviations of `ntk`.
+/// An initialisation with its law and the standard deviations of `ntk`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scheme {
     pub(super) kind: Initialisation,
+    pub(super) law: WeightLaw,
     pub(super) weight_std: f64,
     pub(super) bias_std: f64,
 }
 
 impl Scheme {
-    pub(super) fn new(kind: Initialisation, weight_std: Option<f64>, bias_std: Option<f64>) -> Result<Self> {
+    pub(super) fn new(
+        kind: Initialisation,
+        law: WeightLaw,
+        weight_std: Option<f64>,
+        bias_std: Option<f64>,
+    ) -> Result<Self> {
+        if law != WeightLaw::Normal && kind == Initialisation::Standard {
+            return Err(NetError::Setting(format!(
+                "law = \"{law}\": the weights of initialisation = \"standard\" are uniform; accepted with he, lecun, \
+                 normal and ntk"
+            )));
+        }
         for (name, value) in [("weight_std", weight_std), ("bias_std", bias_std)] {
             let Some(value) = value else { continue };
             if kind != Initialisation::Ntk {
@@ -109,7 +167,15 @@ impl Scheme {
                 return Err(NetError::Setting(format!("{name} = {value}; accepted: numbers above 0")));
             }
         }
-        Ok(Self { kind, weight_std: weight_std.unwrap_or(1.0), bias_std: bias_std.unwrap_or(1.0) })
+        Ok(Self { kind, law, weight_std: weight_std.unwrap_or(1.0), bias_std: bias_std.unwrap_or(1.0) })
+    }
+
+    /// The distribution of a weight.
+    pub(super) fn weight(&self, fan_in: usize) -> Draw {
+        match (self.kind.weight(fan_in), self.law) {
+            (Draw::Normal(deviation), WeightLaw::Cauchy) => Draw::Cauchy(deviation),
+            (draw, _) => draw,
+        }
     }
 
     /// The factor on the product with the weights.
@@ -148,6 +214,19 @@ mod tests {
             assert!(mean.abs() < 4.0 * (variance / 20_000.0).sqrt(), "{kind:?}");
             assert!((found / variance - 1.0).abs() < 0.05, "{kind:?}: {found}");
         }
+    }
+
+    /// Half of the numbers are within one scale, a quarter beyond `1 + √2` scales; no number is infinite.
+    #[test]
+    fn cauchy_weights_have_their_quantiles() {
+        let scheme = Scheme::new(Initialisation::LeCun, WeightLaw::Cauchy, None, None).unwrap();
+        let numbers = scheme.weight(25).values(3, "weight", 40_000).to_vec::<f64>();
+        let share = |bound: f64| numbers.iter().filter(|x| x.abs() < 0.2 * bound).count() as f64 / 40_000.0;
+        // Four standard errors of a share.
+        assert!((share(1.0) - 0.5).abs() < 0.01, "{}", share(1.0));
+        assert!((share(1.0 + 2f64.sqrt()) - 0.75).abs() < 0.009);
+        assert!((share(100.0) - 0.9936).abs() < 0.0016);
+        assert_eq!([finite(1e300), finite(-1e300), finite(0.5)], [f32::MAX, f32::MIN, 0.5]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembly, positive};
 use super::initialise::Scheme;
-use super::{Activation, Initialisation};
+use super::{Initialisation, ScaledActivation, WeightLaw};
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::network::Network;
@@ -33,13 +33,19 @@ pub struct Mlp {
     pub outputs: usize,
     /// The activation after each hidden layer.
     #[serde(default)]
-    pub activation: Activation,
+    pub activation: ScaledActivation,
     /// The initial weights.
     #[serde(default)]
     pub initialisation: Initialisation,
+    /// The law of the weights.
+    #[serde(default, skip_serializing_if = "WeightLaw::is_normal")]
+    pub law: WeightLaw,
     /// Whether layers have biases.
     #[serde(default = "super::yes")]
     pub bias: bool,
+    /// Whether there is batch normalisation between each hidden layer and its activation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch_norm: bool,
     /// `σ_w` of the `ntk` initialisation, 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight_std: Option<f64>,
@@ -55,17 +61,19 @@ impl Mlp {
             inputs: vec![n_inputs],
             widths: widths.to_vec(),
             outputs: n_outputs,
-            activation: Activation::default(),
+            activation: ScaledActivation::default(),
             initialisation: Initialisation::default(),
+            law: WeightLaw::default(),
             bias: true,
+            batch_norm: false,
             weight_std: None,
             bias_std: None,
         }
     }
 
     /// The same with another activation.
-    pub fn activation(self, activation: Activation) -> Self {
-        Self { activation, ..self }
+    pub fn activation(self, activation: impl Into<ScaledActivation>) -> Self {
+        Self { activation: activation.into(), ..self }
     }
 
     /// The same with another initialisation.
@@ -73,9 +81,19 @@ impl Mlp {
         Self { initialisation, ..self }
     }
 
+    /// The same with weights of another law.
+    pub fn law(self, law: WeightLaw) -> Self {
+        Self { law, ..self }
+    }
+
     /// The same with or without biases.
     pub fn bias(self, bias: bool) -> Self {
         Self { bias, ..self }
+    }
+
+    /// The same with or without batch normalisation.
+    pub fn batch_norm(self, batch_norm: bool) -> Self {
+        Self { batch_norm, ..self }
     }
 
     /// The network with its initial weights.
@@ -84,7 +102,7 @@ impl Mlp {
     }
 
     pub(super) fn within(&self, seed: u64, budget: Budget) -> Result<Network> {
-        let scheme = Scheme::new(self.initialisation, self.weight_std, self.bias_std)?;
+        let scheme = Scheme::new(self.initialisation, self.law, self.weight_std, self.bias_std)?;
         positive("mlp", "outputs", self.outputs)?;
         let mut net = Assembly::new(scheme, self.bias, seed, budget);
         let x = net.input(&self.inputs)?;
@@ -92,6 +110,9 @@ impl Mlp {
         for (index, &width) in self.widths.iter().enumerate() {
             let name = format!("layer{}", index + 1);
             x = net.dense(&name, x, width)?;
+            if self.batch_norm {
+                x = net.batch_norm(&format!("{name}.norm"), x)?;
+            }
             x = net.activate(&name, x, self.activation)?;
         }
         let y = net.dense("output", x, self.outputs)?;
@@ -119,7 +140,10 @@ pub struct TwoLayer {
     pub outputs: usize,
     /// The activation `σ`.
     #[serde(default)]
-    pub activation: Activation,
+    pub activation: ScaledActivation,
+    /// The law of the hidden weights `w`; those of the outputs, `v`, are normal.
+    #[serde(default, skip_serializing_if = "WeightLaw::is_normal")]
+    pub law: WeightLaw,
 }
 
 fn one() -> usize {
@@ -129,12 +153,12 @@ fn one() -> usize {
 impl TwoLayer {
     /// A network with one output and ReLU.
     pub fn new(n_inputs: usize, width: usize) -> Self {
-        Self { inputs: n_inputs, width, outputs: 1, activation: Activation::default() }
+        Self { inputs: n_inputs, width, outputs: 1, activation: ScaledActivation::default(), law: WeightLaw::default() }
     }
 
     /// The same with another activation.
-    pub fn activation(self, activation: Activation) -> Self {
-        Self { activation, ..self }
+    pub fn activation(self, activation: impl Into<ScaledActivation>) -> Self {
+        Self { activation: activation.into(), ..self }
     }
 
     /// The network with its initial weights.
@@ -143,11 +167,15 @@ impl TwoLayer {
     }
 
     pub(super) fn within(&self, seed: u64, budget: Budget) -> Result<Network> {
+        let scheme = Scheme::new(Initialisation::Ntk, self.law, None, None)?;
         positive("two-layer", "width", self.width)?;
-        Mlp::new(self.inputs, &[self.width], self.outputs)
-            .activation(self.activation)
-            .initialisation(Initialisation::Ntk)
-            .bias(false)
-            .within(seed, budget)
+        positive("two-layer", "outputs", self.outputs)?;
+        let mut net = Assembly::new(scheme, false, seed, budget);
+        let x = net.input(&[self.inputs])?;
+        let x = net.dense("layer1", x, self.width)?;
+        let x = net.activate("layer1", x, self.activation)?;
+        net.scheme.law = WeightLaw::Normal;
+        let y = net.dense("output", x, self.outputs)?;
+        net.finish(y)
     }
 }

@@ -20,13 +20,17 @@ mod assemble;
 mod cnn;
 mod initialise;
 mod mlp;
+mod residual;
 mod resnet;
+mod scaled;
 
 pub use activation::Activation;
 pub use cnn::{Cnn, CnnLayer};
-pub use initialise::Initialisation;
+pub use initialise::{Initialisation, WeightLaw};
 pub use mlp::{Mlp, TwoLayer};
+pub use residual::{Residual, Shortcut, Stem};
 pub use resnet::{Normalisation, Resnet};
+pub use scaled::{ActivationScale, ScaledActivation};
 
 use crate::budget::Budget;
 use crate::error::{NetError, Result};
@@ -58,6 +62,8 @@ pub enum Architecture {
     Cnn(Cnn),
     /// Residual, for small images.
     Resnet(Resnet),
+    /// Residual, of any number of stages.
+    Residual(Residual),
     /// Two layers in the NTK parametrisation.
     TwoLayer(TwoLayer),
 }
@@ -79,7 +85,19 @@ impl Architecture {
             Self::Mlp(mlp) => mlp.initialisation,
             Self::Cnn(cnn) => cnn.initialisation,
             Self::Resnet(resnet) => resnet.initialisation,
+            Self::Residual(residual) => residual.initialisation,
             Self::TwoLayer(_) => Initialisation::Ntk,
+        }
+    }
+
+    /// The law of its weights.
+    pub fn law(&self) -> WeightLaw {
+        match self {
+            Self::Mlp(mlp) => mlp.law,
+            Self::Cnn(cnn) => cnn.law,
+            Self::Resnet(_) => WeightLaw::Normal,
+            Self::Residual(residual) => residual.law,
+            Self::TwoLayer(two_layer) => two_layer.law,
         }
     }
 
@@ -96,6 +114,7 @@ impl Architecture {
             Self::Mlp(mlp) => mlp.within(seed, budget),
             Self::Cnn(cnn) => cnn.within(seed, budget),
             Self::Resnet(resnet) => resnet.within(seed, budget),
+            Self::Residual(residual) => residual.within(seed, budget),
             Self::TwoLayer(two_layer) => two_layer.within(seed, budget),
         }
     }

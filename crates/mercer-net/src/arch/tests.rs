@@ -25,6 +25,7 @@ fn descriptions_go_to_toml_and_back() {
         Architecture::Mlp(Mlp::new(3, &[4], 2).activation(Activation::SinCos)),
         Architecture::Cnn(Cnn::new(&[1, 8, 8], &layers, 2).initialisation(Initialisation::LeCun)),
         Architecture::Resnet(Resnet::new(8, 10)),
+        Architecture::Residual(Residual { width: 4, ..Residual::new(&[1, 1], 10) }),
         Architecture::TwoLayer(TwoLayer::new(5, 7)),
     ] {
         let text = architecture.to_toml().unwrap();
@@ -103,4 +104,101 @@ fn residual_networks_have_the_sizes_of_the_paper() {
         let y = run(&small.build(0).unwrap(), &x, &[3, 8, 8]);
         assert!(y.len() == 10 && y.iter().all(|y| y.abs() < 20.0), "the signal does not grow with depth: {y:?}");
     }
+}
+
+/// `(in, out, kernel)` of the convolutions, counted by hand, with a scale and a shift per channel.
+fn counted(convolutions: &[(usize, usize, usize)], norms: &[usize], last: usize, outputs: usize) -> usize {
+    let weights: usize = convolutions.iter().map(|(n_in, n_out, kernel)| n_in * n_out * kernel * kernel).sum();
+    weights + 2 * norms.iter().sum::<usize>() + (last + 1) * outputs
+}
+
+/// Trainable numbers of the networks that others publish: weights, scales, shifts and biases of the last layer, without
+/// running statistics. ResNet-18 with ten classes as in kuangliu's pytorch-cifar, with a thousand as in torchvision;
+/// the wide networks of Zagoruyko and Komodakis.
+#[test]
+fn residual_networks_have_the_parameters_of_others() {
+    let count = |residual: &Residual| residual.build(0).unwrap().n_params();
+    let resnet = Residual::resnet(18, 10).unwrap();
+    assert_eq!(count(&resnet), 11_173_962);
+    let imagenet = Residual { inputs: vec![3, 64, 64], stem: Stem::ImageNet, outputs: 1000, ..resnet.clone() };
+    assert_eq!(count(&imagenet), 11_689_512);
+    assert_eq!(count(&Residual::resnet(34, 10).unwrap()), 21_282_122);
+    assert_eq!(count(&Residual::wide(16, 4, 10).unwrap()), 2_748_890);
+    assert_eq!(count(&Residual::wide(28, 10, 10).unwrap()), 36_479_194);
+    // WRN-10-1, layer by layer.
+    let small = Residual::wide(10, 1, 10).unwrap();
+    let convolutions = [
+        (3, 16, 3),
+        (16, 16, 3),
+        (16, 16, 3),
+        (16, 32, 3),
+        (32, 32, 3),
+        (16, 32, 1),
+        (32, 64, 3),
+        (64, 64, 3),
+        (32, 64, 1),
+    ];
+    assert_eq!(count(&small), counted(&convolutions, &[16, 16, 16, 32, 32, 64, 64], 64, 10));
+    // Without normalisation: a bias per channel of every convolution.
+    let plain = Residual { normalisation: Normalisation::None, ..small.clone() };
+    let biases: usize = convolutions.iter().map(|(_, n_out, _)| n_out).sum();
+    assert_eq!(count(&plain), counted(&convolutions, &[], 64, 10) + biases);
+    let affine = Residual { normalisation: Normalisation::Affine, ..small.clone() };
+    assert_eq!(count(&affine), count(&small));
+    assert!(affine.build(0).unwrap().statistics().is_empty());
+    assert_eq!(small.build(0).unwrap().statistics().len(), 14);
+}
+
+#[test]
+fn residual_networks_of_all_kinds_run() {
+    let x: Vec<f64> = (0..3 * 256).map(|i| f64::from(i).sin()).collect();
+    for normalisation in [Normalisation::Batch, Normalisation::Affine, Normalisation::None] {
+        for shortcut in [Shortcut::Projection, Shortcut::Padding] {
+            for pre_activation in [false, true] {
+                for stem in [Stem::Cifar, Stem::ImageNet] {
+                    let inputs = vec![3, 16, 16];
+                    let small = Residual { inputs, width: 4, widen: 2, ..Residual::new(&[1, 2], 5) };
+                    let residual = Residual { normalisation, shortcut, pre_activation, stem, ..small };
+                    let text = Architecture::Residual(residual.clone()).to_toml().unwrap();
+                    assert_eq!(Architecture::from_toml(&text).unwrap(), Architecture::Residual(residual.clone()));
+                    let y = run(&residual.build(0).unwrap(), &x, &[3, 16, 16]);
+                    assert!(y.len() == 5 && y.iter().all(|y| y.abs() < 50.0), "{residual:?}: {y:?}");
+                }
+            }
+        }
+    }
+    for (line, part) in [
+        ("blocks = []\nwidth = 4", "blocks = []"),
+        ("blocks = [2, 0]\nwidth = 4", "at least one block"),
+        ("blocks = [2]\nwidth = 0", "width = 0"),
+        ("blocks = [2]\nwidth = 4\nwiden = 0", "widen = 0"),
+        ("blocks = [2]\nwidth = 4\nstem = \"large\"", "imagenet"),
+        ("blocks = [2]\nwidth = 4\nnormalisation = \"layer\"", "batch"),
+        ("blocks = [2]\nwidth = 4\ninitialisation = \"ntk\"", "accepted for a resnet or residual"),
+        ("blocks = [2]\nwidth = 4\ninitialisation = \"standard\"\nlaw = \"cauchy\"", "he, lecun"),
+        ("blocks = [2]\nwidth = 4\nlaw = \"levy\"", "cauchy"),
+    ] {
+        let text = refused(&format!("[residual]\noutputs = 3\n{line}"));
+        assert!(text.contains(part), "{line}: {text}");
+    }
+    assert!(Residual::wide(27, 10, 10).unwrap_err().to_string().contains("6k + 4"));
+    assert!(Residual::resnet(19, 10).unwrap_err().to_string().contains("18, 34"));
+}
+
+/// A normalised activation in the two-layer network, and hidden weights with heavy tails.
+#[test]
+fn factors_and_laws_are_in_the_network() {
+    let plain = TwoLayer::new(3, 400).activation(Activation::Tanh);
+    let scaled = TwoLayer { activation: "tanh/0.6278".parse().unwrap(), ..plain.clone() };
+    let x = [0.3, -0.7, 1.1];
+    let [y, z] = [&plain, &scaled].map(|two_layer| run(&two_layer.build(2).unwrap(), &x, &[3])[0]);
+    assert!((z - y / 0.6278).abs() < 1e-14);
+    let heavy = TwoLayer { law: WeightLaw::Cauchy, ..plain.clone() }.build(2).unwrap();
+    let largest = |name: &str| numbers(&heavy, name).iter().fold(0f64, |largest, x| largest.max(x.abs()));
+    assert!(largest("layer1.weight") > 50.0, "1200 Cauchy numbers");
+    assert_eq!(numbers(&heavy, "output.weight"), numbers(&plain.build(2).unwrap(), "output.weight"));
+    let text = "[cnn]\ninputs = [1, 4, 4]\noutputs = 2\nbatch_norm = true\nlaw = \"cauchy\"\ninitialisation = \"lecun\"\n\
+                activation = \"normalised(tanh)\"\nlayers = [{ conv = { channels = 2, kernel = 3 } }]";
+    let network = Architecture::from_toml(text).unwrap().build(0).unwrap();
+    assert_eq!(network.statistics().len(), 2);
 }

@@ -134,8 +134,8 @@ impl<'a> Writer<'a> {
             self.tensors.push(proto::floats(self.name(id), &self.meta(id).shape, numbers));
         }
         for (at, value) in graph.values().iter().enumerate() {
-            if let Origin::Constant(index) = value.origin {
-                let numbers = graph.constants[index].iter().map(|&x| x as f32);
+            if let (Origin::Constant(_), Some(numbers)) = (value.origin, weights.leaf(value.origin)) {
+                let numbers = numbers.iter().map(|x| x.wide() as f32);
                 self.tensors.push(proto::floats(&self.names[at], &value.meta.shape, numbers));
             }
         }

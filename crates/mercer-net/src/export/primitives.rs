@@ -5,8 +5,8 @@ use super::proto::Attribute;
 use crate::error::{NetError, Result};
 use crate::graph::Node;
 use crate::op::{
-    Binary, Combine, Concat, Conv, Margin, MatMul, Pad, Pool, Pooling, Reduce, Reduction, Reshape, Slice, Transpose,
-    Unary, Window,
+    BatchNorm, Binary, Combine, Concat, Conv, Margin, MatMul, Pad, Pool, Pooling, Reduce, Reduction, Reshape, Slice,
+    Transpose, Unary, Window,
 };
 
 /// Writes one node. A primitive that cannot be exported is an error that names it.
@@ -23,6 +23,8 @@ pub(super) fn write(writer: &mut Writer<'_>, node: &Node) -> Result<()> {
         let mut attributes = window(&conv.window);
         attributes.push(("group", Attribute::Int(conv.groups as i64)));
         plain(writer, node, "Conv", &attributes)
+    } else if let Some(norm) = op.downcast_ref::<BatchNorm>() {
+        plain(writer, node, "BatchNormalization", &[("epsilon", Attribute::Float(norm.epsilon))])
     } else if let Some(pool) = op.downcast_ref::<Pool>() {
         self::pool(writer, node, pool)
     } else if let Some(reduce) = op.downcast_ref::<Reduce>() {

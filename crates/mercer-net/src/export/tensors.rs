@@ -200,7 +200,7 @@ fn numbers<const N: usize, T>(bytes: &[u8], decode: impl Fn([u8; N]) -> T) -> Ve
 }
 
 impl Network {
-    /// Writes the parameters under their names as a safetensors file, atomically.
+    /// Writes the parameters and running statistics under their names as a safetensors file, atomically.
     ///
     /// ```
     /// use mercer_net::arch::Mlp;
@@ -225,7 +225,7 @@ impl Network {
 
     fn tensors(&self) -> Tensors {
         let mut tensors = Tensors::new(WEIGHTS);
-        for parameter in self.parameters() {
+        for parameter in self.parameters().iter().chain(self.statistics()) {
             match parameter.values() {
                 Values::F32(values) => tensors.push(parameter.name(), parameter.shape(), values),
                 Values::F64(values) => tensors.push(parameter.name(), parameter.shape(), values),
@@ -235,17 +235,30 @@ impl Network {
     }
 
     /// Replaces the parameters by those of a safetensors file. The file must have exactly the network's parameters,
-    /// with their shapes, and its digest must match if it has one. Otherwise the network is unchanged.
+    /// with their shapes, and its digest must match if it has one. Otherwise the network is unchanged. Running
+    /// statistics are replaced as well; the file has all of them or none.
     pub fn load_safetensors(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let file = TensorFile::read(path.as_ref())?;
         file.verify()?;
         let read: Result<Vec<Values>> =
             self.parameters().iter().map(|parameter| file.values(parameter.name(), parameter.shape())).collect();
         let read = read?;
-        if let Some(name) = file.names()?.iter().find(|name| self.parameters().iter().all(|p| p.name() != *name)) {
+        let names = file.names()?;
+        let own = || self.parameters().iter().chain(self.statistics());
+        if let Some(name) = names.iter().find(|name| own().all(|p| p.name() != *name)) {
             return Err(file.error(name, "is not a parameter of the network"));
         }
+        let statistics: Vec<Values> =
+            match self.statistics().iter().any(|known| names.iter().any(|n| n == known.name())) {
+                true => self
+                    .statistics()
+                    .iter()
+                    .map(|known| file.values(known.name(), known.shape()))
+                    .collect::<Result<_>>()?,
+                false => self.statistics().iter().map(|known| known.values().clone()).collect(),
+            };
         self.set_values(read);
+        self.set_statistics(statistics);
         Ok(())
     }
 }

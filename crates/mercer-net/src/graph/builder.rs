@@ -75,6 +75,13 @@ impl GraphBuilder {
         self.push(name.into(), Meta::shared(shape), origin)
     }
 
+    /// A constant that training measures, with its initial numbers.
+    pub fn statistic(&mut self, name: impl Into<String>, shape: impl Into<Vec<usize>>, data: Vec<f64>) -> ValueId {
+        let id = self.constant(name, shape, data);
+        self.graph.statistics.push(id);
+        id
+    }
+
     /// A scalar constant.
     pub fn scalar(&mut self, value: f64) -> ValueId {
         self.constant("", [], vec![value])

@@ -144,6 +144,8 @@ pub struct Graph {
     pub(crate) outputs: Vec<(String, ValueId)>,
     pub(crate) parameters: Vec<ValueId>,
     pub(crate) constants: Vec<Arc<Vec<f64>>>,
+    /// The constants that training measures.
+    pub(crate) statistics: Vec<ValueId>,
     /// Computed on first use; a builder resets it.
     pub(super) uses: OnceLock<Uses>,
 }
@@ -203,12 +205,28 @@ impl Graph {
         &self.parameters
     }
 
+    /// For each value, whether it depends on a parameter.
+    pub fn parametrised(&self) -> Vec<bool> {
+        let mut found = vec![false; self.values.len()];
+        self.parameters.iter().for_each(|id| found[id.index()] = true);
+        for node in &self.nodes {
+            found[node.output.index()] = node.inputs.iter().any(|id| found[id.index()]);
+        }
+        found
+    }
+
     /// The numbers of a constant; `None` for any other value.
     pub fn constant(&self, id: ValueId) -> Option<&[f64]> {
         match self.value(id).origin {
             Origin::Constant(index) => Some(&self.constants[index]),
             _ => None,
         }
+    }
+
+    /// The running statistics: constants that training measures, such as means and variances of batches. The graph
+    /// holds their initial numbers, and [`Weights`](crate::run::Weights) the present ones.
+    pub fn statistics(&self) -> &[ValueId] {
+        &self.statistics
     }
 
     /// The value of this name, or the result of the file's node of this name.

@@ -4,7 +4,7 @@ use super::{Batching, Import, Input, Parameter, TrainedOn, Values};
 use crate::budget::Budget;
 use crate::error::{NetError, Result};
 use crate::graph::{Graph, count};
-use crate::onnx::{Detected, Detection, Dropped, InputShape, Model, Request, Surroundings, detect, lower};
+use crate::onnx::{Detected, Detection, Dropped, InputShape, Model, Request, Surroundings, Tensor, detect, lower};
 use mercer_run::names;
 use std::collections::HashSet;
 use std::path::Path;
@@ -76,6 +76,32 @@ impl File {
     pub(super) fn parameters(&self) -> Vec<Parameter> {
         let wanted = self.detection.tensors.iter().filter(|detected| detected.is_parameter);
         wanted.filter_map(|detected| self.parameter(detected).ok().flatten()).collect()
+    }
+
+    /// The running statistics of the batch normalisations, each once.
+    pub(super) fn statistics(&self) -> Vec<Parameter> {
+        let norms = self.model.graph.nodes.iter().filter(|node| node.op == "BatchNormalization");
+        let mut seen = HashSet::new();
+        let names = norms.flat_map(|node| node.inputs.iter().skip(3).take(2)).filter(|name| seen.insert(name.as_str()));
+        let tensors: Vec<&Tensor> = names.filter_map(|name| self.initializer(name)).collect();
+        let statistic = |tensor: &Tensor| {
+            let values = Option::<Values>::from(&tensor.data)?;
+            Parameter::new(tensor.name.clone(), tensor.shape.clone(), values, "running statistic".into()).ok()
+        };
+        tensors.into_iter().filter_map(statistic).collect()
+    }
+
+    fn initializer(&self, name: &str) -> Option<&Tensor> {
+        self.model.graph.initializers.iter().find(|tensor| tensor.name == name)
+    }
+
+    /// Replaces the numbers of a running statistic.
+    pub(super) fn set_statistic(&mut self, statistic: &Parameter) {
+        let detected = self.detection.tensors.iter_mut().map(|detected| &mut detected.tensor);
+        let own = self.model.graph.initializers.iter_mut().chain(detected);
+        for tensor in own.filter(|tensor| tensor.name == statistic.name()) {
+            tensor.data = statistic.values().into();
+        }
     }
 
     pub(super) fn constants(&self) -> Vec<(String, Vec<usize>, String)> {

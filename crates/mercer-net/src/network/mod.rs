@@ -18,6 +18,7 @@ mod parameter;
 mod predict;
 mod remarks;
 mod saved;
+mod statistics;
 mod trained;
 
 pub use crate::onnx::NumberKind;
@@ -56,6 +57,8 @@ const LONGEST_FILE: u64 = 2 << 30;
 pub struct Network {
     source: Source,
     parameters: Vec<Parameter>,
+    /// Running statistics of batch normalisations.
+    statistics: Vec<Parameter>,
     inputs: Vec<Input>,
     trained_on: TrainedOn,
     /// The graphs for the sample shapes seen so far.
@@ -97,7 +100,10 @@ impl Network {
 
     fn from_file(file: File) -> Result<Self> {
         let (parameters, inputs, trained_on) = (file.parameters(), file.inputs.clone(), file.trained_on()?);
-        Ok(Self { source: Source::File(Box::new(file)), parameters, inputs, trained_on, graphs: Mutex::default() })
+        let (source, statistics) = (Source::File(Box::new(file)), Vec::new());
+        let mut network = Self { source, parameters, statistics, inputs, trained_on, graphs: Mutex::default() };
+        network.read_statistics();
+        Ok(network)
     }
 
     /// A network built in code, with its parameters in the graph's order.
@@ -114,9 +120,10 @@ impl Network {
                 Parameter::new(value.name.clone(), value.meta.shape.clone(), values, "built".into())
             })
             .collect::<Result<_>>()?;
+        let statistics = statistics::initial(&graph)?;
         let inputs = graph.inputs.iter().map(|&id| Input::of_value(graph.value(id))).collect();
         let (source, trained_on) = (Source::Built(Arc::new(graph)), TrainedOn::default());
-        Ok(Self { source, parameters, inputs, trained_on, graphs: Mutex::default() })
+        Ok(Self { source, parameters, statistics, inputs, trained_on, graphs: Mutex::default() })
     }
 
     /// The inputs, in order.
@@ -230,14 +237,18 @@ impl Network {
 
     /// The parameters in one scalar, for running `graph`.
     pub fn weights<T: Element>(&self, graph: &Graph) -> Weights<T> {
-        Weights::new(graph, self.parameters.iter().map(|parameter| parameter.values().to_vec::<T>()).collect())
+        let parameters = self.parameters.iter().map(|parameter| parameter.values().to_vec::<T>()).collect();
+        let mut weights = Weights::new(graph, parameters);
+        self.statistics_into(graph, &mut weights);
+        weights
     }
 
-    /// Replaces the values of all parameters, for instance by trained ones.
+    /// Replaces the values of all parameters and running statistics, for instance by trained ones.
     pub fn set_weights<T: Element>(&mut self, weights: &Weights<T>) {
         for (parameter, values) in self.parameters.iter_mut().zip(&weights.parameters) {
             parameter.set(Values::from_slice(values));
         }
+        self.statistics_from(weights);
     }
 
     /// Replaces the values of all parameters, in their order.

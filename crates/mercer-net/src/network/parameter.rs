@@ -106,6 +106,15 @@ impl Parameter {
     }
 }
 
+impl From<&Values> for Data {
+    fn from(values: &Values) -> Self {
+        match values {
+            Values::F32(values) => Self::F32(Arc::clone(values)),
+            Values::F64(values) => Self::F64(Arc::clone(values)),
+        }
+    }
+}
+
 impl From<&Data> for Option<Values> {
     fn from(data: &Data) -> Self {
         match data {

@@ -33,6 +33,7 @@
 mod arg_extreme;
 mod arguments;
 mod axes;
+mod batch_norm;
 mod binary;
 mod concat;
 #[cfg(test)]
@@ -64,6 +65,8 @@ pub(crate) use arguments::{Directions, Operands, grow};
 pub(crate) use loops::MAX_RANK;
 
 pub use arg_extreme::ArgExtreme;
+pub use batch_norm::BatchNorm;
+pub(crate) use batch_norm::Channels;
 pub use binary::{Binary, Combine};
 pub use concat::Concat;
 pub use conv::{Conv, Window};

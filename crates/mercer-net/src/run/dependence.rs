@@ -1,12 +1,13 @@
 //! Which values of a graph a reverse pass needs.
 
 use super::Target;
-use crate::graph::{Graph, Origin};
+use crate::graph::{Graph, Origin, ValueId};
 
 /// The values whose cotangent a pass needs: they depend on a requested parameter or input, and the output depends on
-/// them.
-pub(super) fn active_values(graph: &Graph, target: &Target) -> Vec<bool> {
+/// them. These shared values count as requested.
+pub(super) fn active_values(graph: &Graph, target: &Target, shared: &[ValueId]) -> Vec<bool> {
     let mut depends = vec![false; graph.values.len()];
+    shared.iter().for_each(|id| depends[id.0] = true);
     for (&id, &wanted) in graph.parameters.iter().zip(&target.parameters) {
         depends[id.0] = wanted;
     }

@@ -16,7 +16,9 @@ impl<T: Element> Weights<T> {
     /// same; names of parameters matter, names of other values do not.
     pub fn fingerprint(&self, graph: &Graph) -> String {
         let is_single = size_of::<T>() == size_of::<f32>();
-        fingerprint(graph, is_single, self.parameters.iter().map(|array| array.iter().map(|x| x.wide())))
+        let statistics = self.statistics(graph).map(|array| array.iter().map(|x| x.wide()));
+        let parameters = self.parameters.iter().map(|array| array.iter().map(|x| x.wide()));
+        fingerprint(graph, is_single, parameters, statistics)
     }
 }
 
@@ -28,16 +30,26 @@ impl Network {
             Values::F32(_) => false,
             Values::F64(values) => values.iter().any(|&x| T::narrow(x).wide() != x),
         };
-        let arrays = || self.parameters().iter().map(|parameter| parameter.values());
-        arrays()
+        let parameters = || self.parameters().iter().map(|parameter| parameter.values());
+        // The statistics of a file are among the constants of its graph.
+        let statistics = || self.statistics().iter().take(graph.statistics.len()).map(|statistic| statistic.values());
+        let wide = |values: &Values| values.to_vec::<f64>().into_iter();
+        parameters()
+            .chain(statistics())
             .any(rounded)
-            .then(|| fingerprint(graph, false, arrays().map(|values| values.to_vec::<f64>().into_iter())))
+            .then(|| fingerprint(graph, false, parameters().map(wide), statistics().map(wide)))
     }
 }
 
-fn fingerprint<I>(graph: &Graph, is_single: bool, parameters: impl Iterator<Item = I>) -> String
+fn fingerprint<I, S>(
+    graph: &Graph,
+    is_single: bool,
+    parameters: impl Iterator<Item = I>,
+    statistics: impl Iterator<Item = S>,
+) -> String
 where
     I: Iterator<Item = f64> + Clone,
+    S: Iterator<Item = f64> + Clone,
 {
     let mut digest = Sha256::new().chain_update(b"mercer network");
     for node in graph.nodes() {
@@ -51,6 +63,7 @@ where
     }
     parameters.for_each(|array| add(&mut digest, is_single, array));
     graph.constants.iter().for_each(|array| add(&mut digest, false, array.iter().copied()));
+    statistics.for_each(|array| add(&mut digest, false, array));
     digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -101,6 +101,13 @@ impl<T: Element> Workspace<T> {
 
     /// Runs the network on `samples` samples; each input is `[samples, …]`, row-major.
     pub fn forward(&mut self, weights: &Weights<T>, inputs: &[&[T]], samples: usize) -> Result<()> {
+        self.begin(inputs, samples)?;
+        self.advance(weights, 0..self.graph.nodes.len());
+        Ok(())
+    }
+
+    /// Begins a pass that is run in parts, by [`advance`](Self::advance).
+    pub(crate) fn begin(&mut self, inputs: &[&[T]], samples: usize) -> Result<()> {
         let graph = Arc::clone(&self.graph);
         check_inputs(&graph, inputs, samples)?;
         self.samples = samples;
@@ -110,7 +117,13 @@ impl<T: Element> Workspace<T> {
                 self.slots[slot][..data.len()].copy_from_slice(data);
             }
         }
-        for node in &graph.nodes {
+        Ok(())
+    }
+
+    /// Runs the next nodes of a pass.
+    pub(crate) fn advance(&mut self, weights: &Weights<T>, nodes: std::ops::Range<usize>) {
+        let (graph, samples) = (Arc::clone(&self.graph), self.samples);
+        for node in &graph.nodes[nodes] {
             let meta = &graph.value(node.output).meta;
             let slot = self.slot_of[node.output.0];
             if node.op.is_view() && slot.is_some() && self.slot_of[node.inputs[0].0] == slot {
@@ -131,7 +144,6 @@ impl<T: Element> Workspace<T> {
                 None => self.shared[node.output.0] = y,
             }
         }
-        Ok(())
     }
 
     /// Allocates memory for this many samples, or returns an error that names the largest value.

@@ -60,7 +60,21 @@ impl<T: Element> Weights<T> {
         Self { parameters, constants }
     }
 
-    fn leaf(&self, origin: Origin) -> Option<&[T]> {
+    /// The running statistics, in the order of [`Graph::statistics`].
+    pub fn statistics<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a [T]> {
+        graph.statistics.iter().map(|&id| self.leaf(graph.value(id).origin).unwrap_or_default())
+    }
+
+    /// Replaces a running statistic.
+    ///
+    /// # Panics
+    /// If the value is not a constant of this size.
+    pub(crate) fn set_statistic(&mut self, graph: &Graph, id: ValueId, numbers: &[T]) {
+        let Origin::Constant(index) = graph.value(id).origin else { panic!("statistics are constants") };
+        self.constants[index].copy_from_slice(numbers);
+    }
+
+    pub(crate) fn leaf(&self, origin: Origin) -> Option<&[T]> {
         match origin {
             Origin::Parameter(index) => Some(&self.parameters[index]),
             Origin::Constant(index) => Some(&self.constants[index]),

@@ -73,7 +73,12 @@ pub struct Reverse<T> {
 impl<T: Element> Reverse<T> {
     /// Plans a reverse pass.
     pub fn new(graph: Arc<Graph>, target: Target) -> Self {
-        let active = active_values(&graph, &target);
+        Self::with_shared(graph, target, &[])
+    }
+
+    /// Plans a reverse pass that also gives the cotangents of these shared values; see [`shared`](Self::shared).
+    pub(crate) fn with_shared(graph: Arc<Graph>, target: Target, shared: &[ValueId]) -> Self {
+        let active = active_values(&graph, &target, shared);
         let uses = parameter_uses(&graph, &active);
         let root = cotangent_roots(&graph, &active);
         let last_step = graph.nodes.len();
@@ -257,6 +262,17 @@ impl<T: Element> Reverse<T> {
         if self.written[id.0] { &self.shared[id.0] } else { &[] }
     }
 
+    /// The cotangent of a shared value, summed over samples; empty if the output does not depend on it.
+    pub(crate) fn shared(&self, id: ValueId) -> &[T] {
+        if self.written[id.0] { &self.shared[id.0] } else { &[] }
+    }
+
+    /// The cotangent of a batched value in the course of a pass, `[samples, …]`; `None` if it is not needed.
+    pub(crate) fn batched_mut(&mut self, id: ValueId) -> Option<&mut [T]> {
+        let length = self.samples * self.seeds * self.graph.value(id).meta.numel();
+        self.slot_of[id.0].map(|slot| &mut self.slots[slot][..length])
+    }
+
     /// The cotangent of an input after the last pass, `[samples, seeds, …]`; empty if it was not requested.
     pub fn input(&self, index: usize) -> &[T] {
         let id = self.graph.inputs[index];
@@ -277,8 +293,37 @@ impl<T: Element> Reverse<T> {
         mode: Mode,
         mut rows: Option<Rows<'_, T>>,
     ) {
+        self.begin(workspace.samples, cotangent, seeds, mode);
+        self.nodes(workspace, weights, 0..self.graph.nodes.len(), mode, &mut rows);
+        if let Some(rows) = rows {
+            // A parameter that does not reach the output has no gradient.
+            let graph = Arc::clone(&self.graph);
+            for (index, &id) in graph.parameters.iter().enumerate() {
+                let written = std::mem::take(&mut self.written[id.0]) || self.positions[index] > 0;
+                if let (false, Some(piece)) = (written, &mut rows.factors.parameters[index]) {
+                    piece.clear(rows.first, self.samples, seeds, graph.value(id).meta.numel());
+                }
+            }
+        }
+    }
+
+    /// Begins a [`summed`](Self::summed) pass that is run in parts, by [`advance_summed`](Self::advance_summed).
+    pub(crate) fn begin_summed(&mut self, workspace: &Workspace<T>, cotangent: &[T]) {
+        self.begin(workspace.samples, cotangent, 1, Mode::Summed);
+    }
+
+    /// Runs these nodes of a summed pass, the last one first.
+    pub(crate) fn advance_summed(
+        &mut self,
+        workspace: &Workspace<T>,
+        weights: &Weights<T>,
+        nodes: std::ops::Range<usize>,
+    ) {
+        self.nodes(workspace, weights, nodes, Mode::Summed, &mut None);
+    }
+
+    fn begin(&mut self, samples: usize, cotangent: &[T], seeds: usize, mode: Mode) {
         let graph = Arc::clone(&self.graph);
-        let samples = workspace.samples;
         (self.samples, self.seeds) = (samples, seeds);
         for (written, value) in self.written.iter_mut().zip(&graph.values) {
             *written &= mode == Mode::SummedOnto && matches!(value.origin, Origin::Parameter(_));
@@ -292,7 +337,19 @@ impl<T: Element> Reverse<T> {
             self.slots[slot][..cotangent.len()].copy_from_slice(cotangent);
             self.written[output.0] = true;
         }
-        for node in graph.nodes.iter().rev() {
+    }
+
+    fn nodes(
+        &mut self,
+        workspace: &Workspace<T>,
+        weights: &Weights<T>,
+        nodes: std::ops::Range<usize>,
+        mode: Mode,
+        rows: &mut Option<Rows<'_, T>>,
+    ) {
+        let graph = Arc::clone(&self.graph);
+        let (samples, seeds) = (self.samples, self.seeds);
+        for node in graph.nodes[nodes].iter().rev() {
             if !self.active[node.output.0] || !self.written[node.output.0] {
                 continue;
             }
@@ -302,7 +359,7 @@ impl<T: Element> Reverse<T> {
                     continue;
                 }
                 let mut into = None;
-                if let (Some(rows), Origin::Parameter(index)) = (&mut rows, graph.value(input).origin) {
+                if let (Some(rows), Origin::Parameter(index)) = (&mut *rows, graph.value(input).origin) {
                     match &mut rows.factors.parameters[index] {
                         Some(Factor::Explicit(gradient)) => {
                             let size = seeds * graph.value(input).meta.numel();
@@ -317,15 +374,6 @@ impl<T: Element> Reverse<T> {
                     }
                 }
                 self.step(&graph, node, &operands, which, input, mode, into);
-            }
-        }
-        if let Some(rows) = rows {
-            // A parameter that does not reach the output has no gradient.
-            for (index, &id) in graph.parameters.iter().enumerate() {
-                let written = std::mem::take(&mut self.written[id.0]) || self.positions[index] > 0;
-                if let (false, Some(piece)) = (written, &mut rows.factors.parameters[index]) {
-                    piece.clear(rows.first, samples, seeds, graph.value(id).meta.numel());
-                }
             }
         }
     }

@@ -96,7 +96,8 @@ fn network(graph: &Graph) -> String {
 
 fn initial<T: Element>(trainer: &Trainer<T>) -> String {
     let mut digest = Sha256::new();
-    for values in &trainer.weights().parameters {
+    let statistics = trainer.weights().statistics(trainer.graph());
+    for values in trainer.weights().parameters.iter().map(Vec::as_slice).chain(statistics) {
         values.iter().for_each(|x| digest.update(x.wide().to_le_bytes()));
     }
     format!("digest {}", short(digest))

@@ -164,8 +164,9 @@ impl<'a> TrainingLoop<'a> {
             };
             let evaluation = self.evaluation.map(|samples| evaluate(trainer, samples)).transpose()?;
             // A state that is no longer finite must not replace the last good one.
-            let finite =
-                trainer.weights().parameters.iter().flatten().all(|x| mercer_linalg::Scalar::wide(*x).is_finite());
+            let statistics = trainer.weights().statistics(trainer.graph()).flatten();
+            let mut numbers = trainer.weights().parameters.iter().flatten().chain(statistics);
+            let finite = numbers.all(|x| mercer_linalg::Scalar::wide(*x).is_finite());
             let loss = evaluation.map_or(training.loss, |metrics| metrics.loss);
             if !finite || !loss.is_finite() {
                 let loss = if loss.is_finite() { f64::NAN } else { loss };
@@ -199,6 +200,14 @@ impl<'a> TrainingLoop<'a> {
         let batch = self.settings.batch_size.unwrap_or(n_samples).min(n_samples);
         if matches!(trainer.optimiser(), Optimiser::Gd { .. }) && batch < n_samples {
             return refuse(format!("gd takes the whole set of {n_samples} samples at once; use sgd for batches"));
+        }
+        let last = n_samples - (n_samples - 1) / batch * batch;
+        if last < trainer.fewest_samples() {
+            return refuse(format!(
+                "batch_size = {batch}: the last batch of {n_samples} samples has {last}, and batch normalisation needs at \
+                 least {}; use another batch size",
+                trainer.fewest_samples()
+            ));
         }
         if !self.settings.checkpoints.is_empty() && self.folder.is_none() {
             return refuse("checkpoints need a folder".into());

@@ -28,11 +28,13 @@ mod fingerprint;
 mod fit;
 mod lane;
 mod loss;
+mod norm;
 mod optimiser;
 mod saved;
 mod schedule;
 mod settings;
 mod state;
+mod together;
 mod trainer;
 mod update;
 

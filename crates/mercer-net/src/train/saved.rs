@@ -1,6 +1,6 @@
 //! Weights and optimiser state as tensors of a file: the part that all saved states have in common.
 //!
-//! They are called `weights/NAME`, `optimiser/first` and `optimiser/second`.
+//! They are called `weights/NAME`, `optimiser/first` and `optimiser/second`. Running statistics count as weights.
 
 use super::OptimiserState;
 use crate::element::Element;
@@ -48,8 +48,18 @@ pub fn read_state<T: Element>(
     }
 }
 
+/// The running statistics of a network.
+pub(super) fn read_statistics<T: Element>(file: &TensorFile, graph: &Graph) -> Result<Vec<Vec<T>>> {
+    let statistic = |&id| {
+        let value = graph.value(id);
+        file.exact(&format!("weights/{}", value.name), &value.meta.shape)
+    };
+    graph.statistics().iter().map(statistic).collect()
+}
+
 pub(super) fn push_weights<T: Element>(tensors: &mut Tensors, prefix: &str, graph: &Graph, weights: &Weights<T>) {
-    for (&id, values) in graph.parameters().iter().zip(&weights.parameters) {
+    let parameters = graph.parameters().iter().zip(weights.parameters.iter().map(Vec::as_slice));
+    for (&id, values) in parameters.chain(graph.statistics().iter().zip(weights.statistics(graph))) {
         let value = graph.value(id);
         tensors.push(format!("{prefix}{}", value.name), &value.meta.shape, values);
     }

@@ -6,7 +6,7 @@
 //! before use.
 
 use super::fingerprint::Fingerprint;
-use super::saved::{push_state, push_weights, read_state};
+use super::saved::{push_state, push_weights, read_state, read_statistics};
 use super::{Epoch, Metrics, Trainer};
 use crate::element::Element;
 use crate::error::Result;
@@ -98,11 +98,12 @@ pub(super) fn load<T: Element>(
     }
     let (parameters, state) = read_state(&file, trainer.graph(), trainer.state(), header.steps)?;
     let rows = file.exact::<f64>("history", &[header.epochs, COLUMNS])?;
-    trainer.restore(parameters, state);
+    let statistics = read_statistics(&file, trainer.graph())?;
+    trainer.restore(parameters, &statistics, state);
     Ok((1..).zip(rows.chunks_exact(COLUMNS)).map(|(epoch, row)| from_row(epoch, row)).collect())
 }
 
-/// Writes weights alone, under the names they have in the network.
+/// Writes weights and running statistics, under the names they have in the network.
 pub(super) fn save_weights<T: Element>(path: &Path, graph: &Graph, weights: &Weights<T>) -> Result<()> {
     let mut tensors = Tensors::new(WEIGHTS);
     push_weights(&mut tensors, "", graph, weights);

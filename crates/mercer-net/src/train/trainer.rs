@@ -3,9 +3,12 @@
 //! A batch is split into shards whose size depends only on the network. Lane `j` of [`LANES`] works through the shards
 //! `j, j + LANES, …` one after the other and adds their gradients; then the lanes are added in order. Threads only
 //! determine where a lane runs, so the result is the same to the bit for any number of threads. Once it has seen its
-//! largest batch, a step on one thread allocates nothing.
+//! largest batch, a step on one thread allocates nothing. Networks with batch normalisation take their steps in
+//! `together.rs`, where the lanes meet.
 
-use super::lane::Lane;
+use super::lane::{Lane, Work};
+use super::norm::Norm;
+use super::together;
 use super::{Loss, Optimiser, OptimiserState, Targets};
 use crate::element::Element;
 use crate::error::{NetError, Result};
@@ -13,7 +16,6 @@ use crate::graph::{Graph, ValueId};
 use crate::network::{Logits, Shards, default_logits};
 use crate::run::Weights;
 use mercer_linalg::simd::dispatch;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The number of lanes. More threads than this do not speed up a step.
@@ -53,6 +55,8 @@ pub struct Trainer<T> {
     optimiser: Optimiser,
     state: OptimiserState<T>,
     lanes: Vec<Lane<T>>,
+    /// The normalisations by the statistics of a batch.
+    norms: Vec<Norm<T>>,
     grain: usize,
     n_outputs: usize,
     /// All parameters one after the other.
@@ -64,6 +68,9 @@ impl<T: Element> Trainer<T> {
     /// Starts training from these weights. The loss is computed at the network's first output. The cross-entropy
     /// includes a softmax, or a sigmoid for a single output, so it uses the logits before a final one of the network. The
     /// squared loss after the sigmoid uses the logits before a final sigmoid.
+    ///
+    /// A step normalises by the statistics of its batch where the graph has [statistics](Graph::statistics), and
+    /// updates the running ones, which are part of the weights. Everything else uses the running ones.
     pub fn new(graph: Arc<Graph>, weights: Weights<T>, loss: Loss, optimiser: Optimiser) -> Result<Self> {
         optimiser.check()?;
         let Some(&(_, output)) = graph.outputs().first() else {
@@ -78,9 +85,12 @@ impl<T: Element> Trainer<T> {
             return Err(NetError::Setting("the network's output does not depend on its input".into()));
         }
         let n_params = weights.parameters.iter().map(Vec::len).sum();
+        let norms = Norm::find(&graph, &weights)?;
+        let shared: Vec<ValueId> = norms.iter().flat_map(Norm::statistics).collect();
         Ok(Self {
             state: OptimiserState::new(&optimiser, n_params),
-            lanes: (0..LANES).map(|_| Lane::new(&graph, output)).collect(),
+            lanes: (0..LANES).map(|_| Lane::new(&graph, output, &shared)).collect(),
+            norms,
             grain: Shards::for_graph(&graph).grain.max(1),
             n_outputs: meta.numel(),
             gradient: vec![T::zero(); n_params],
@@ -132,23 +142,40 @@ impl<T: Element> Trainer<T> {
         self.correct
     }
 
-    /// The approximate memory of steps and passes over this many samples: weights, gradients, optimiser state, and the
-    /// lanes in use.
+    /// The approximate memory of steps on this many samples: weights, gradients, optimiser state, and the lanes in use.
+    /// A network with batch normalisation holds all values of a batch.
     pub fn bytes(&self, samples: usize) -> usize {
+        match self.norms.is_empty() {
+            true => self.evaluation_bytes(samples),
+            false => self.lane_bytes(samples, together::share(samples, self.grain)),
+        }
+    }
+
+    /// The same for an evaluation of this many samples.
+    pub fn evaluation_bytes(&self, samples: usize) -> usize {
+        self.lane_bytes(samples, samples.min(self.grain))
+    }
+
+    /// The same for lanes that run so many samples together.
+    fn lane_bytes(&self, samples: usize, shard: usize) -> usize {
         let lanes = samples.div_ceil(self.grain).clamp(1, LANES);
-        let shard = samples.min(self.grain);
         let of_lanes = self.lanes.iter().take(lanes).map(|lane| lane.bytes(shard)).fold(0, usize::saturating_add);
         let fixed = 2 * self.gradient.len() + self.state.first.len() + self.state.second.len();
-        of_lanes.saturating_add(fixed * size_of::<T>())
+        let of_norms: usize = self.norms.iter().map(Norm::bytes).sum();
+        of_lanes.saturating_add(fixed * size_of::<T>()).saturating_add(of_norms)
     }
 
     /// Continues from other weights and another state, as a resumed run does.
     ///
     /// # Panics
     /// If the sizes are not the graph's and the optimiser's.
-    pub(super) fn restore(&mut self, parameters: Vec<Vec<T>>, state: OptimiserState<T>) {
+    pub(super) fn restore(&mut self, parameters: Vec<Vec<T>>, statistics: &[Vec<T>], state: OptimiserState<T>) {
         assert_eq!((state.first.len(), state.second.len()), (self.state.first.len(), self.state.second.len()));
         self.weights = Weights::new(&self.graph, parameters);
+        for (&id, numbers) in self.graph.statistics().iter().zip(statistics) {
+            self.weights.set_statistic(&self.graph, id, numbers);
+        }
+        self.norms.iter_mut().for_each(|norm| norm.reset(&self.graph, &self.weights));
         self.state = state;
     }
 
@@ -162,11 +189,14 @@ impl<T: Element> Trainer<T> {
         samples: usize,
         learning_rate: f64,
     ) -> Result<f64> {
+        self.norms.iter().try_for_each(|norm| norm.check(samples))?;
         let metrics = self.pass(inputs, targets, samples, true)?;
         if !metrics.loss.is_finite() {
             let step = usize::try_from(self.state.steps).unwrap_or(usize::MAX).saturating_add(1);
             return Err(NetError::Diverged { epoch: None, step, loss: metrics.loss });
         }
+        self.norms.iter_mut().for_each(|norm| norm.update(samples));
+        self.restore_statistics();
         self.sum_lanes();
         self.optimiser.update(&mut self.state, &mut self.weights.parameters, &self.gradient, learning_rate);
         Ok(metrics.loss)
@@ -179,20 +209,33 @@ impl<T: Element> Trainer<T> {
 
     fn pass(&mut self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize, learn: bool) -> Result<Metrics> {
         self.check(inputs, targets, samples)?;
-        let Self { weights, loss, lanes, grain, .. } = self;
-        let run = |(index, lane): (usize, &mut Lane<T>)| {
-            lane.run(index, &super::lane::Work { weights, loss, inputs, targets, samples, grain: *grain, learn });
-        };
-        if rayon::current_num_threads() == 1 {
-            lanes.iter_mut().enumerate().for_each(run);
+        let Self { graph, weights, loss, lanes, norms, grain, .. } = self;
+        if learn && !norms.is_empty() {
+            let grain = together::share(samples, *grain);
+            together::pass(graph, weights, norms, lanes, &Work { loss, inputs, targets, samples, grain, learn });
+            self.restore_statistics();
         } else {
-            lanes.par_iter_mut().enumerate().for_each(run);
+            let work = Work { loss, inputs, targets, samples, grain: *grain, learn };
+            together::each_lane(lanes, |(index, lane)| lane.run(index, weights, &work));
+        }
+        if let Some(error) = self.lanes.iter_mut().find_map(|lane| lane.failed.take()) {
+            return Err(error);
         }
         self.correct = self.lanes.iter().map(|lane| lane.correct).sum();
         let total: f64 = self.lanes.iter().map(|lane| lane.loss).sum();
         let share = self.correct as f64 / samples as f64;
         let classes = matches!(targets.answers, super::Answers::Classes(_));
         Ok(Metrics { loss: total / samples as f64, accuracy: classes.then_some(share) })
+    }
+
+    /// The fewest samples that a step takes: two where a normalisation has one value per sample and channel.
+    pub fn fewest_samples(&self) -> usize {
+        self.norms.iter().map(Norm::fewest_samples).max().unwrap_or(1)
+    }
+
+    /// The weights hold the running statistics between steps.
+    fn restore_statistics(&mut self) {
+        self.norms.iter().for_each(|norm| norm.restore(&self.graph, &mut self.weights));
     }
 
     fn check(&self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize) -> Result<()> {

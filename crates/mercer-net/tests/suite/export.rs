@@ -1,6 +1,8 @@
 //! What is exported comes back: ONNX with the same outputs and parameters, safetensors with the same numbers.
 
-use mercer_net::arch::{Activation, Cnn, CnnLayer, Initialisation, Mlp, Normalisation, Resnet, TwoLayer};
+use mercer_net::arch::{
+    Activation, Cnn, CnnLayer, Initialisation, Mlp, Normalisation, Residual, Resnet, Stem, TwoLayer,
+};
 use mercer_net::graph::{Batch, GraphBuilder};
 use mercer_net::network::{Batching, Values};
 use mercer_net::op::{CumSum, Softmax};
@@ -47,10 +49,16 @@ fn networks_survive_the_round_trip() {
     }
     let global = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(4, 3), CnnLayer::GlobalAveragePool], 3);
     check("global pool", &global.build(3).unwrap());
-    for normalisation in [Normalisation::Affine, Normalisation::None] {
+    for normalisation in [Normalisation::Affine, Normalisation::None, Normalisation::Batch] {
         let resnet = Resnet { inputs: vec![3, 9, 9], width: 4, normalisation, ..Resnet::new(14, 5) };
         check("resnet", &resnet.build(4).unwrap());
     }
+    let wide = Residual { inputs: vec![3, 9, 9], width: 2, ..Residual::wide(10, 2, 5).unwrap() };
+    check("wide", &wide.build(4).unwrap());
+    let imagenet = Residual { inputs: vec![3, 33, 33], width: 4, stem: Stem::ImageNet, ..Residual::new(&[1, 1], 5) };
+    check("imagenet", &imagenet.build(4).unwrap());
+    check("mlp with batch norm", &Mlp::new(6, &[7], 4).batch_norm(true).build(1).unwrap());
+    check("normalised", &Mlp::new(6, &[7], 4).activation(Activation::Tanh.normalised()).build(1).unwrap());
     check("two layers", &TwoLayer::new(4, 6).build(5).unwrap());
     check("one unit", &TwoLayer::new(1, 1).build(5).unwrap());
 }

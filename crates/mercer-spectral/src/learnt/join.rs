@@ -122,7 +122,13 @@ impl Joined {
                 self.values.push(network.parameters()[index].values().clone());
                 Some(self.builder.parameter(name, shape))
             }
-            Origin::Constant(_) => Some(self.builder.constant(name, shape, graph.constant(id)?.to_vec())),
+            Origin::Constant(_) => {
+                // Running statistics are constants here, with the numbers that the network has.
+                let measured = graph.statistics().iter().position(|&own| own == id);
+                let measured = measured.map(|at| network.statistics()[at].values().to_vec::<f64>());
+                let numbers = measured.map_or_else(|| graph.constant(id).map(<[f64]>::to_vec), Some)?;
+                Some(self.builder.constant(name, shape, numbers))
+            }
             Origin::Node(_) => None,
         }
     }

@@ -35,8 +35,12 @@ fn problem(kernel: crate::problems::Plain, k: usize) -> Problem {
 fn architectures(outputs: usize) -> [(&'static str, Architecture); 2] {
     let layers = [CnnLayer::conv(6, 3), CnnLayer::average_pool(2), CnnLayer::dense(16)];
     let cnn = Cnn::new(&[1, SIDE, SIDE], &layers, outputs).activation(Activation::Tanh);
-    let resnet =
-        Resnet { inputs: vec![1, SIDE, SIDE], width: 4, activation: Activation::Tanh, ..Resnet::new(8, outputs) };
+    let resnet = Resnet {
+        inputs: vec![1, SIDE, SIDE],
+        width: 4,
+        activation: Activation::Tanh.into(),
+        ..Resnet::new(8, outputs)
+    };
     [("CNN", Architecture::Cnn(cnn)), ("ResNet", Architecture::Resnet(resnet))]
 }
 

@@ -128,6 +128,26 @@ fn descriptions_have_the_limits_of_their_initialisations() {
     assert_same(&limits(&network, &rule, &x, 5), &expected, "standard");
 }
 
+/// With a normalised activation and weights of variance `1/n`, the variance of a sample stays that of its input,
+/// whatever the activation and the depth: `E σ(z)² = 1` for `z` of variance one.
+#[test]
+fn normalised_activations_keep_the_variance() {
+    // Samples of mean square one.
+    let mut x = normal(7, 20);
+    for row in x.chunks_exact_mut(4) {
+        let norm = (row.iter().map(|x| x * x).sum::<f64>() / 4.0).sqrt();
+        row.iter_mut().for_each(|x| *x /= norm);
+    }
+    for activation in [arch::Activation::Relu, arch::Activation::Tanh, arch::Activation::Erf] {
+        let mlp = Mlp::new(4, &[30, 50, 20], 1).bias(false).initialisation(Initialisation::Ntk);
+        let network = mlp.activation(activation.normalised()).build(0).unwrap();
+        let (nngp, _) = limits(&network, &Rule::initialisation(Initialisation::Ntk), &x, 5);
+        for (at, variance) in nngp.iter().enumerate().step_by(6) {
+            assert!((variance - 1.0).abs() < 1e-9, "{activation}, sample {at}: {variance}");
+        }
+    }
+}
+
 #[test]
 fn described_images() {
     let layers = [

@@ -164,6 +164,8 @@ fn max_pools_and_residual_networks_of_the_first_kind() {
     let pooled = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(4, 3), CnnLayer::max_pool(2)], 2).build(0).unwrap();
     refused_network(&pooled, "layer2", "max-pool");
     refused_network(&Resnet::new(8, 10).build(0).unwrap(), "stage1", "not Gaussian");
+    let normalised = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(4, 3)], 2).batch_norm(true).build(0).unwrap();
+    refused_network(&normalised, "layer1.norm", "nothing is known of BatchNorm");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/nets/verivital_Convnet_maxpool.onnx");
     refused_network(&Network::from_onnx(file).unwrap(), "MaxPool_2", "max-pool");
 }

@@ -1,5 +1,6 @@
 //! Training: against PyTorch, against itself on other numbers of threads and after an interruption, and on real tasks.
 
+mod batch_norm;
 mod damage;
 mod images;
 mod learns;
