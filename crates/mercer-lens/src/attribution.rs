@@ -96,7 +96,7 @@ impl Distribution {
 }
 
 /// A quantile, interpolated; changes the order of the numbers.
-fn quantile(values: &mut [f64], share: f64) -> f64 {
+pub(crate) fn quantile(values: &mut [f64], share: f64) -> f64 {
     let place = share * (values.len() - 1) as f64;
     let below = place.floor() as usize;
     let (_, &mut low, above) = values.select_nth_unstable_by(below, f64::total_cmp);

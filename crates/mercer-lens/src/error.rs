@@ -7,6 +7,9 @@ pub enum LensError {
     /// An error of linear algebra: numbers that are not finite, matrices that are not symmetric.
     #[error(transparent)]
     Algebra(#[from] mercer_linalg::LinalgError),
+    /// The run was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// Sizes that should agree do not.
     #[error("{what} should have {expected} rows, but has {found}")]
     Rows {
@@ -71,6 +74,12 @@ pub enum LensError {
         /// What it must be.
         reason: &'static str,
     },
+}
+
+impl From<mercer_run::Cancelled> for LensError {
+    fn from(_: mercer_run::Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 /// The result type of lenses.

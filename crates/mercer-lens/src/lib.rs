@@ -7,6 +7,8 @@
 //! | lens | question |
 //! |---|---|
 //! | [`extent`], [`likeness`] | how similar are two kernels? |
+//! | [`cka`] | the same from features or strips of Gram matrices, and could it be chance? |
+//! | [`spectra`] | bulk, spikes or heavy tail; how strong, how large, aligned with what, and how far from before? |
 //! | [`faithfulness()`], [`local_gaps`] | how far is a surrogate from its network, and where? |
 //! | [`attributions`], [`summarise`] | which training samples does a score rest on? |
 //! | [`neighbours`] | which training samples have the largest kernel values? |
@@ -16,6 +18,8 @@
 //! | [`signatures`] | which training samples look like unknown poison? |
 //! | [`lds`], [`removal`] | do attribution scores predict what happens when training data is left out? |
 //! | [`sanity`] | do scores depend on what the network has learnt? |
+//! | [`probe`] | what can simple classifiers read from a layer, and from how few directions? |
+//! | [`dimension`], [`collapse`] | how many dimensions does a layer use, and how far has it collapsed? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -24,11 +28,15 @@
 //! # Ok::<(), mercer_lens::LensError>(())
 //! ```
 
+mod arrays;
 mod attribution;
 pub mod audit;
 pub mod average;
 mod checks;
+pub mod cka;
+pub mod collapse;
 mod compare;
+pub mod dimension;
 pub mod duplicates;
 mod error;
 mod faithfulness;
@@ -36,10 +44,12 @@ pub mod forensics;
 pub mod lds;
 mod local;
 pub mod neighbours;
+pub mod probe;
 pub mod ranks;
 pub mod removal;
 pub mod sanity;
 pub mod signatures;
+pub mod spectra;
 
 pub use attribution::{Distribution, Example, Grouping, Summary, attributions, summarise};
 pub use compare::{Extent, Likeness, extent, likeness};

@@ -5,11 +5,14 @@ mod common;
 
 use common::{features, gram};
 use mercer_lens::audit::{self, Confidence, Opinion, Votes};
+use mercer_lens::collapse::{self, Decided};
 use mercer_lens::forensics::{Rule, Verdict, evaluate, trace};
 use mercer_lens::lds::{Uncertainty, datamodelling};
 use mercer_lens::neighbours::{Neighbour, largest};
+use mercer_lens::probe::{self, Components, Standardiser};
 use mercer_lens::signatures::{self, Clustering};
-use mercer_lens::{Result, duplicates, extent, likeness, ranks, removal, sanity};
+use mercer_lens::{Result, cka, duplicates, extent, likeness, ranks, removal, sanity, spectra};
+use mercer_run::Context;
 use ndarray::{Array2, Axis};
 
 /// Samples from which the input of every lens is made.
@@ -69,6 +72,17 @@ const TABLE: &[Row] = &[
         [Error, Value, Value, Error],
     ),
     row("likeness", alike, true, [Error, Error, Value, Error]),
+    row("cka of features", similar_features, true, [Error, Error, Value, Error]),
+    row("cka of strips", similar_strips, true, [Error, Error, Value, Error]),
+    row("bulk", |s| bulky(s, false), true, [Error, Value, Value, Error]),
+    row("bulk against a shuffled matrix", |s| bulky(s, true), true, [Error, Value, Value, Error]),
+    row("power law", tailed, true, [Error, Value, Value, Error]),
+    row("size", sized, true, [Error, Value, Value, Error]),
+    row("alignment with targets", aligned, true, [Error, Value, Value, Error]),
+    row("share of targets", shared, true, [Value, Value, Value, Error]),
+    row("principal angles", angled, true, [Value, Value, Value, Error]),
+    row("quantiles", quantiled, true, [Error, Value, Value, Error]),
+    row("drift", drifted, true, [Value, Value, Value, Error]),
     row("largest", nearest, true, [Error, Value, Value, Error]),
     row("forensics, traces", traced, true, [Value, Error, Value, Error]),
     row("forensics, measures", measured_verdicts, true, [Error, Value, Value, Value]),
@@ -101,7 +115,51 @@ const TABLE: &[Row] = &[
         [Error, Error, Value, Error],
     ),
     row("mean of ranks", combined, true, [Value, Value, Value, Error]),
+    row("intrinsic dimension", dimension, true, [Error, Error, Value, Error]),
+    row("neural collapse", collapsed, true, [Error, Value, Value, Error]),
+    row("probes", probed, true, [Error, Error, Value, Error]),
+    row("linear probe", linear, true, [Error, Error, Value, Error]),
 ];
+
+fn dimension(s: &Samples) -> Result<Found> {
+    let found = mercer_lens::dimension::two_nn(gram(&s.x).view())?;
+    Ok(All(vec![found.dimension.unwrap_or(-9.0), found.n_copies as f64]))
+}
+
+fn collapsed(s: &Samples) -> Result<Found> {
+    let decisions: Vec<usize> = s.labels.clone();
+    let decided = Decided { decisions: &decisions, weight: None };
+    let found = collapse::collapse(s.x.view(), &s.labels, s.n_classes, decided)?;
+    Ok(All([found.nc1, found.nc2, Some(found.nc4)].map(|value| value.unwrap_or(-9.0)).to_vec()))
+}
+
+/// Probes that are tested on the samples that they are trained on.
+fn split<T>(s: &Samples, run: impl Fn(&probe::Split<'_>) -> Result<T>) -> Result<T> {
+    let fitted = Components::fit(s.x.view(), Standardiser::fit(s.x.view())?)?;
+    let coordinates = fitted.project(s.x.view(), s.x.view())?;
+    run(&probe::Split {
+        train: fitted.coordinates(),
+        labels: &s.labels,
+        test: coordinates.view(),
+        test_labels: &s.labels,
+        n_classes: s.n_classes,
+    })
+}
+
+fn probed(s: &Samples) -> Result<Found> {
+    split(s, |split| {
+        let settings = probe::ProbeSettings { neighbours: 2, cost: Some(1.0) };
+        let found = probe::curves(split, &probe::dimensions(split.train.ncols()), &settings, &Context::new())?;
+        Ok(All([found.neighbours, found.centre, found.svm].concat()))
+    })
+}
+
+fn linear(s: &Samples) -> Result<Found> {
+    split(s, |split| {
+        let found = probe::linear_probe(split, 0)?;
+        Ok(All(vec![found.accuracy, found.training_accuracy, found.leave_one_out_accuracy, found.penalty]))
+    })
+}
 
 fn samples(n: usize, width: usize, n_classes: usize) -> Samples {
     let mut x = features(n, width, 31);
@@ -271,6 +329,93 @@ fn alike(s: &Samples) -> Result<Found> {
     let doubled = gram(&s.x) * 2.0;
     let found = likeness(gram(&s.x).view(), doubled.view())?;
     Ok(All(vec![found.frobenius, number(found.cka)]))
+}
+
+fn similar_features(s: &Samples) -> Result<Found> {
+    let found = cka::test_from_features(s.x.view(), outputs(s).view(), 0, 1)?;
+    serde_json::to_string(&found).expect("a test is JSON");
+    Ok(All([found.cka.debiased, found.cka.biased].map(number).into()))
+}
+
+fn similar_strips(s: &Samples) -> Result<Found> {
+    let mut strips = cka::CkaStrips::new(s.labels.len())?;
+    let (a, b) = (gram(&s.x), gram(&outputs(s)));
+    strips.add(0, a.view(), b.view())?;
+    let found = strips.finish()?;
+    Ok(All([found.debiased, found.biased].map(number).into()))
+}
+
+/// Numbers of the bulk relative to its variance.
+fn bulky(s: &Samples, null: bool) -> Result<Found> {
+    let values = spectra::eigenvalues(s.x.view())?;
+    if null {
+        // Another order of the samples is another permutation, so the null is that of the sorted entries.
+        let mut entries: Vec<f64> = s.x.iter().copied().collect();
+        entries.sort_unstable_by(f64::total_cmp);
+        let sorted = Array2::from_shape_vec(s.x.dim(), entries).expect("as many numbers");
+        let found = spectra::against_shuffled(&values, &spectra::shuffled(sorted.view(), 3)?)?;
+        return Ok(All(vec![found.n_above as f64, number(found.excess)]));
+    }
+    let found = spectra::bulk(&values, s.x.nrows(), s.x.ncols())?;
+    serde_json::to_string(&found).expect("a bulk is JSON");
+    Ok(All(found.map_or(vec![-9.0; 3], |found| {
+        let strengths = found.spikes.iter().map(|spike| number(spike.population) / found.law.variance());
+        [found.distance, found.upper_edge / found.law.variance()].into_iter().chain(strengths).collect()
+    })))
+}
+
+fn tailed(s: &Samples) -> Result<Found> {
+    let found = spectra::power_law(&spectra::eigenvalues(s.x.view())?, 2)?;
+    serde_json::to_string(&found).expect("a tail is JSON");
+    let numbers = |tail: spectra::PowerLaw| {
+        let ratios = [tail.exponential.ratio, tail.lognormal.ratio].map(number);
+        [tail.alpha, tail.distance, tail.n_tail as f64].into_iter().chain(ratios).collect()
+    };
+    Ok(All(found.map_or(vec![-9.0], numbers)))
+}
+
+fn sized(s: &Samples) -> Result<Found> {
+    let (rows, columns) = s.x.dim();
+    let roots: Vec<f64> = spectra::eigenvalues(s.x.view())?.into_iter().map(f64::sqrt).collect();
+    let found = spectra::size(&roots, rows, columns)?;
+    let sizes = [found.stable_rank, found.effective_rank, found.spectral_rank, found.participation_ratio];
+    Ok(All(sizes.map(number).into_iter().chain([found.numerical_rank as f64]).collect()))
+}
+
+fn one_hot(s: &Samples) -> Array2<f64> {
+    Array2::from_shape_fn((s.labels.len(), s.n_classes), |(i, class)| f64::from(u8::from(s.labels[i] == class)))
+}
+
+fn aligned(s: &Samples) -> Result<Found> {
+    let found = spectra::target_alignment(gram(&s.x).view(), one_hot(s).view())?;
+    let cosine = spectra::cosine(&s.x.column(0).to_vec(), &s.x.column(1).to_vec())?;
+    Ok(All([found.plain, found.centred, cosine].map(number).into()))
+}
+
+/// The share in all vectors that are not rounding, which does not depend on the choice of those of equal values.
+fn shared(s: &Samples) -> Result<Found> {
+    let svd = mercer_linalg::thin_svd(s.x.view())?;
+    let least = 1e-10 * svd.values.first().copied().unwrap_or(0.0);
+    let kept = svd.values.iter().filter(|value| **value > least).count();
+    let found = spectra::captured(svd.left.slice(ndarray::s![.., ..kept]), one_hot(s).view())?;
+    Ok(All(found.and_then(|shares| shares.last().copied()).into_iter().collect()))
+}
+
+fn angled(s: &Samples) -> Result<Found> {
+    Ok(All(spectra::principal_angles(s.x.view(), one_hot(s).view())?))
+}
+
+fn quantiled(s: &Samples) -> Result<Found> {
+    let other = s.x.mapv(|x| 2.0 * x.abs());
+    let columns: [Vec<f64>; 2] = [s.x.column(0).iter().map(|x| x.abs()).collect(), other.column(1).to_vec()];
+    let found = spectra::compare_quantiles(&columns[0], &columns[1], &[0.1, 0.5, 1.0])?;
+    Ok(All(vec![number(found.largest_relative_deviation), found.distance]))
+}
+
+fn drifted(s: &Samples) -> Result<Found> {
+    let found = spectra::drift(s.x.view(), s.x.mapv(|x| x * 1.5).view())?;
+    serde_json::to_string(&found).expect("a drift is JSON");
+    Ok(All([found.relative, found.relative_operator].map(number).into()))
 }
 
 fn nearest(s: &Samples) -> Result<Found> {

@@ -9,13 +9,14 @@
 //! are `−f, f`.
 
 use crate::classes::ClassSet;
-use crate::error::{LearnError, Result, check_positive};
+use crate::error::{LearnError, Result, check_positive, check_size};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::samples::SampleRows;
 use crate::traits::Fit;
 use mercer_data::Classes;
+use mercer_linalg::matmul;
 use mercer_run::Context;
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 /// The curvature that replaces one that is not positive.
 const LEAST_CURVATURE: f64 = 1e-12;
@@ -39,17 +40,34 @@ impl Svm {
         Ok(Self { tolerance: check_positive("the tolerance", tolerance)?, ..self })
     }
 
-    /// `yᵢαᵢ`, the bias, the steps and the dual objective of a two-class problem.
-    fn separate(
+    /// With at most this many steps per two-class problem.
+    pub fn max_steps(self, max_steps: usize) -> Self {
+        Self { max_steps, ..self }
+    }
+
+    /// Solves a two-class problem: a sign per sample, from the coefficients of a similar problem if there are any.
+    ///
+    /// # Errors
+    /// For sizes that do not agree, and if the run is cancelled. A solution that was not reached is not an error: it says so.
+    pub fn separate(
         &self,
         kernel: ArrayView2<'_, f64>,
         signs: &[f64],
+        start: Option<&[f64]>,
         context: &Context,
-    ) -> Result<(Vec<f64>, f64, usize, f64)> {
+    ) -> Result<Separation> {
         let (n, cost) = (signs.len(), self.cost);
+        check_size("the rows of the Gram matrix", n, kernel.nrows())?;
+        check_size("the columns of the Gram matrix", n, kernel.ncols())?;
         let diagonal: Vec<f64> = kernel.diag().to_vec();
         let mut alpha = vec![0.0; n];
         let mut gradient = vec![-1.0; n];
+        if let Some(start) = start {
+            check_size("the coefficients to start from", n, start.len())?;
+            alpha = start.iter().zip(signs).map(|(own, sign)| (own * sign).clamp(0.0, cost)).collect();
+            let scores = matmul(kernel, ArrayView1::from(start).insert_axis(Axis(1)));
+            gradient = scores.iter().zip(signs).map(|(score, sign)| sign * score - 1.0).collect();
+        }
         for step in 0..self.max_steps {
             context.check()?;
             let up = |t: usize| if signs[t] > 0.0 { alpha[t] < cost } else { alpha[t] > 0.0 };
@@ -61,7 +79,7 @@ impl Svm {
                     first = Some((t, violation));
                 }
             }
-            let Some((i, most)) = first else { return Ok(self.finish(signs, &alpha, &gradient, step)) };
+            let Some((i, most)) = first else { return Ok(self.finish(signs, &alpha, &gradient, (step, true))) };
             let row = kernel.row(i);
             let (mut least, mut second, mut gain) = (f64::INFINITY, None, f64::INFINITY);
             for t in (0..n).filter(|&t| low(t)) {
@@ -77,7 +95,7 @@ impl Svm {
                 }
             }
             let Some(j) = second.filter(|_| most - least >= self.tolerance) else {
-                return Ok(self.finish(signs, &alpha, &gradient, step));
+                return Ok(self.finish(signs, &alpha, &gradient, (step, true)));
             };
             let curvature = (diagonal[i] + diagonal[j] - 2.0 * row[j]).max(LEAST_CURVATURE);
             // Along yᵢΔαᵢ = −yⱼΔαⱼ = length, within the box of both.
@@ -92,13 +110,11 @@ impl Svm {
                 *g += sign * length * (a - b);
             }
         }
-        let (measure, goal) = ("violation of optimality", self.tolerance);
-        let (solver, reached) = ("support vector machine", f64::INFINITY);
-        Err(LearnError::NotConverged { solver, measure, reached, goal, iterations: self.max_steps })
+        Ok(self.finish(signs, &alpha, &gradient, (self.max_steps, false)))
     }
 
     /// The bias from free support vectors, or the middle of the interval that the others allow.
-    fn finish(&self, signs: &[f64], alpha: &[f64], gradient: &[f64], steps: usize) -> (Vec<f64>, f64, usize, f64) {
+    fn finish(&self, signs: &[f64], alpha: &[f64], gradient: &[f64], (steps, converged): (usize, bool)) -> Separation {
         let (mut sum, mut free) = (0.0, 0_usize);
         let (mut above, mut below) = (f64::INFINITY, f64::NEG_INFINITY);
         for ((&sign, &a), &g) in signs.iter().zip(alpha).zip(gradient) {
@@ -113,8 +129,24 @@ impl Svm {
         }
         let offset = if free > 0 { sum / free as f64 } else { 0.5 * (above + below) };
         let objective = 0.5 * alpha.iter().zip(gradient).map(|(a, g)| a * (g - 1.0)).sum::<f64>();
-        (signs.iter().zip(alpha).map(|(sign, a)| sign * a).collect(), -offset, steps, objective)
+        let coefficients = signs.iter().zip(alpha).map(|(sign, a)| sign * a).collect();
+        Separation { coefficients, bias: -offset, steps, objective, converged }
     }
+}
+
+/// The solution of a two-class problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Separation {
+    /// `yᵢαᵢ`.
+    pub coefficients: Vec<f64>,
+    /// `b`.
+    pub bias: f64,
+    /// The steps that were taken.
+    pub steps: usize,
+    /// The dual objective.
+    pub objective: f64,
+    /// Whether the optimality conditions hold to the tolerance.
+    pub converged: bool,
 }
 
 impl Fit<Classes> for Svm {
@@ -131,11 +163,16 @@ impl Fit<Classes> for Svm {
         let mut solved = Solved { converged: true, ..Solved::default() };
         for class in problems {
             let signs: Vec<f64> = compact.iter().map(|&own| if own == class { 1.0 } else { -1.0 }).collect();
-            let (found, offset, steps, objective) = self.separate(kernel.view(), &signs, context)?;
-            coefficients.column_mut(class).assign(&Array1::from_vec(found));
-            bias[class] = offset;
-            solved.iterations += steps;
-            solved.objective += objective;
+            let found = self.separate(kernel.view(), &signs, None, context)?;
+            if !found.converged {
+                let (measure, goal) = ("violation of optimality", self.tolerance);
+                let (solver, reached) = ("support vector machine", f64::INFINITY);
+                return Err(LearnError::NotConverged { solver, measure, reached, goal, iterations: found.steps });
+            }
+            coefficients.column_mut(class).assign(&Array1::from_vec(found.coefficients));
+            bias[class] = found.bias;
+            solved.iterations += found.steps;
+            solved.objective += found.objective;
         }
         if n_classes == 2 {
             let opposite = coefficients.column(1).mapv(|v: f64| -v);

@@ -3,6 +3,7 @@
 //! For centred features `A = UΣVᵀ` the coordinates are `AV = UΣ`. They are computed from the smaller of `AᵀA` and
 //! `AAᵀ`. From a Gram matrix `K` they are `U√Λ` of the centred matrix `HKH`, with `H = I − 11ᵀ/n`.
 
+use crate::arrays::largest;
 use crate::error::{LensError, Result};
 use mercer_linalg::{check_finite, check_symmetric, matmul, symmetric_eigen, syrk, top_eigen};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
@@ -26,7 +27,7 @@ pub(super) fn of_features(features: ArrayView2<'_, f64>, count: usize) -> Result
     let Some(mean) = features.mean_axis(Axis(0)) else { return Ok(none(n)) };
     // Divided by the largest entry, so that squares stay finite; multiplied back at the end.
     let mut centred = &features - &mean;
-    let scale = largest(&features);
+    let scale = largest(features);
     check_scale(scale)?;
     if scale > 0.0 {
         centred /= scale;
@@ -51,7 +52,7 @@ pub(super) fn of_gram(gram: ArrayView2<'_, f64>, count: usize) -> Result<Princip
     else {
         return Ok(none(n));
     };
-    let scale = largest(&gram);
+    let scale = largest(gram);
     check_scale(scale)?;
     if scale == 0.0 {
         return Ok(none(n));
@@ -90,10 +91,6 @@ fn leading(matrix: Array2<f64>, count: usize) -> Result<(Array1<f64>, Array2<f64
     let kept = values.iter().take(count).take_while(|value| **value > least && **value > 0.0).count();
     let columns: Vec<usize> = (0..kept).collect();
     Ok((values.select(Axis(0), &columns), vectors.select(Axis(1), &columns)))
-}
-
-fn largest(values: &ArrayView2<'_, f64>) -> f64 {
-    values.iter().fold(0.0, |most: f64, value| most.max(value.abs()))
 }
 
 /// Sums of numbers near the largest of `f64` would overflow.
