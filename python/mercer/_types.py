@@ -33,7 +33,7 @@ _TYPES = {
     "GLOB": ("str | Sequence[str]", "str or sequence of str"),
     "BOOL": ("bool", "bool"),
     **dict.fromkeys(
-        ["FACTOR", "FRACTION", "LOSS", "RATE", "SHARE", "SIGMA", "STEP", "STRENGTH", "TIME", "VARIANCE"],
+        ["FACTOR", "FRACTION", "LOSS", "NUMBER", "RATE", "SCORE", "SHARE", "SIGMA", "STEP", "STRENGTH", "TIME", "VARIANCE"],
         ("float | str", "float or str"),
     ),
 }
@@ -48,7 +48,7 @@ def _entry(flag: Flag) -> tuple[str, str]:
         stub, text = f"Literal[{listed}]", "{" + listed + "}"
     else:
         stub, text = _TYPES.get(flag.value, ("str", "str"))
-    if flag.repeated and (flag.choices or flag.value not in _TYPES):
+    if flag.repeated and "Sequence" not in stub and stub not in ("_Samples", "_ArrayLike"):
         stub, text = f"{stub} | Sequence[{stub}]", f"{text}, or several"
     if flag.optional_value:
         stub, text = f"{stub} | bool", f"{text} or bool"

@@ -191,6 +191,31 @@ def test_explanations_and_audits(tmp_path):
         assert len(file.readlines()) == len(points) + 1
 
 
+def test_probes_and_spectra(tmp_path):
+    points, classes = moons()
+    trained = mc.train(
+        arch={"mlp": {"inputs": [2], "widths": [16], "outputs": 2}},
+        data=points, labels=classes, epochs=20, learning_rate=0.05, checkpoint_every=10, out=tmp_path / "net",
+    )
+    net = Path(trained.path) / "model.onnx"
+    checkpoints = [Path(trained.path) / f"epoch-{epoch:05}.safetensors" for epoch in (0, 20)]
+    inside = mc.probe(
+        net=net, data=points, labels=classes, test=points[::3], test_labels=classes[::3], weights=checkpoints,
+        kernel=["trace", "ck"], svm_cost=0.5,
+    )
+    layer = inside.layers[0]
+    assert layer["n_features"] == 16 and layer["accuracy"]["neighbours"] > 0.8
+    assert [one["name"] for one in inside.checkpoints] == ["epoch-00000", "epoch-00020"]
+    assert len(inside.similarity["names"]) == 6
+    spectra = mc.spectrum(
+        net=net, data=points, labels=classes, weights=checkpoints, direction=np.array([1.0, 0.0]), out=tmp_path / "spectra",
+    )
+    first, last = spectra.checkpoints
+    assert "drift" not in first["weights"][0]
+    assert last["weights"][0]["drift"]["frobenius"] > 0 and len(last["ntk"]["eigenvalues"]) == len(points)
+    assert spectra.figures["weights"].startswith("<svg")
+
+
 # ---- arrays
 
 

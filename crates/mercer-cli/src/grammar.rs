@@ -11,21 +11,30 @@ const LINES: usize = 50;
 /// Required flags: every command at or below these paths must have them.
 const PLACES: &[(&[&str], &[&str])] = &[
     (&["json", "threads", "memory", "quiet", "verbose", "help"], &[""]),
-    (&["out", "force"], &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "demo"]),
+    (
+        &["out", "force"],
+        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "demo"],
+    ),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
-    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain"]),
+    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe"]),
     (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws"], &["uncertainty"]),
-    (&["net", "weights", "include", "exclude", "unmerge"], &["predict", "uncertainty", "explain", "audit"]),
+    (
+        &["net", "weights", "include", "exclude", "unmerge"],
+        &["predict", "uncertainty", "explain", "audit", "probe", "spectrum"],
+    ),
     (&["kernel", "penalty", "penalty-norm", "folds", "neighbours", "ids"], &["explain", "audit"]),
     (&["machine", "to", "groups", "class", "top", "rows", "all", "layers", "ood"], &["explain"]),
     (&["validate", "subsets", "fraction", "repeats"], &["explain"]),
     (&["wrong", "poisoned", "test", "test-poisoned", "threshold", "near", "cut", "fail-above"], &["audit"]),
     (&["net", "arch", "kernel", "weights", "include", "exclude", "unmerge"], &KERNELS),
     (&["weights", "include", "exclude", "unmerge"], &["info"]),
-    (&["import-limit"], &["train", "predict", "info", "uncertainty", "explain", "audit"]),
+    (&["import-limit"], &["train", "predict", "info", "uncertainty", "explain", "audit", "probe", "spectrum"]),
     (&["import-limit"], &KERNELS),
     (&["arch"], &["train"]),
-    (&["node"], &["predict", "uncertainty", "explain", "audit"]),
+    (&["node"], &["predict", "uncertainty", "explain", "audit", "probe"]),
+    (&["layer", "kernel"], &["probe", "spectrum"]),
+    (&["direction", "leading", "products"], &["spectrum"]),
+    (&["neighbours", "svm-cost", "untrained", "compared", "permutations", "other-net"], &["probe"]),
     (&["from"], &["predict", "explain"]),
     (&["chunk"], &["predict"]),
     (&["against", "as-features", "by-layer"], &["kernel"]),
@@ -40,11 +49,15 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["batch", "learning-rate"], &LEARNING),
     (&["resume"], &LEARNING),
     (&["resume"], &["kernel"]),
-    (&["seed"], &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "demo"]),
-    (&["precision", "dry-run"], &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit"]),
+    (&["seed"], &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "demo"]),
+    (
+        &["precision", "dry-run"],
+        &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit", "probe", "spectrum"],
+    ),
 ];
 
-const DATA: [&str; 8] = ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit"];
+const DATA: [&str; 10] =
+    ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum"];
 
 const LEARNING: [&str; 5] = ["train", "eigen spin", "eigen neuralef", "eigen shared", "eigen contrastive"];
 

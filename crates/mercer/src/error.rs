@@ -104,6 +104,14 @@ impl Error {
         self.code == INTERRUPTED
     }
 
+    /// The same error; if the work was cancelled, it says that nothing was written.
+    pub(crate) fn before_writing(self) -> Self {
+        match self.is_interrupted() {
+            true => self.with_message("interrupted; nothing was written").hint("run the same command to start again"),
+            false => self,
+        }
+    }
+
     /// Whether a check requested by the user has failed.
     pub fn is_failed_check(&self) -> bool {
         self.code == CHECK

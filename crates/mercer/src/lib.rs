@@ -73,7 +73,7 @@ pub mod prelude {
     pub use mercer_learn::regression::{LeastSquares, Ridge};
     pub use mercer_learn::{KernelMachine, Machine, metrics};
     pub use mercer_net::Network;
-    pub use mercer_net::arch::{Activation, Cnn, CnnLayer, Mlp, Resnet};
+    pub use mercer_net::arch::{Activation, Cnn, CnnLayer, Mlp, Residual, Resnet};
     pub use mercer_net::network::{Input, Parameter, Prediction};
     pub use mercer_run::Context;
     pub use mercer_spectral::{Eigenfunctions, Landmarks, Solver, Spectrum};

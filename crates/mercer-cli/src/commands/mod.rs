@@ -11,7 +11,9 @@ mod info;
 mod kernel;
 mod manual;
 mod predict;
+mod probe;
 mod replay;
+mod spectrum;
 mod train;
 mod uncertainty;
 
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Uncertainty(Box<uncertainty::UncertaintyArguments>),
     Explain(Box<explain::ExplainArguments>),
     Audit(Box<audit::AuditArguments>),
+    Probe(Box<probe::ProbeArguments>),
+    Spectrum(Box<spectrum::SpectrumArguments>),
     Info(info::InfoArguments),
     Compare(compare::CompareArguments),
     Demo(demo::DemoArguments),
@@ -40,7 +44,7 @@ pub(crate) enum Command {
 /// The commands, grouped by purpose.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
-    ("Explain and check", &["explain", "audit"]),
+    ("Explain and check", &["explain", "audit", "probe", "spectrum"]),
     ("Look and compare", &["info", "compare", "demo"]),
     ("Housekeeping", &["replay", "completions", "manual", "help"]),
 ];
@@ -58,7 +62,9 @@ impl Command {
             Self::Info(arguments) => arguments.run(console),
             Self::Kernel(arguments) => arguments.run(console),
             Self::Predict(arguments) => arguments.run(console),
+            Self::Probe(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
+            Self::Spectrum(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),
             Self::Completions(arguments) => arguments.run(console),

@@ -17,7 +17,7 @@ pub(crate) use choice::choice;
 pub(crate) use data::{DataOptions, FROM, GRAM, OOD, TestOptions, reference, references};
 pub(crate) use kernel::{KERNEL, KernelOptions};
 pub use memory::parse_bytes;
-pub(crate) use network::{ARCH, ImportOptions, NET, ParameterOptions};
+pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, ParameterOptions};
 pub(crate) use node::NodeOption;
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use run::{PrecisionOption, SeedOption};

@@ -10,14 +10,35 @@ pub(crate) const NET: &str = "ONNX model of the network";
 /// Help of `--arch`, likewise.
 pub(crate) const ARCH: &str = "Network architecture, described in TOML (see `mercer help train`)";
 
-/// Which tensors count as parameters.
+/// Help of `--weights`, likewise.
+const WEIGHTS: &str = "Weights of a checkpoint, instead of those in the network's file";
+
+/// The weights of a network, and which tensors count as parameters.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct ParameterOptions {
-    /// Weights of a checkpoint, instead of those in the network's file
-    #[arg(long, value_name = "FILE.safetensors")]
+    #[arg(long, value_name = "FILE.safetensors", help = WEIGHTS)]
     weights: Option<PathBuf>,
 
+    #[command(flatten)]
+    tensors: TensorOptions,
+}
+
+/// The weights of a network at several times, and which tensors count as parameters.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct CheckpointOptions {
+    #[arg(long, value_name = "FILE.safetensors", help = WEIGHTS, num_args = 1..)]
+    pub(crate) weights: Vec<PathBuf>,
+
+    #[command(flatten)]
+    tensors: TensorOptions,
+}
+
+/// Which tensors count as parameters.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Network")]
+struct TensorOptions {
     /// Count tensors with this name as parameters (repeatable; may contain * and ?)
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
@@ -31,7 +52,7 @@ pub(crate) struct ParameterOptions {
     unmerge: bool,
 
     #[command(flatten)]
-    pub(crate) import: ImportOptions,
+    import: ImportOptions,
 }
 
 /// Limits for reading a network.
@@ -46,8 +67,21 @@ pub(crate) struct ImportOptions {
 impl ParameterOptions {
     /// As data.
     pub(crate) fn spec(&self) -> ParameterSpec {
+        ParameterSpec { weights: self.weights.clone(), ..self.tensors.spec() }
+    }
+}
+
+impl CheckpointOptions {
+    /// As data, without the weights.
+    pub(crate) fn spec(&self) -> ParameterSpec {
+        self.tensors.spec()
+    }
+}
+
+impl TensorOptions {
+    fn spec(&self) -> ParameterSpec {
         ParameterSpec {
-            weights: self.weights.clone(),
+            weights: None,
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             unmerge: self.unmerge,

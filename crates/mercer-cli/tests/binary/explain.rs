@@ -4,7 +4,7 @@ use crate::folder::Folder;
 use ndarray::{Array1, Array2, Axis};
 
 /// Three classes of points in the plane, and a network that was trained on them. Every fifteenth label is wrong.
-fn problem() -> Folder {
+pub(crate) fn problem() -> Folder {
     let folder = Folder::with(&[]);
     let centre = [[2.0, 0.0], [-1.0, 1.7], [-1.0, -1.7]];
     let noise = |i: usize, j: usize| ((i * 37 + j * 101 + i * i * 13) % 97) as f64 / 97.0 - 0.5;

@@ -174,6 +174,9 @@ impl From<LinalgError> for Error {
 
 impl From<LensError> for Error {
     fn from(error: LensError) -> Self {
+        if error == LensError::Cancelled {
+            return Self::interrupted("interrupted");
+        }
         Self::with_code(codes::of_lens(&error), error.to_string())
     }
 }

@@ -5,7 +5,8 @@
 //! contains no absolute path that the user did not write, and no machine name.
 
 use super::{
-    AuditJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, TrainJob, UncertaintyJob,
+    AuditJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, ProbeJob, SpectrumJob,
+    TrainJob, UncertaintyJob,
 };
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
@@ -67,6 +68,10 @@ jobs! {
     Kernel(KernelJob),
     /// Predictions on data.
     Predict(PredictJob),
+    /// Looking into layers.
+    Probe(ProbeJob),
+    /// Spectra of weights and kernels.
+    Spectrum(SpectrumJob),
     /// Training a network.
     Train(TrainJob),
     /// The uncertainty of a network.

@@ -7,7 +7,7 @@ use mercer_data::Columns;
 use mercer_kernel::language::{Defaults, SyntaxError};
 use mercer_kernel::{Built, KernelError, Real, Recipe, SavedKernel};
 use mercer_net::Network;
-use mercer_net::arch::Initialisation;
+use mercer_net::arch::{Initialisation, WeightLaw};
 use mercer_net::network::SavedNetwork;
 use mercer_run::Context;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,11 @@ impl KernelSpec {
     /// The same kernel with the network in this file.
     pub fn with_net(self, net: impl Into<PathBuf>) -> Self {
         Self { net: Some(net.into()), ..self }
+    }
+
+    /// A kernel of a job's network, with the job's parameters and seed.
+    pub(crate) fn of_network(kernel: &str, net: &Path, parameters: &ParameterSpec, seed: u64) -> Self {
+        Self { parameters: parameters.clone(), seed, ..Self::new(kernel).with_net(net) }
     }
 
     /// Whether a kernel or a network is named at all.
@@ -132,6 +137,15 @@ impl KernelSpec {
             }
             (None, Some(path)) => {
                 let (architecture, network) = open_architecture(path, self.seed, &self.parameters)?;
+                let (law, initialisation) = (architecture.law(), architecture.initialisation());
+                if law != WeightLaw::Normal && self.parsed(initialisation)?.draws_weights() {
+                    let text = self.kernel.as_deref().unwrap_or_default();
+                    let path = path.display();
+                    return Err(Error::new(format!(
+                        "‹kernel› {text} draws normal weights, but {path} has `law = \"{law}\"`, without a variance"
+                    ))
+                    .hint(format!("leave `law` out of {path}, or choose a kernel of its weights, such as trace")));
+                }
                 Ok(NetworkSource::Described(network, architecture.initialisation()))
             }
             (None, None) => Ok(NetworkSource::Absent),

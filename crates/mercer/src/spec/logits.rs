@@ -64,6 +64,11 @@ impl NetworkLogits {
         Ok(Self { graph, node, value, n_outputs, path: path.to_owned() })
     }
 
+    /// The node.
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
     /// The number of classes. A single output is the logit of the second of two classes.
     pub(crate) fn n_classes(&self) -> usize {
         self.n_outputs.max(2)

@@ -32,8 +32,16 @@ A network is a few lines of TOML, for instance:
       { max-pool = { size = 2 } },
       { dense = { width = 64 } },
   ]
-The kinds are mlp, cnn, resnet and two-layer. The output folder holds model.onnx, weights.safetensors, result.json,
-state.safetensors for --resume, and the checkpoints.";
+or a wide residual network with batch normalisation, WRN-16-4:
+  [residual]
+  outputs = 10
+  blocks = [2, 2, 2]
+  width = 16
+  widen = 4
+  pre_activation = true
+The kinds are mlp, cnn, resnet, residual and two-layer. All take activation (\"relu\", \"normalised(tanh)\",
+\"tanh/0.6278\"), most take initialisation and law (\"normal\", \"cauchy\"); mlp and cnn take batch_norm = true. The output
+folder holds model.onnx, weights.safetensors, result.json, state.safetensors for --resume, and the checkpoints.";
 
 /// Train a small network described in TOML
 #[derive(Debug, clap::Args)]

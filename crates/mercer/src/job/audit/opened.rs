@@ -77,13 +77,7 @@ impl OpenedAudit {
 
     /// A kernel, built but not computed.
     pub(super) fn kernel<T: Real>(&self, text: &str) -> Result<KernelRows<T>, Error> {
-        let spec = KernelSpec {
-            kernel: Some(text.to_owned()),
-            net: Some(self.job.net.clone()),
-            parameters: self.job.parameters.clone(),
-            seed: self.job.seed,
-            ..KernelSpec::default()
-        };
+        let spec = KernelSpec::of_network(text, &self.job.net, &self.job.parameters, self.job.seed);
         let rows = KernelRows::build(spec, &self.known.source, &self.known.samples.shapes())?;
         rows.keep(self.stores.as_ref(), &self.known)
     }
@@ -148,9 +142,6 @@ impl Opened for OpenedAudit {
             Precision::F32 => Work::<f32>::run(self, context),
             Precision::F64 => Work::<f64>::run(self, context),
         };
-        run.map_err(|error| match error.is_interrupted() {
-            true => error.with_message("interrupted; nothing was written").hint("run the same command to start again"),
-            false => error,
-        })
+        run.map_err(Error::before_writing)
     }
 }

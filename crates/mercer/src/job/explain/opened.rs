@@ -178,10 +178,7 @@ impl Opened for OpenedExplain {
             Precision::F32 => Work::<f32>::run(self, context),
             Precision::F64 => Work::<f64>::run(self, context),
         };
-        run.map_err(|error| match error.is_interrupted() {
-            true => error.with_message("interrupted; nothing was written").hint("run the same command to start again"),
-            false => error,
-        })
+        run.map_err(Error::before_writing)
     }
 }
 

@@ -252,8 +252,9 @@ impl Run {
         let batch = self.fit(Path::new("")).check(&trainer, self.training.samples())?;
         let (n_samples, epochs) = (self.training.inputs.n_samples(), self.settings.epochs);
         let n_evaluation_samples = self.evaluation.as_ref().map(|set| set.inputs.n_samples());
-        let at_once = batch.max(n_evaluation_samples.unwrap_or(0).min(TrainingLoop::EVALUATION_ROWS));
-        let needed = trainer.bytes(at_once).saturating_add(resident_memory());
+        let evaluated = n_evaluation_samples.unwrap_or(0).min(TrainingLoop::EVALUATION_ROWS);
+        let step = trainer.bytes(batch).max(trainer.evaluation_bytes(evaluated));
+        let needed = step.saturating_add(resident_memory());
         if needed > context.memory() {
             let text =
                 format!("‹memory› {} is too little: training takes about {}", bytes(context.memory()), bytes(needed));
@@ -273,7 +274,7 @@ impl Run {
             optimiser: self.optimiser.clone(),
             steps_per_epoch: n_samples.div_ceil(batch),
             forward_gflop: flops * measured as f64 / 1e9,
-            bytes: trainer.bytes(at_once),
+            bytes: step,
         })
     }
 
