@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::report::Report;
-use crate::{Fallible, eigen, explain, kernels, limits, machines};
+use crate::{Fallible, eigen, explain, inside, kernels, limits, machines};
 
 /// Something that an experiment needs from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 23] = [
+pub(crate) const ALL: [&Experiment; 25] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -84,6 +84,8 @@ pub(crate) const ALL: [&Experiment; 23] = [
     &explain::label_audit::EXPERIMENT,
     &explain::datamodels::EXPERIMENT,
     &explain::poisoned::EXPERIMENT,
+    &inside::probes::EXPERIMENT,
+    &inside::training::EXPERIMENT,
 ];
 
 /// The experiment of a name.

@@ -4,6 +4,7 @@ mod eigen;
 mod experiment;
 mod explain;
 mod images;
+mod inside;
 mod kernels;
 mod limits;
 mod machines;

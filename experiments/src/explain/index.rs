@@ -37,7 +37,7 @@ const LIMITS: [f64; 2] = [900.0, 5.0];
 
 fn run(options: &Options) -> Fallible<Report> {
     let work = Work::new(options)?;
-    let (samples, fewer) = (options.number("samples", 50_000, 60)?, options.number("fewer", 10_000, 60)?);
+    let (samples, fewer) = (options.number("samples", 50_000, 300)?, options.number("fewer", 10_000, 200)?);
     let (test, new) = (options.number("test", 1000, 40)?, options.number("new", 100, 10)?);
     let sketch = options.number("sketch", 4096, 64)?;
     let folder = options.set(Needs::Cifar10)?;

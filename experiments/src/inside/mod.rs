@@ -1,0 +1,6 @@
+//! What the layers of a network hold, and how spectra move during training.
+
+mod pictures;
+pub(crate) mod probes;
+mod teacher;
+pub(crate) mod training;
