@@ -4,12 +4,19 @@ use crate::arguments::Common;
 use crate::progress::Bar;
 use crate::visible;
 use clap::builder::styling::{AnsiColor, Style};
+use mercer::job::{Destination, Job, Opened, Outcome};
 use mercer::run::Context;
 use mercer::spec::{Inputs, Opening};
 use mercer::{Error, Json};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The plan of a job.
+type PlanOf<J> = <<J as Job>::Opened as Opened>::Plan;
+
+/// The outcome of a job.
+type OutcomeOf<J> = Outcome<<<J as Job>::Opened as Opened>::Findings>;
 
 /// Where and how a command prints.
 #[derive(Clone, Debug)]
@@ -101,6 +108,24 @@ impl Console {
 
     fn json_text(&self, value: &impl Json) -> Result<(), Error> {
         self.write(&visible::json(&value.json()?))
+    }
+
+    /// Runs a job and prints its outcome, which is returned. A dry run prints the plan and returns nothing.
+    pub(crate) fn perform<J: Job>(
+        &self,
+        job: &J,
+        destination: &Destination,
+        plan: impl FnOnce(&PlanOf<J>) -> String,
+        text: impl FnOnce(&OutcomeOf<J>) -> String,
+    ) -> Result<Option<OutcomeOf<J>>, Error> {
+        let opened = job.open(destination, self.opening())?;
+        if destination.dry_run {
+            self.result(opened.plan(), || plan(opened.plan()))?;
+            return Ok(None);
+        }
+        let outcome = opened.run(&self.context)?;
+        self.result(&outcome, || text(&outcome))?;
+        Ok(Some(outcome))
     }
 
     /// The context of the command's work.

@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
-use mercer::job::{AuditJob, Destination, Job, Opened};
+use mercer::job::{AuditJob, Destination};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -153,18 +153,14 @@ impl AuditArguments {
             return Err(Error::new(format!("‹fail-above› {share}: must be between 0 and 1")));
         }
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
-        let opened = self.job()?.open(&destination, console.opening())?;
-        if self.dry_run.dry_run {
-            let plan = opened.plan();
-            return console.result(plan, || report::plan(plan));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, &self.output.out))?;
-        match self.audit.fail_above.filter(|share| outcome.findings.estimated_noise > *share) {
+        let text = |outcome: &_| report::outcome(outcome, &self.output.out);
+        let outcome = console.perform(&self.job()?, &destination, report::plan, text)?;
+        let found = outcome.map_or(0.0, |outcome| outcome.findings.estimated_noise);
+        match self.audit.fail_above.filter(|share| found > *share) {
             None => Ok(()),
             Some(share) => Err(Error::check(format!(
                 "the estimated share of wrong labels is {:.2} %, above {:.2} %",
-                100.0 * outcome.findings.estimated_noise,
+                100.0 * found,
                 100.0 * share
             ))),
         }

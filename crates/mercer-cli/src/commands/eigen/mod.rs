@@ -8,7 +8,7 @@ mod source;
 
 use crate::console::Console;
 use mercer::Error;
-use mercer::job::{Destination, EigenJob, Job, Opened};
+use mercer::job::{Destination, EigenJob};
 use source::ResultOptions;
 
 const EXAMPLES: &str = "\
@@ -100,13 +100,8 @@ impl Method {
 impl EigenArguments {
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         let (results, resume) = self.method.results();
-        let dry_run = results.dry_run.dry_run;
-        let destination = Destination { resume, dry_run, ..results.output.destination() };
-        let opened = self.method.job()?.open(&destination, console.opening())?;
-        if dry_run {
-            return console.result(opened.plan(), || report::plan(opened.plan()));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, &results.output.out))
+        let destination = Destination { resume, dry_run: results.dry_run.dry_run, ..results.output.destination() };
+        let text = |outcome: &_| report::outcome(outcome, &results.output.out);
+        console.perform(&self.method.job()?, &destination, report::plan, text).map(drop)
     }
 }

@@ -10,7 +10,7 @@ use crate::options::{
 use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
 use mercer::job::explain::{ClassChoice, ValidateSpec, Validation};
-use mercer::job::{Destination, ExplainJob, Job, Opened};
+use mercer::job::{Destination, ExplainJob};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -194,12 +194,7 @@ impl ExplainArguments {
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
-        let opened = self.job().open(&destination, console.opening())?;
-        if self.dry_run.dry_run {
-            let plan = opened.plan();
-            return console.result(plan, || report::plan(plan));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, &self.output.out))
+        let text = |outcome: &_| report::outcome(outcome, &self.output.out);
+        console.perform(&self.job(), &destination, report::plan, text).map(drop)
     }
 }

@@ -7,7 +7,7 @@ use crate::options::{DataOptions, FROM, NET, NodeOption, ParameterOptions, Preci
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
 use mercer::job::predict::Subject;
-use mercer::job::{Destination, Job, Opened, PredictJob};
+use mercer::job::{Destination, PredictJob};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -89,13 +89,7 @@ impl PredictArguments {
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let dry_run = self.dry_run.dry_run;
-        let destination = Destination { dry_run, ..self.output.destination() };
-        let opened = self.job().open(&destination, console.opening())?;
-        if dry_run {
-            return console.result(opened.plan(), || report::plan(opened.plan()));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome))
+        let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
+        console.perform(&self.job(), &destination, report::plan, report::outcome).map(drop)
     }
 }

@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
-use mercer::job::{Destination, Job, Opened, ProbeJob};
+use mercer::job::{Destination, ProbeJob};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -137,12 +137,7 @@ impl ProbeArguments {
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
-        let opened = self.job().open(&destination, console.opening())?;
-        if self.dry_run.dry_run {
-            let plan = opened.plan();
-            return console.result(plan, || report::plan(plan));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, self.output.out.as_deref()))
+        let text = |outcome: &_| report::outcome(outcome, self.output.out.as_deref());
+        console.perform(&self.job(), &destination, report::plan, text).map(drop)
     }
 }

@@ -10,7 +10,7 @@ use crate::options::{
 use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
 use mercer::job::uncertainty::{NoiseChoice, PosteriorDraws, PosteriorMethod, PosteriorMethodName, PriorChoice};
-use mercer::job::{Destination, Job, Opened, UncertaintyJob};
+use mercer::job::{Destination, UncertaintyJob};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -204,13 +204,8 @@ impl UncertaintyArguments {
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
-        let dry_run = self.dry_run.dry_run;
-        let destination = Destination { dry_run, ..self.output.destination() };
-        let opened = self.job()?.open(&destination, console.opening())?;
-        if dry_run {
-            return console.result(opened.plan(), || report::plan(opened.plan()));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, &self.output.out))
+        let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
+        let text = |outcome: &_| report::outcome(outcome, &self.output.out);
+        console.perform(&self.job()?, &destination, report::plan, text).map(drop)
     }
 }
