@@ -24,4 +24,4 @@ pub(crate) use run::{PrecisionOption, SeedOption};
 pub(crate) use selection::{FoldOptions, NEIGHBOURS, PENALTY};
 pub(crate) use spectrum::{ComponentsOption, LandmarksOption};
 pub(crate) use surrogate::{SurrogateOptions, TrainingNames};
-pub(crate) use training::{StepOptions, with_default};
+pub(crate) use training::{StepOptions, WEIGHT_DECAY, with_default};

@@ -16,6 +16,9 @@ pub(crate) struct StepOptions {
     pub(crate) learning_rate: Option<f64>,
 }
 
+/// Help of `--weight-decay`.
+pub(crate) const WEIGHT_DECAY: &str = "Weight decay of the training; decoupled from the gradient in adamw";
+
 /// Adds a default to the help text; the command chooses it, not the flag.
 pub(crate) fn with_default(arg: Arg, default: &str) -> Arg {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::softmax::{log_softmax, softmax};
 use mercer_data::Labels;
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, CowArray, Ix2, s};
 use serde::{Deserialize, Serialize};
 
 /// The distribution of a target given the outputs.
@@ -57,9 +57,14 @@ impl Likelihood {
     /// The probabilities of classes, a row per row of outputs; the sigmoid of one logit is the softmax of zero and
     /// itself.
     pub(super) fn probabilities(&self, outputs: ArrayView2<'_, f64>) -> Array2<f64> {
+        softmax(self.logits(outputs).view())
+    }
+
+    /// A logit per class.
+    pub(super) fn logits<'a>(&self, outputs: ArrayView2<'a, f64>) -> CowArray<'a, f64, Ix2> {
         match self {
-            Self::Bernoulli => softmax(two(outputs).view()),
-            _ => softmax(outputs),
+            Self::Bernoulli => two(outputs).into(),
+            _ => outputs.into(),
         }
     }
 

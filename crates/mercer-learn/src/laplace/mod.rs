@@ -76,6 +76,7 @@ mod source;
 mod stored;
 mod tangent;
 mod target;
+mod temperature;
 
 pub use likelihood::Likelihood;
 pub use machine::Laplace;

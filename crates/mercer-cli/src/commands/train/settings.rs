@@ -1,6 +1,6 @@
 //! How to train: options of the command line as data of the job.
 
-use crate::options::{PrecisionOption, SeedOption, StepOptions, choice, with_default};
+use crate::options::{PrecisionOption, SeedOption, StepOptions, WEIGHT_DECAY, choice, with_default};
 use mercer::job::train::{LossName, OptimiserName, ScheduleName, TrainingSpec};
 use mercer::spec::Precision;
 use std::num::NonZeroUsize;
@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 #[command(
     next_help_heading = "Training",
     mut_arg("batch", |arg| with_default(arg, "128; all samples for gd")),
+    mut_arg("weight_decay", |arg| with_default(arg, "0.01 for adamw, else 0")),
     mut_arg("learning_rate", |arg| with_default(arg, "0.001; 0.01 for adagrad, 0.05 for sgd and gd"))
 )]
 pub(crate) struct TrainingOptions {
@@ -32,8 +33,7 @@ pub(crate) struct TrainingOptions {
     #[arg(long)]
     nesterov: bool,
 
-    /// Weight decay; decoupled from the gradient in adamw [default: 0.01 for adamw, else 0]
-    #[arg(long, value_name = "STRENGTH", allow_negative_numbers = true)]
+    #[arg(long, value_name = "STRENGTH", help = WEIGHT_DECAY, allow_negative_numbers = true)]
     weight_decay: Option<f64>,
 
     /// Loss [default: cross-entropy for classes, squared for numbers]

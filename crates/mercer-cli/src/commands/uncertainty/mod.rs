@@ -5,7 +5,7 @@ mod report;
 use crate::console::Console;
 use crate::options::{
     ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, ParameterOptions, PrecisionOption,
-    SeedOption, TestOptions, choice, reference, references, with_default,
+    SeedOption, TestOptions, WEIGHT_DECAY, choice, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
@@ -20,6 +20,7 @@ Examples:
   mercer uncertainty … --method kron --ood other.npz:x           can it tell other data apart?
   mercer uncertainty … --method sketch --sketch sjlt:2048        large networks, all layers
   mercer uncertainty … --method eigen -k 64                      through eigenfunctions
+  mercer uncertainty … --validation unseen.npz:x --validation-labels unseen.npz:y   choose by unseen data
   mercer uncertainty … --method full --dry-run                   what it would take
   mercer predict --from run --data new.npy -o probabilities.npy  later, without any other file";
 
@@ -33,11 +34,17 @@ The methods, from cheap to expensive:
   eigen             all parameters, through eigenfunctions of the tangent kernel
   full              all parameters, exactly; a matrix with a row per parameter
 
+--validation names samples that the network was not trained on. They choose the prior (unless --prior or --weight-decay gives
+it) and a temperature for the network alone, and the result is whatever predicts them better: the network at that temperature,
+or the posterior. Without such samples nothing is chosen, and the result is the posterior's. --test never chooses anything.
+With --weight-decay, the precision of the prior is the size of the training set times the decay.
+
 Classification needs logits. If the first output ends in a softmax or sigmoid, the value before it is used; --node names
 another one. A single output is the logit of the second of two classes. Regression uses the outputs themselves.
 
 The output folder holds result.json, probabilities.npy (mean.npy and variance.npy for a regression), the same for the
-network alone as map_*.npy and for --ood as ood_*.npy, reliability.svg, entropy.svg, and the posterior with its network.";
+network alone as map_*.npy and for --ood as ood_*.npy (with --validation also scaled_*.npy for the network at its temperature
+and laplace_*.npy for the posterior), reliability.svg, entropy.svg, and the posterior with its network.";
 
 fn after_long_help() -> String {
     format!("{EXAMPLES}\n\n{MORE}")
@@ -117,9 +124,12 @@ struct PosteriorOptions {
     #[arg(long, value_name = "BOOL")]
     residual: Option<bool>,
 
-    /// Precision of the prior: a number, `evidence` or `validation`
-    #[arg(long, value_name = "CHOICE", default_value = "evidence")]
-    prior: PriorChoice,
+    /// Precision of the prior: a number, `evidence` or `validation` [default: validation with --validation, else evidence]
+    #[arg(long, value_name = "CHOICE")]
+    prior: Option<PriorChoice>,
+
+    #[arg(long, value_name = "STRENGTH", help = WEIGHT_DECAY, allow_negative_numbers = true, conflicts_with = "prior")]
+    weight_decay: Option<f64>,
 
     /// Standard deviation of a regression's noise: a number or `evidence`
     #[arg(long, value_name = "CHOICE", default_value = "evidence")]
@@ -147,7 +157,7 @@ struct OtherData {
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", help = OOD)]
     ood: Vec<String>,
 
-    /// Samples to choose settings by (--prior validation)
+    /// Samples to choose settings by; the network must not have been trained on them
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", requires = "validation_labels")]
     validation: Vec<String>,
 
@@ -180,6 +190,15 @@ impl PosteriorOptions {
 }
 
 impl UncertaintyArguments {
+    fn prior(&self) -> PriorChoice {
+        match (self.posterior.prior, self.posterior.weight_decay) {
+            (Some(prior), _) => prior,
+            (None, Some(decay)) => PriorChoice::WeightDecay(decay),
+            (None, None) if !self.other.validation.is_empty() => PriorChoice::Validation,
+            (None, None) => PriorChoice::Evidence,
+        }
+    }
+
     fn job(&self) -> Result<UncertaintyJob, Error> {
         let (posterior, other) = (&self.posterior, &self.other);
         Ok(UncertaintyJob {
@@ -188,7 +207,7 @@ impl UncertaintyArguments {
             node: self.node.node.clone(),
             params: self.params.clone(),
             method: posterior.method()?,
-            prior: posterior.prior,
+            prior: self.prior(),
             noise: posterior.noise_std,
             draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.draw_scale }),
             seed: self.seed.seed,

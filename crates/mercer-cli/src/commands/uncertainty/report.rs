@@ -2,7 +2,7 @@
 
 use crate::format::table;
 use mercer::job::Outcome;
-use mercer::job::uncertainty::{Scores, UncertaintyFindings, UncertaintyPlan};
+use mercer::job::uncertainty::{Predictor, Scores, UncertaintyFindings, UncertaintyPlan};
 use mercer::learn::laplace::{ClassScores, Detection, RegressionScores};
 use mercer::text::{bytes, count, duration, grouped};
 use std::fmt::Write;
@@ -34,6 +34,20 @@ pub(super) fn outcome(outcome: &Outcome<UncertaintyFindings>, folder: &Path) -> 
     }
     let _ = writeln!(text, "log evidence {:.2}\n", found.log_evidence);
     text += &scores(found);
+    if let Some(chosen) = found.chosen {
+        let taken = match chosen.predictor {
+            Predictor::Laplace => "the posterior",
+            Predictor::Temperature => "the network at its temperature",
+        };
+        let _ = writeln!(
+            text,
+            "\n{} chose {taken}: NLL {:.4} at the temperature, {:.4} of the posterior, {:.4} of the network alone.",
+            count(chosen.n_samples, "validation sample"),
+            chosen.scaled_nll,
+            chosen.laplace_nll,
+            chosen.network_nll
+        );
+    }
     for repair in &found.repairs {
         let _ = writeln!(text, "note: {repair}");
     }
@@ -48,10 +62,14 @@ pub(super) fn outcome(outcome: &Outcome<UncertaintyFindings>, folder: &Path) -> 
 /// Compares the network alone with the posterior.
 fn scores(found: &UncertaintyFindings) -> String {
     let mut head = vec![String::new()];
-    let mut rows = vec![vec!["network".to_owned()], vec![format!("Laplace ({})", found.predictive)]];
-    let both = [&found.map, &found.laplace];
-    let mut column = |name: &str, values: [Option<f64>; 2], percent: bool| {
-        if values == [None, None] {
+    let mut listed = vec![("network".to_owned(), &found.map)];
+    if let (Some(scaled), Some(chosen)) = (&found.scaled, found.chosen) {
+        listed.push((format!("network at temperature {:.3}", chosen.temperature), scaled));
+    }
+    listed.push((format!("Laplace ({})", found.predictive), &found.laplace));
+    let mut rows: Vec<Vec<String>> = listed.iter().map(|(name, _)| vec![name.clone()]).collect();
+    let mut column = |name: &str, values: Vec<Option<f64>>, percent: bool| {
+        if values.iter().all(Option::is_none) {
             return;
         }
         head.push(name.to_owned());
@@ -62,15 +80,16 @@ fn scores(found: &UncertaintyFindings) -> String {
             }));
         }
     };
-    let classes = |read: fn(&ClassScores) -> f64| both.map(|scores: &Scores| scores.classes.as_ref().map(read));
+    let all = |read: &dyn Fn(&Scores) -> Option<f64>| listed.iter().map(|(_, scores)| read(scores)).collect::<Vec<_>>();
+    let classes = |read: fn(&ClassScores) -> f64| all(&|scores| scores.classes.as_ref().map(read));
     column("accuracy", classes(|scores| scores.accuracy), true);
     column("NLL", classes(|scores| scores.nll), false);
     column("ECE", classes(|scores| scores.ece), false);
     column("Brier", classes(|scores| scores.brier), false);
-    let values = |read: fn(&RegressionScores) -> f64| both.map(|scores: &Scores| scores.values.as_ref().map(read));
+    let values = |read: fn(&RegressionScores) -> f64| all(&|scores| scores.values.as_ref().map(read));
     column("RMSE", values(|scores| scores.rmse), false);
     column("NLL", values(|scores| scores.nll), false);
-    let detection = |read: fn(&Detection) -> f64| both.map(|scores: &Scores| scores.detection.as_ref().map(read));
+    let detection = |read: fn(&Detection) -> f64| all(&|scores| scores.detection.as_ref().map(read));
     column("AUROC", detection(|found| found.auroc), false);
     column("AUPR", detection(|found| found.aupr), false);
     if head.len() == 1 {

@@ -176,6 +176,8 @@ pub enum PriorChoice {
     Evidence,
     /// The value that predicts validation samples best.
     Validation,
+    /// The one that training with this weight decay amounts to: precision `N·λ` for a mean loss over `N` samples.
+    WeightDecay(f64),
 }
 
 impl PriorChoice {
@@ -185,15 +187,22 @@ impl PriorChoice {
             Self::Given(_) => "given",
             Self::Evidence => "evidence",
             Self::Validation => "validation",
+            Self::WeightDecay(_) => "weight decay",
         }
     }
 
-    /// The starting value of a fit.
-    pub(super) fn start(self) -> f64 {
+    /// The precision, or the starting value of a search, for a training set of this size.
+    pub(super) fn start(self, n_samples: usize) -> f64 {
         match self {
             Self::Given(precision) => precision,
             Self::Evidence | Self::Validation => 1.0,
+            Self::WeightDecay(decay) => decay * n_samples as f64,
         }
+    }
+
+    /// Whether data chooses the precision.
+    pub(super) fn is_searched(self) -> bool {
+        matches!(self, Self::Evidence | Self::Validation)
     }
 }
 
@@ -274,6 +283,17 @@ fn unit() -> f64 {
     1.0
 }
 
+/// Whose probabilities are the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Predictor {
+    /// The posterior's.
+    #[default]
+    Laplace,
+    /// Those of the network alone, at a temperature.
+    Temperature,
+}
+
 /// How class probabilities are computed from a posterior; saved with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Predictive {
@@ -281,6 +301,12 @@ pub(super) struct Predictive {
     pub(super) draws: Option<PosteriorDraws>,
     #[serde(with = "crate::job::seed")]
     pub(super) seed: u64,
+    /// What validation samples chose.
+    #[serde(default)]
+    pub(super) predictor: Predictor,
+    /// The temperature of the network alone that fits them best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f64>,
 }
 
 impl Predictive {
@@ -290,12 +316,23 @@ impl Predictive {
             Some(PosteriorDraws { noise_scale, .. }) if !is_positive(noise_scale) => {
                 Err(Error::new(format!("‹draw-scale› {noise_scale}: must be a positive number")))
             }
+            _ if self.temperature.is_some_and(|temperature| !is_positive(temperature)) => {
+                Err(Error::new("the temperature must be a positive number"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The probabilities of the classes.
+    /// The probabilities of the classes that are the result.
     pub(super) fn probabilities(&self, functional: &Functional, context: &Context) -> Result<Array2<f64>, Error> {
+        match (self.predictor, self.temperature) {
+            (Predictor::Temperature, Some(temperature)) => Ok(functional.tempered(temperature)),
+            _ => self.posterior(functional, context),
+        }
+    }
+
+    /// The probabilities of the posterior.
+    pub(super) fn posterior(&self, functional: &Functional, context: &Context) -> Result<Array2<f64>, Error> {
         match self.draws {
             None => Ok(functional.probit()),
             Some(PosteriorDraws { count, noise_scale }) => {

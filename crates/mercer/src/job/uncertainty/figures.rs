@@ -1,30 +1,36 @@
 //! Reliability diagrams and histograms of uncertainty.
 
-use super::findings::Scores;
+use super::findings::UncertaintyFindings;
+use super::select::Row;
 use mercer_learn::laplace::ClassScores;
 use mercer_report::figure::{Bin, Figure, Panel};
 
 const BINS: usize = 30;
 
-/// Accuracy against confidence, for the network alone and for the posterior; none without labels.
-pub(super) fn reliability(map: &Scores, laplace: &Scores) -> Option<Figure> {
-    let (Some(map), Some(laplace)) = (&map.classes, &laplace.classes) else { return None };
-    let panel = |name: &str, scores: &ClassScores| {
+/// Accuracy against confidence, for the network alone, at its temperature, and for the posterior; none without labels.
+pub(super) fn reliability(findings: &UncertaintyFindings) -> Option<Figure> {
+    let rows = [
+        (Row::Network, Some(&findings.map)),
+        (Row::Scaled, findings.scaled.as_ref()),
+        (Row::Laplace, Some(&findings.laplace)),
+    ];
+    let panel = |row: Row, scores: &ClassScores| {
         let drawn = |bin: &mercer_learn::metrics::ReliabilityBin| {
             let (confidence, accuracy) = (bin.mean_confidence?, bin.accuracy?);
             Some(Bin { from: bin.lower, to: bin.upper, confidence, accuracy, count: bin.count })
         };
         let bins: Vec<Bin> = scores.reliability.bins.iter().filter_map(drawn).collect();
-        Panel::reliability(format!("{name}: calibration error {:.3}", scores.ece), &bins)
+        Panel::reliability(format!("{}: calibration error {:.3}", row.title(), scores.ece), &bins)
     };
-    Some(Figure::new("").panel(panel("Network", map)).panel(panel("Laplace", laplace)))
+    let scored = rows.into_iter().filter_map(|(row, scores)| Some((row, scores?.classes.as_ref()?)));
+    let panels: Vec<Panel> = scored.map(|(row, scores)| panel(row, scores)).collect();
+    (!panels.is_empty()).then(|| panels.into_iter().fold(Figure::new(""), Figure::panel))
 }
 
-/// The entropy of predictions, for test samples and out-of-distribution samples.
-pub(super) fn entropy(entropies: [(Vec<f64>, Option<Vec<f64>>); 2]) -> Figure {
-    let panels = ["Network", "Laplace"].into_iter().zip(entropies);
-    panels.fold(Figure::new(""), |figure, (name, (usual, other))| {
-        figure.panel(histogram(name, "entropy (nats)", usual, other))
+/// The entropy of predictions, for test samples and out-of-distribution samples: a title and both for every row.
+pub(super) fn entropy(entropies: Vec<(&str, Vec<f64>, Option<Vec<f64>>)>) -> Figure {
+    entropies.into_iter().fold(Figure::new(""), |figure, (title, usual, other)| {
+        figure.panel(histogram(title, "entropy (nats)", usual, other))
     })
 }
 

@@ -1,6 +1,6 @@
 //! The findings for a posterior.
 
-use super::UncertaintyJob;
+use super::{Predictor, UncertaintyJob};
 use crate::spec::Precision;
 use mercer_learn::laplace::{ClassScores, Detection, PosteriorNeeds, RegressionScores, worse};
 use mercer_run::Context;
@@ -42,14 +42,37 @@ pub struct UncertaintyFindings {
     pub predictive: String,
     /// The quality of the network alone.
     pub map: Scores,
+    /// The quality of the network at the temperature that validation samples chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<Scores>,
     /// The quality of the posterior.
     pub laplace: Scores,
-    /// Whether the posterior predicts the test labels worse than the network alone.
+    /// What validation samples chose; none without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Chosen>,
+    /// Whether the resulting probabilities predict the test labels worse than the network alone.
     pub worse_than_network: Option<bool>,
     /// Numerical repairs.
     pub repairs: Vec<String>,
     /// Samples whose residual had a negative part, which was cut off.
     pub clipped: usize,
+}
+
+/// What validation samples chose.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Chosen {
+    /// Whose probabilities are the result.
+    pub predictor: Predictor,
+    /// The number of validation samples.
+    pub n_samples: usize,
+    /// The temperature of the network alone that predicts them best.
+    pub temperature: f64,
+    /// Their mean negative log likelihood under the network alone.
+    pub network_nll: f64,
+    /// The same at that temperature.
+    pub scaled_nll: f64,
+    /// The same under the posterior.
+    pub laplace_nll: f64,
 }
 
 /// The size of a posterior.
@@ -103,16 +126,32 @@ impl UncertaintyFindings {
             log_evidence: 0.0,
             predictive: job.predictive().text(),
             map: Scores::default(),
+            scaled: None,
             laplace: Scores::default(),
+            chosen: None,
             worse_than_network: None,
             repairs: Vec::new(),
             clipped: 0,
         }
     }
 
-    /// Notes if the posterior is worse than the network.
+    /// The scores of the result.
+    pub fn result(&self) -> &Scores {
+        match (&self.scaled, self.chosen) {
+            (Some(scaled), Some(Chosen { predictor: Predictor::Temperature, .. })) => scaled,
+            _ => &self.laplace,
+        }
+    }
+
+    /// Notes if the result is worse than the network alone, and if nothing was chosen by data that it has not seen.
     pub(super) fn compare(&mut self, context: &Context) {
-        if let (Some(network), Some(posterior)) = (self.map.nll(), self.laplace.nll()) {
+        if self.chosen.is_none() && self.noise.is_none() {
+            context.note(
+                "without ‹validation› data that the network was not trained on, nothing chooses between the posterior and the \
+                 network alone",
+            );
+        }
+        if let (Some(network), Some(posterior)) = (self.map.nll(), self.result().nll()) {
             let note = worse(network, posterior);
             self.worse_than_network = Some(note.is_some());
             note.iter().for_each(|note| context.note(note));

@@ -18,10 +18,11 @@ mod labels;
 mod opened;
 mod predictions;
 mod saved;
+mod select;
 mod work;
 
-pub use choice::{NoiseChoice, PosteriorDraws, PosteriorMethod, PosteriorMethodName, PriorChoice};
-pub use findings::{Scores, Size, UncertaintyFindings};
+pub use choice::{NoiseChoice, PosteriorDraws, PosteriorMethod, PosteriorMethodName, Predictor, PriorChoice};
+pub use findings::{Chosen, Scores, Size, UncertaintyFindings};
 pub use opened::OpenedUncertainty;
 pub use predictions::Predictions;
 pub use saved::SavedPosterior;
@@ -77,7 +78,8 @@ pub struct UncertaintyJob {
     /// Out-of-distribution samples, which should be less certain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ood: Vec<DataRef>,
-    /// Validation samples that choose the prior.
+    /// Validation samples, which the network was not trained on. They choose the temperature of the network, whether its
+    /// probabilities or those of the posterior are the result, and the prior if it says so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation: Vec<DataRef>,
     /// Their labels.
@@ -139,17 +141,19 @@ impl UncertaintyJob {
 
     /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
-        let chosen_by = "‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY], or ‹prior› evidence, which needs none";
-        match (self.prior, self.validation.is_empty(), &self.validation_labels) {
-            (PriorChoice::Validation, true, _) | (PriorChoice::Validation, _, None) => {
-                return Err(Error::new("‹prior› validation: there are no samples to choose it by").hint(chosen_by));
-            }
-            (PriorChoice::Given(_) | PriorChoice::Evidence, false, _)
-            | (PriorChoice::Given(_) | PriorChoice::Evidence, _, Some(_)) => {
-                let text = format!("‹validation› chooses the prior, but ‹prior› is {}", self.prior.name());
-                return Err(Error::new(text).hint("‹prior› validation, or leave these samples out"));
-            }
-            _ => {}
+        if self.validation.is_empty() != self.validation_labels.is_none() {
+            return Err(Error::new("‹validation›: samples and their labels are needed, both or none")
+                .hint("‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY]"));
+        }
+        if self.prior == PriorChoice::Validation && self.validation.is_empty() {
+            let others =
+                "‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY], or ‹prior› evidence, which needs none";
+            return Err(Error::new("‹prior› validation: there are no samples to choose it by").hint(others));
+        }
+        if let PriorChoice::WeightDecay(decay) = self.prior
+            && !is_positive(decay)
+        {
+            return Err(Error::new(format!("‹weight-decay› {decay}: must be a positive number")));
         }
         if let PriorChoice::Given(precision) = self.prior
             && !is_positive(precision)
@@ -176,15 +180,15 @@ impl UncertaintyJob {
     }
 
     fn predictive(&self) -> Predictive {
-        Predictive { draws: self.draws, seed: self.seed }
+        Predictive { draws: self.draws, seed: self.seed, ..Predictive::default() }
     }
 
     /// The settings in the library's types.
-    fn settings(&self, likelihood: Likelihood) -> Result<LaplaceSettings, Error> {
+    fn settings(&self, likelihood: Likelihood, n_train: usize) -> Result<LaplaceSettings, Error> {
         Ok(LaplaceSettings {
             structure: self.method.structure(self.seed)?,
             likelihood,
-            prior_precision: self.prior.start(),
+            prior_precision: self.prior.start(self.train_size.unwrap_or(n_train)),
             output: self.node.clone(),
             parameters: self.params.clone(),
             train_size: self.train_size,

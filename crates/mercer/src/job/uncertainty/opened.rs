@@ -18,11 +18,15 @@ use mercer_run::{Context, resident_memory};
 use mercer_spectral::{Landmarks, Nystrom};
 
 /// The files written beside the findings and the posterior.
-const FILES: [&str; 9] = [
+const FILES: [&str; 13] = [
     "probabilities.npy",
     "map_probabilities.npy",
+    "scaled_probabilities.npy",
+    "laplace_probabilities.npy",
     "ood_probabilities.npy",
     "ood_map_probabilities.npy",
+    "ood_scaled_probabilities.npy",
+    "ood_laplace_probabilities.npy",
     "mean.npy",
     "variance.npy",
     "reliability.svg",
@@ -89,7 +93,7 @@ impl OpenedUncertainty {
             Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: job.noise.start() },
             classes => classes,
         };
-        let settings = job.settings(likelihood)?;
+        let settings = job.settings(likelihood, parts.train.n_samples)?;
         let failure = |error: LearnError| job.failure(error);
         settings.check_samples(parts.train.n_samples).map_err(failure)?;
         let needs = job.needs::<T>(&network, &parts, &settings)?;

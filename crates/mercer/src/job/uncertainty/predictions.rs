@@ -13,7 +13,7 @@ pub enum Predictions {
     Classes {
         /// The names of the probability columns; none if classes are numbers.
         names: Option<Vec<String>>,
-        /// The probabilities of the classes, with uncertainty.
+        /// The probabilities of the classes: of the posterior, or whatever validation samples chose.
         probabilities: Array2<f64>,
         /// The probabilities of the network alone.
         map_probabilities: Array2<f64>,

@@ -1,11 +1,11 @@
 //! The work: posterior, prior, predictions and files.
 
-use super::choice::{NoiseChoice, PosteriorMethod, PriorChoice};
+use super::choice::{NoiseChoice, PosteriorMethod, Predictive, PriorChoice};
 use super::findings::{Scores, UncertaintyFindings};
 use super::labels::labels_setting;
 use super::opened::{OpenedUncertainty, eigenfunctions};
-use super::predictions::Predictions;
 use super::saved::Content;
+use super::select::Row;
 use super::{UncertaintyJob, figures};
 use crate::Error;
 use crate::job::folder::ResultFolder;
@@ -32,6 +32,7 @@ impl<T: Real> Work<T> {
         };
         let inputs = opened.inputs()?;
         let (laplace, functions) = opened.fit::<T>(context)?;
+        let (predictive, chosen) = opened.select(&laplace, context)?;
         let (job, parts) = (&opened.job, &opened.parts);
         let phase = context.phase("predicting");
         let predict = |samples: &Samples| laplace.predict(&samples.inputs, context).map_err(|error| job.failure(error));
@@ -47,17 +48,15 @@ impl<T: Real> Work<T> {
         let repairs = laplace.repairs().map_err(|error| job.failure(error))?;
         findings.repairs = repairs.iter().map(ToString::to_string).collect();
         findings.clipped = own.clipped + other.as_ref().map_or(0, |other| other.clipped);
-        let said = |functional: &Functional| Predictions::new(functional, &job.predictive(), None, context);
-        let (own, other) = (said(&own)?, other.as_ref().map(said).transpose()?);
+        findings.chosen = chosen;
         drop(phase);
-        let _phase = context.phase("writing");
-        let mut results = Results { folder: &folder, files: Vec::new(), findings: &mut findings };
-        results.put(own, parts.test.labels.as_ref(), other)?;
+        let mut results = Results { folder: &folder, files: Vec::new(), findings: &mut findings, predictive };
+        results.put(&own, parts.test.labels.as_ref(), other.as_ref(), context)?;
         findings.files = results.files;
         findings.compare(context);
         let (network, trained_on) = (opened.saved.clone(), parts.train.trained_on());
         let posterior = Posterior { laplace, network, functions, trained_on };
-        let content = Content { posterior: posterior.write(folder.writer())?, predictive: job.predictive() };
+        let content = Content { posterior: posterior.write(folder.writer())?, predictive };
         let mut outcome = folder.finish(job.clone(), inputs, findings, &content, (opened.watch, context))?;
         outcome.measurements.note("needs_bytes", &needs.bytes);
         Ok(outcome)
@@ -148,9 +147,9 @@ impl UncertaintyJob {
     ) -> Result<(), Error> {
         let by_evidence = self.noise == NoiseChoice::Evidence && laplace.noise().is_some();
         if by_evidence {
-            let chosen = match self.prior {
-                PriorChoice::Given(_) => laplace.maximise_noise(context).map(|_| ()),
-                _ => laplace.maximise_evidence_and_noise(context).map(|_| ()),
+            let chosen = match self.prior.is_searched() {
+                false => laplace.maximise_noise(context).map(|_| ()),
+                true => laplace.maximise_evidence_and_noise(context).map(|_| ()),
             };
             chosen.map_err(|error| {
                 let error = self.failure(error);
@@ -159,7 +158,7 @@ impl UncertaintyJob {
         }
         let labelled = validation.and_then(|samples| Some((samples, samples.labels.as_ref()?)));
         let chosen = match (self.prior, labelled) {
-            (PriorChoice::Given(_), _) => return Ok(()),
+            (PriorChoice::Given(_) | PriorChoice::WeightDecay(_), _) => return Ok(()),
             (PriorChoice::Evidence, _) if by_evidence => return Ok(()),
             (PriorChoice::Validation, Some((samples, labels))) => {
                 let found = laplace.validate(&samples.inputs, labels, context);
@@ -176,58 +175,71 @@ struct Results<'a> {
     folder: &'a ResultFolder,
     files: Vec<String>,
     findings: &'a mut UncertaintyFindings,
+    predictive: Predictive,
 }
 
 impl Results<'_> {
-    fn put(&mut self, own: Predictions, labels: Option<&Labels>, other: Option<Predictions>) -> Result<(), Error> {
-        match own {
-            Predictions::Classes { probabilities, map_probabilities, variance, .. } => {
-                let other = other.and_then(|other| match other {
-                    Predictions::Classes { probabilities, map_probabilities, .. } => {
-                        Some([map_probabilities, probabilities])
-                    }
-                    Predictions::Values { .. } => None,
-                });
-                self.classes([map_probabilities, probabilities], labels, other)?;
-                self.array("variance.npy", variance.view())
-            }
-            Predictions::Values { mean, variance, noise } => {
-                let other = other.and_then(|other| match other {
-                    Predictions::Values { variance, .. } => Some(variance),
-                    Predictions::Classes { .. } => None,
-                });
-                self.values((mean, variance, noise), labels, other)
-            }
+    fn put(
+        &mut self,
+        own: &Functional,
+        labels: Option<&Labels>,
+        other: Option<&Functional>,
+        context: &Context,
+    ) -> Result<(), Error> {
+        let variance = own.variances();
+        if let Some(noise) = own.noise() {
+            let _phase = context.phase("writing");
+            let other = other.map(Functional::variances);
+            return self.values((own.mean.clone(), variance, noise), labels, other);
         }
+        let predicted = |functional: &Functional| {
+            let _phase = context.phase("predicting");
+            self.predictive.rows(functional, context)
+        };
+        let (own, other) = (predicted(own)?, other.map(predicted).transpose()?);
+        let _phase = context.phase("writing");
+        self.classes(&own, labels, other.as_deref())?;
+        self.array("variance.npy", variance.view())
     }
 
-    /// Of the network alone, and of the posterior.
+    /// Of the network alone, at its temperature, and of the posterior.
     fn classes(
         &mut self,
-        own: [Array2<f64>; 2],
+        own: &[(Row, Array2<f64>)],
         labels: Option<&Labels>,
-        other: Option<[Array2<f64>; 2]>,
+        other: Option<&[(Row, Array2<f64>)]>,
     ) -> Result<(), Error> {
-        let mut entropy = [(Vec::new(), None), (Vec::new(), None)];
-        for (at, (prefix, own)) in ["map_", ""].into_iter().zip(&own).enumerate() {
-            self.array(&format!("{prefix}probabilities.npy"), own.view())?;
+        let (result, is_chosen) = (self.predictive.result(), self.findings.chosen.is_some());
+        let mut entropy = Vec::new();
+        for (at, (row, own)) in own.iter().enumerate() {
             let mut scores = Scores::default();
             if let Some(Labels::Classes(classes)) = labels {
                 scores.classes = Some(ClassScores::measure(own.view(), classes.indices())?);
             }
             let usual = entropies(own.view()).to_vec();
             let mut unusual = None;
-            if let Some(other) = &other {
-                self.array(&format!("ood_{prefix}probabilities.npy"), other[at].view())?;
-                let found = entropies(other[at].view()).to_vec();
+            if let Some((_, other)) = other.map(|other| &other[at]) {
+                let found = entropies(other.view()).to_vec();
                 scores.detection = Some(Detection::measure(&usual, &found)?);
                 unusual = Some(found);
             }
-            entropy[at] = (usual, unusual);
-            if at == 0 { self.findings.map = scores } else { self.findings.laplace = scores }
+            // The result, and the rows that it was chosen from.
+            let prefixes = [(*row == result).then_some(""), (*row != result || is_chosen).then_some(row.prefix())];
+            for prefix in prefixes.into_iter().flatten() {
+                self.array(&format!("{prefix}probabilities.npy"), own.view())?;
+                if let Some((_, other)) = other.map(|other| &other[at]) {
+                    self.array(&format!("ood_{prefix}probabilities.npy"), other.view())?;
+                }
+            }
+            entropy.push((row.title(), usual, unusual));
+            match row {
+                Row::Network => self.findings.map = scores,
+                Row::Scaled => self.findings.scaled = Some(scores),
+                Row::Laplace => self.findings.laplace = scores,
+            }
         }
         self.figure("entropy.svg", &figures::entropy(entropy))?;
-        match figures::reliability(&self.findings.map, &self.findings.laplace) {
+        match figures::reliability(self.findings) {
             Some(figure) => self.figure("reliability.svg", &figure),
             None => Ok(()),
         }

@@ -2,7 +2,7 @@
 
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::job::uncertainty::{
-    NoiseChoice, PosteriorDraws, PosteriorMethod, Predictions, PriorChoice, SavedPosterior,
+    NoiseChoice, PosteriorDraws, PosteriorMethod, Predictions, Predictor, PriorChoice, SavedPosterior,
 };
 use mercer::job::{AnyJob, Destination, Job, Opened, UncertaintyJob, replay};
 use mercer::net::Network;
@@ -251,15 +251,53 @@ fn a_run_is_done_again() {
     assert!(changed.contains("net.onnx") && !replayed.differences.is_empty(), "{replayed:?}");
 }
 
+/// Validation samples choose a temperature, and the better of the network at that temperature and the posterior. The choice is
+/// saved: a moved folder predicts what was chosen.
+#[test]
+fn validation_samples_choose_what_predicts_best() {
+    let case = Case::new(IRIS);
+    let context = Context::new();
+    for prior in [1e-4, 1e3] {
+        let mut job = case.job();
+        (job.method, job.prior) = (PosteriorMethod::Diag, PriorChoice::Given(prior));
+        (job.validation, job.validation_labels) = (vec![case.data("x_train")], Some(case.data("y_train")));
+        let place = case.path(&format!("run-{prior}"));
+        let opened = job.open(&Destination::new(&place), Opening { inputs: &Inputs::none(), context: &context });
+        let found = opened.and_then(|opened| opened.run(&context)).expect("runs").findings;
+        let chosen = found.chosen.expect("a choice");
+        assert!(chosen.scaled_nll <= chosen.network_nll, "{chosen:?}");
+        let better = chosen.scaled_nll < chosen.laplace_nll;
+        assert_eq!(chosen.predictor, if better { Predictor::Temperature } else { Predictor::Laplace });
+        // A prior so vague makes every prediction uncertain.
+        assert!(prior > 1.0 || chosen.predictor == Predictor::Temperature, "{chosen:?}");
+        let name = if better { "scaled_probabilities.npy" } else { "laplace_probabilities.npy" };
+        assert_eq!(read(&place, "probabilities.npy"), read(&place, name));
+        assert_same(&place, &case.samples(), "chosen");
+    }
+    // Weight decay is a prior: of precision Nλ.
+    let precision = |prior: PriorChoice, name: &str| {
+        let job = UncertaintyJob { prior, ..case.job() };
+        let opened =
+            job.open(&Destination::new(case.path(name)), Opening { inputs: &Inputs::none(), context: &context });
+        opened.and_then(|opened| opened.run(&context)).expect("runs").findings
+    };
+    let decayed = precision(PriorChoice::WeightDecay(1e-2), "decayed");
+    let given = precision(PriorChoice::Given(1e-2 * decayed.n_train as f64), "given");
+    assert_eq!((decayed.prior, decayed.prior_precision), ("weight decay", given.prior_precision));
+    assert_eq!(decayed.log_evidence, given.log_evidence);
+    assert!(decayed.chosen.is_none() && decayed.scaled.is_none());
+}
+
 /// What cannot be done is refused when the job is opened, and nothing is left behind.
 #[test]
 fn senseless_settings_are_refused() {
     let case = Case::new(IRIS);
     type Change = fn(&mut UncertaintyJob);
-    let changes: [(Change, &str); 8] = [
+    let changes: [(Change, &str); 9] = [
         (|job| job.prior = PriorChoice::Validation, "‹prior› validation"),
         (|job| job.validation = job.test.clone(), "‹validation›"),
         (|job| job.prior = PriorChoice::Given(0.0), "‹prior› 0"),
+        (|job| job.prior = PriorChoice::WeightDecay(-1.0), "‹weight-decay› -1"),
         (|job| job.noise = NoiseChoice::Given(f64::NAN), "‹noise-std›"),
         (|job| job.draws = Some(PosteriorDraws { count: 0, noise_scale: 1.0 }), "‹draws›"),
         (|job| job.draws = Some(PosteriorDraws { count: 1, noise_scale: -1.0 }), "‹draw-scale›"),
