@@ -120,7 +120,7 @@ impl Family {
 
 /// The training of a member.
 pub(super) struct Course<'a, T> {
-    training: TrainingLoop<'a>,
+    settings: TrainingSettings,
     trainer: Trainer<T>,
     samples: TrainingSamples<'a>,
 }
@@ -144,21 +144,22 @@ impl<'a, T: Real> Course<'a, T> {
         let graph = network.declared_graph()?;
         let weights = network.weights::<T>(&graph);
         let trainer = Trainer::new(graph, weights, how.loss(), how.optimiser())?;
-        let training = TrainingLoop::new(settings);
-        let samples = TrainingSamples { inputs, labels };
-        training.check(&trainer, samples)?;
-        Ok(Self { training, trainer, samples })
+        let course = Self { settings, trainer, samples: TrainingSamples { inputs, labels } };
+        course.bytes()?;
+        Ok(course)
     }
 
-    /// Peak memory.
+    /// Peak memory; an error for settings that do not suit the samples.
     pub(super) fn bytes(&self) -> Result<usize, Error> {
-        let batch = self.training.check(&self.trainer, self.samples)?;
+        // The folder of the checkpoints is made when they are written.
+        let settings = TrainingSettings { checkpoints: Vec::new(), ..self.settings.clone() };
+        let batch = TrainingLoop::new(settings).check(&self.trainer, self.samples)?;
         Ok(self.trainer.bytes(batch))
     }
 
     /// Trains, and writes the weights after the epochs of the job into a folder.
     pub(super) fn run(mut self, folder: &Path, context: &'a Context) -> Result<(), Error> {
-        let training = self.training.folder(folder).context(context);
+        let training = TrainingLoop::new(self.settings.clone()).folder(folder).context(context);
         training.run(&mut self.trainer, self.samples)?;
         Ok(())
     }
