@@ -60,7 +60,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 25] = [
+pub(crate) const ALL: [&Experiment; 26] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -78,6 +78,7 @@ pub(crate) const ALL: [&Experiment; 25] = [
     &kernels::sketches::EXPERIMENT,
     &kernels::residuals::EXPERIMENT,
     &kernels::spectra::EXPERIMENT,
+    &kernels::pseudo::EXPERIMENT,
     &explain::surrogates::EXPERIMENT,
     &explain::kernels::EXPERIMENT,
     &explain::index::EXPERIMENT,

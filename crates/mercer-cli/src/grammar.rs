@@ -13,14 +13,14 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["json", "threads", "memory", "quiet", "verbose", "help"], &[""]),
     (
         &["out", "force"],
-        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "demo"],
+        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "compare", "demo"],
     ),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
-    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe"]),
+    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe", "compare"]),
     (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws"], &["uncertainty"]),
     (
         &["net", "weights", "include", "exclude", "unmerge"],
-        &["predict", "uncertainty", "explain", "audit", "probe", "spectrum"],
+        &["predict", "uncertainty", "explain", "audit", "probe", "spectrum", "compare"],
     ),
     (&["kernel", "penalty", "penalty-norm", "folds", "neighbours", "ids"], &["explain", "audit"]),
     (&["machine", "to", "groups", "class", "top", "rows", "all", "layers", "ood"], &["explain"]),
@@ -28,12 +28,16 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["wrong", "poisoned", "test", "test-poisoned", "threshold", "near", "cut", "fail-above"], &["audit"]),
     (&["net", "arch", "kernel", "weights", "include", "exclude", "unmerge"], &KERNELS),
     (&["weights", "include", "exclude", "unmerge"], &["info"]),
-    (&["import-limit"], &["train", "predict", "info", "uncertainty", "explain", "audit", "probe", "spectrum"]),
+    (
+        &["import-limit"],
+        &["train", "predict", "info", "uncertainty", "explain", "audit", "probe", "spectrum", "compare"],
+    ),
     (&["import-limit"], &KERNELS),
     (&["arch"], &["train"]),
     (&["node"], &["predict", "uncertainty", "explain", "audit", "probe"]),
     (&["layer", "kernel"], &["probe", "spectrum"]),
     (&["direction", "leading", "products"], &["spectrum"]),
+    (&["kernel", "arch", "widths", "seeds", "ridge", "checkpoint-at", "optimiser"], &["compare"]),
     (&["neighbours", "svm-cost", "untrained", "compared", "permutations", "other-net"], &["probe"]),
     (&["from"], &["predict", "explain"]),
     (&["chunk"], &["predict"]),
@@ -49,15 +53,18 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["batch", "learning-rate"], &LEARNING),
     (&["resume"], &LEARNING),
     (&["resume"], &["kernel"]),
-    (&["seed"], &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "demo"]),
+    (
+        &["seed"],
+        &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "compare", "demo"],
+    ),
     (
         &["precision", "dry-run"],
-        &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit", "probe", "spectrum"],
+        &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit", "probe", "spectrum", "compare"],
     ),
 ];
 
-const DATA: [&str; 10] =
-    ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum"];
+const DATA: [&str; 11] =
+    ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "compare"];
 
 const LEARNING: [&str; 5] = ["train", "eigen spin", "eigen neuralef", "eigen shared", "eigen contrastive"];
 

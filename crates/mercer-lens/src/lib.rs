@@ -6,7 +6,8 @@
 //!
 //! | lens | question |
 //! |---|---|
-//! | [`extent`], [`likeness`] | how similar are two kernels? |
+//! | [`extent`], [`likeness`], [`kernel_likeness`] | how similar are two kernels? |
+//! | [`block_mass`], [`Linearised`] | can a scalar kernel stand in for one with a matrix per pair; what do both predict? |
 //! | [`cka`] | the same from features or strips of Gram matrices, and could it be chance? |
 //! | [`spectra`] | bulk, spikes or heavy tail; how strong, how large, aligned with what, and how far from before? |
 //! | [`faithfulness()`], [`local_gaps`] | how far is a surrogate from its network, and where? |
@@ -23,7 +24,7 @@
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
-//! let found = mercer_lens::extent(gram.view())?;
+//! let found = mercer_lens::extent(gram.view(), f64::EPSILON)?;
 //! assert!((found.lambda_max - 3.0).abs() < 1e-12 && (found.condition.unwrap() - 3.0).abs() < 1e-9);
 //! # Ok::<(), mercer_lens::LensError>(())
 //! ```
@@ -52,7 +53,9 @@ pub mod signatures;
 pub mod spectra;
 
 pub use attribution::{Distribution, Example, Grouping, Summary, attributions, summarise};
-pub use compare::{Extent, Likeness, extent, likeness};
+pub use compare::{
+    BlockMass, Extent, Likeness, Linearised, Valued, block_mass, extent, kernel_likeness, likeness, relative_difference,
+};
 pub use error::{LensError, Result};
 pub use faithfulness::{Bootstrap, Faithfulness, Line, SoftmaxTau, decisions, faithfulness, isotonic, log_odds};
 pub use local::{Doubt, LARGE, LocalGap, local_gaps};

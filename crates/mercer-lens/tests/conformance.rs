@@ -11,7 +11,10 @@ use mercer_lens::lds::{Uncertainty, datamodelling};
 use mercer_lens::neighbours::{Neighbour, largest};
 use mercer_lens::probe::{self, Components, Standardiser};
 use mercer_lens::signatures::{self, Clustering};
-use mercer_lens::{Result, cka, duplicates, extent, likeness, ranks, removal, sanity, spectra};
+use mercer_lens::{
+    Linearised, Result, Valued, block_mass, cka, duplicates, extent, kernel_likeness, likeness, ranks, removal, sanity,
+    spectra,
+};
 use mercer_run::Context;
 use ndarray::{Array2, Axis};
 
@@ -67,11 +70,14 @@ const fn row(
 const TABLE: &[Row] = &[
     row(
         "extent",
-        |s| extent(gram(&s.x).view()).map(|f| All(vec![f.lambda_max, f.lambda_min])),
+        |s| extent(gram(&s.x).view(), f64::EPSILON).map(|f| All(vec![f.lambda_max, f.lambda_min])),
         false,
         [Error, Value, Value, Error],
     ),
     row("likeness", alike, true, [Error, Error, Value, Error]),
+    row("likeness of a matrix-valued and a scalar kernel", blocks_alike, true, [Error, Error, Value, Error]),
+    row("mass of blocks", massed, true, [Error, Value, Value, Error]),
+    row("linear network", linearised, true, [Error, Value, Value, Error]),
     row("cka of features", similar_features, true, [Error, Error, Value, Error]),
     row("cka of strips", similar_strips, true, [Error, Error, Value, Error]),
     row("bulk", |s| bulky(s, false), true, [Error, Value, Value, Error]),
@@ -329,6 +335,34 @@ fn alike(s: &Samples) -> Result<Found> {
     let doubled = gram(&s.x) * 2.0;
     let found = likeness(gram(&s.x).view(), doubled.view())?;
     Ok(All(vec![found.frobenius, number(found.cka)]))
+}
+
+/// A kernel with two outputs per sample, that of the samples and of two combinations of them.
+fn blocks(s: &Samples) -> Array2<f64> {
+    let n = s.x.nrows();
+    let outputs = Array2::from_shape_fn((2 * n, s.x.ncols()), |(row, column)| {
+        s.x[[row / 2, column]] * if row % 2 == 0 { 1.0 } else { 1.0 / (1.0 + column as f64) }
+    });
+    gram(&outputs)
+}
+
+fn blocks_alike(s: &Samples) -> Result<Found> {
+    let (full, scalar) = (blocks(s), gram(&s.x));
+    let found = kernel_likeness(Valued { matrix: full.view(), n_outputs: 2 }, Valued::scalar(scalar.view()))?;
+    Ok(All(vec![found.frobenius, number(found.scale), found.scaled_frobenius, number(found.cka)]))
+}
+
+fn massed(s: &Samples) -> Result<Found> {
+    let found = block_mass(Valued { matrix: blocks(s).view(), n_outputs: 2 })?;
+    Ok(All([found.ratio, found.per_entry, found.share, found.least_distance].map(number).into()))
+}
+
+/// Predictions at the training samples of a ridge that does not depend on the scale.
+fn linearised(s: &Samples) -> Result<Found> {
+    let targets = Array2::from_shape_fn((s.x.nrows(), 2), |(row, column)| ((s.ids[row] + column) % 5) as f64);
+    let full = blocks(s);
+    let fit = Linearised::fit(Valued { matrix: full.view(), n_outputs: 2 }, targets.view(), 0.1)?;
+    Ok(Each(fit.predict(full.view())?.column(1).to_vec()))
 }
 
 fn similar_features(s: &Samples) -> Result<Found> {

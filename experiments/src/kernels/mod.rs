@@ -1,5 +1,6 @@
 //! What approximations of kernels and their spectra cost.
 
+pub(crate) mod pseudo;
 pub(crate) mod residuals;
 pub(crate) mod sketches;
 pub(crate) mod spectra;

@@ -129,6 +129,11 @@ pub fn test_from_grams(
     Ok(grams.centred.test(n_permutations, seed, |order| permuted_sum(&grams.k, &grams.l, order)))
 }
 
+/// CKA from the diagonals of two centred kernels, and `⟨K, L⟩`, `⟨K, K⟩`, `⟨L, L⟩`.
+pub(crate) fn cka_from_sums([a, b]: [Array1<f64>; 2], [cross, own, other]: [f64; 3]) -> Cka {
+    Centred { a, b, sums: Sums { cross, own, other } }.cka()
+}
+
 /// Centred features of both sides.
 struct Pair {
     x: Array2<f64>,

@@ -23,6 +23,7 @@ mod mlp;
 mod residual;
 mod resnet;
 mod scaled;
+mod widen;
 
 pub use activation::Activation;
 pub use cnn::{Cnn, CnnLayer};

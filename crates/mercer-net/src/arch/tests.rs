@@ -202,3 +202,26 @@ fn factors_and_laws_are_in_the_network() {
     let network = Architecture::from_toml(text).unwrap().build(0).unwrap();
     assert_eq!(network.statistics().len(), 2);
 }
+
+/// Parameters follow the widths; what has none is refused.
+#[test]
+fn networks_become_wider() {
+    let layers = [CnnLayer::conv(4, 3), CnnLayer::max_pool(2), CnnLayer::dense(6)];
+    for (architecture, factor, expected) in [
+        (Architecture::Mlp(Mlp::new(3, &[4], 2)), 2.0, 3 * 8 + 8 + 8 * 2 + 2),
+        (Architecture::Cnn(Cnn::new(&[1, 4, 4], &layers, 2)), 0.5, 9 * 2 + 2 + 8 * 3 + 3 + 3 * 2 + 2),
+        (Architecture::TwoLayer(TwoLayer::new(5, 7)), 0.01, 5 + 1),
+    ] {
+        assert_eq!(architecture.widened(factor).unwrap().build(0).unwrap().n_params(), expected);
+        assert_eq!(architecture.widened(1.0).unwrap(), architecture);
+    }
+    let residual = |width: usize| Residual { width, ..Residual::new(&[1, 1], 10) };
+    assert_eq!(Architecture::Residual(residual(4)).widened(3.0).unwrap(), Architecture::Residual(residual(12)));
+    let resnet = Architecture::Resnet(Resnet::new(8, 10)).widened(0.25).unwrap();
+    assert_eq!(resnet, Architecture::Resnet(Resnet { width: 4, ..Resnet::new(8, 10) }));
+    let linear = Architecture::Mlp(Mlp::new(3, &[], 2));
+    assert!(linear.widened(2.0).unwrap_err().to_string().contains("no hidden layer"));
+    for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(Architecture::TwoLayer(TwoLayer::new(5, 7)).widened(factor).is_err(), "{factor}");
+    }
+}

@@ -20,10 +20,10 @@
 //! write_npy(file("a.npy").as_ref(), &gram, Existing::Refuse)?;
 //! write_npy(file("b.npy").as_ref(), &(2.0 * &gram), Existing::Refuse)?;
 //!
-//! let job = CompareJob { grams: vec![file("a.npy"), file("b.npy")] };
+//! let job = CompareJob::of_files([file("a.npy"), file("b.npy")]);
 //! let context = Context::new();
 //! let opened = job.open(&Destination::default(), Opening { inputs: &Inputs::none(), context: &context })?;
-//! assert_eq!(opened.plan().n_rows, 5);
+//! assert_eq!(opened.plan().n_samples, 5);
 //! let outcome = opened.run(&context)?;
 //! assert!((outcome.findings.pairs[0].likeness.cka.unwrap() - 1.0).abs() < 1e-12);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -5,8 +5,8 @@
 //! contains no absolute path that the user did not write, and no machine name.
 
 use super::{
-    AuditJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, ProbeJob, SpectrumJob,
-    TrainJob, UncertaintyJob,
+    AuditJob, CompareJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, ProbeJob,
+    SpectrumJob, TrainJob, UncertaintyJob,
 };
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
@@ -58,6 +58,8 @@ macro_rules! jobs {
 jobs! {
     /// Looking for wrong training data.
     Audit(AuditJob),
+    /// Comparing kernels.
+    Compare(CompareJob),
     /// Eigenfunctions of a kernel.
     Eigen(EigenJob),
     /// Explaining predictions.

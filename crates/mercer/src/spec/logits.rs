@@ -69,6 +69,11 @@ impl NetworkLogits {
         &self.node
     }
 
+    /// The number of outputs.
+    pub(crate) fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
     /// The number of classes. A single output is the logit of the second of two classes.
     pub(crate) fn n_classes(&self) -> usize {
         self.n_outputs.max(2)

@@ -28,6 +28,7 @@ pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
 pub use kernel::{KernelSpec, NetworkSource};
 pub(crate) use layers::Layers;
 pub(crate) use logits::NetworkLogits;
+pub(crate) use network::load_weights;
 pub use network::{ParameterSpec, open_architecture, open_network, read_architecture, saved_network};
 pub use precision::Precision;
 pub use preprocess::{Layout, PreprocessSpec};

@@ -55,6 +55,11 @@ impl ParameterSpec {
     }
 }
 
+/// Loads the values of the checkpoint, if there is one, into a network.
+pub(crate) fn load_weights(parameters: &ParameterSpec, network: &mut Network) -> Result<(), Error> {
+    parameters.load_weights(network)
+}
+
 /// Reads a description, and builds its network with weights from a seed.
 pub fn open_architecture(path: &Path, seed: u64, parameters: &ParameterSpec) -> Result<(Architecture, Network), Error> {
     let architecture = read_architecture(path)?;

@@ -1,7 +1,7 @@
 //! `mercer train`: trains a described network on data.
 
 pub(crate) mod report;
-mod settings;
+pub(crate) mod settings;
 
 use crate::console::Console;
 use crate::options::{ARCH, DataOptions, ImportOptions, TestOptions, reference, references};

@@ -5,7 +5,11 @@ use mercer::job::train::{LossName, OptimiserName, ScheduleName, TrainingSpec};
 use mercer::spec::Precision;
 use std::num::NonZeroUsize;
 
-/// Optimiser, learning rate and length of a run.
+/// Help of `--checkpoint-at`, which is one flag of several commands.
+pub(crate) const CHECKPOINT_AT: &str =
+    "Keep the weights after these epochs, as in 0,1,5,20; epoch 0 is the initial network";
+
+/// The optimiser and what it minimises.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     next_help_heading = "Training",
@@ -13,11 +17,7 @@ use std::num::NonZeroUsize;
     mut_arg("weight_decay", |arg| with_default(arg, "0.01 for adamw, else 0")),
     mut_arg("learning_rate", |arg| with_default(arg, "0.001; 0.01 for adagrad, 0.05 for sgd and gd"))
 )]
-pub(crate) struct TrainingOptions {
-    /// Passes over the training data
-    #[arg(long, value_name = "N", default_value = "10")]
-    epochs: NonZeroUsize,
-
+pub(crate) struct OptimiserOptions {
     #[command(flatten)]
     step: StepOptions,
 
@@ -39,6 +39,18 @@ pub(crate) struct TrainingOptions {
     /// Loss [default: cross-entropy for classes, squared for numbers]
     #[arg(long, value_name = "NAME", value_parser = choice::<LossName>())]
     loss: Option<LossName>,
+}
+
+/// Optimiser, learning rate and length of a run.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct TrainingOptions {
+    /// Passes over the training data
+    #[arg(long, value_name = "N", default_value = "10")]
+    epochs: NonZeroUsize,
+
+    #[command(flatten)]
+    optimiser: OptimiserOptions,
 
     /// Learning rate schedule
     #[arg(long, value_name = "NAME", default_value = "constant", value_parser = choice::<ScheduleName>())]
@@ -76,8 +88,7 @@ pub(crate) struct TrainingOptions {
     #[arg(long, value_name = "N")]
     checkpoint_every: Option<NonZeroUsize>,
 
-    /// Keep the weights after these epochs, as in 0,1,5,20; epoch 0 is the initial network
-    #[arg(long, value_name = "EPOCHS", value_delimiter = ',')]
+    #[arg(long, value_name = "EPOCHS", value_delimiter = ',', help = CHECKPOINT_AT)]
     checkpoint_at: Vec<usize>,
 
     #[command(flatten)]
@@ -85,6 +96,22 @@ pub(crate) struct TrainingOptions {
 
     #[command(flatten)]
     seed: SeedOption,
+}
+
+impl OptimiserOptions {
+    /// As data, with the defaults of everything else.
+    pub(crate) fn spec(&self) -> TrainingSpec {
+        TrainingSpec {
+            batch: self.step.batch,
+            optimiser: self.optimiser,
+            learning_rate: self.step.learning_rate,
+            momentum: self.momentum,
+            nesterov: self.nesterov,
+            weight_decay: self.weight_decay,
+            loss: self.loss,
+            ..TrainingSpec::default()
+        }
+    }
 }
 
 impl TrainingOptions {
@@ -97,13 +124,6 @@ impl TrainingOptions {
     pub(super) fn spec(&self) -> TrainingSpec {
         TrainingSpec {
             epochs: self.epochs,
-            batch: self.step.batch,
-            optimiser: self.optimiser,
-            learning_rate: self.step.learning_rate,
-            momentum: self.momentum,
-            nesterov: self.nesterov,
-            weight_decay: self.weight_decay,
-            loss: self.loss,
             schedule: self.schedule,
             step_every: self.step_every,
             step_at: self.step_at.clone(),
@@ -115,6 +135,7 @@ impl TrainingOptions {
             checkpoint_every: self.checkpoint_every,
             checkpoint_at: self.checkpoint_at.clone(),
             seed: self.seed.seed,
+            ..self.optimiser.spec()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Jobs through the library, as every door runs them.
 
+mod compare;
 mod eigen;
 mod explain;
 mod faults;
