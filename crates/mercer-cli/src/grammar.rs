@@ -13,14 +13,14 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["json", "threads", "memory", "quiet", "verbose", "help"], &[""]),
     (
         &["out", "force"],
-        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "demo"],
+        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "shift", "demo"],
     ),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
-    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe"]),
+    (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe", "shift"]),
     (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws"], &["uncertainty"]),
     (
         &["net", "weights", "include", "exclude", "unmerge"],
-        &["predict", "uncertainty", "explain", "audit", "probe", "spectrum"],
+        &["predict", "uncertainty", "explain", "audit", "probe", "spectrum", "shift"],
     ),
     (&["kernel", "penalty", "penalty-norm", "folds", "neighbours", "ids"], &["explain", "audit"]),
     (&["machine", "to", "groups", "class", "top", "rows", "all", "layers", "ood"], &["explain"]),
@@ -28,14 +28,15 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["wrong", "poisoned", "test", "test-poisoned", "threshold", "near", "cut", "fail-above"], &["audit"]),
     (&["net", "arch", "kernel", "weights", "include", "exclude", "unmerge"], &KERNELS),
     (&["weights", "include", "exclude", "unmerge"], &["info"]),
-    (&["import-limit"], &["train", "predict", "info", "uncertainty", "explain", "audit", "probe", "spectrum"]),
+    (&["import-limit"], &["train", "predict", "info", "uncertainty", "explain", "audit", "probe", "spectrum", "shift"]),
     (&["import-limit"], &KERNELS),
     (&["arch"], &["train"]),
-    (&["node"], &["predict", "uncertainty", "explain", "audit", "probe"]),
-    (&["layer", "kernel"], &["probe", "spectrum"]),
+    (&["node"], &["predict", "uncertainty", "explain", "audit", "probe", "shift"]),
+    (&["layer", "kernel"], &["probe", "spectrum", "shift"]),
     (&["direction", "leading", "products"], &["spectrum"]),
     (&["neighbours", "svm-cost", "untrained", "compared", "permutations", "other-net"], &["probe"]),
-    (&["from"], &["predict", "explain"]),
+    (&["permutations", "level", "fail-below", "keep", "reduce-to", "landmarks"], &["shift"]),
+    (&["from"], &["predict", "explain", "shift"]),
     (&["chunk"], &["predict"]),
     (&["against", "as-features", "by-layer"], &["kernel"]),
     (&["gram"], &["fit", "eigen exact", "eigen lanczos", "eigen randomised"]),
@@ -49,15 +50,18 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["batch", "learning-rate"], &LEARNING),
     (&["resume"], &LEARNING),
     (&["resume"], &["kernel"]),
-    (&["seed"], &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "demo"]),
+    (
+        &["seed"],
+        &["train", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "shift", "demo"],
+    ),
     (
         &["precision", "dry-run"],
-        &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit", "probe", "spectrum"],
+        &["train", "predict", "kernel", "eigen", "uncertainty", "explain", "audit", "probe", "spectrum", "shift"],
     ),
 ];
 
-const DATA: [&str; 10] =
-    ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum"];
+const DATA: [&str; 11] =
+    ["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "spectrum", "shift"];
 
 const LEARNING: [&str; 5] = ["train", "eigen spin", "eigen neuralef", "eigen shared", "eigen contrastive"];
 

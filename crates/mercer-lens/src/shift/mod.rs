@@ -11,7 +11,7 @@
 //! Statistics are computed for the sets as they are and for all permutations at once: [`Permutations`] are a matrix of zeros
 //! and ones, and sums over the first set are its product with the features ([`MeanSums`]). A [`View`] reads samples block by
 //! block, twice, so that features need not fit into memory; [`mmd_from_gram`] is the exact form for a kernel matrix, and
-//! [`Landmarks`] makes features of a kernel.
+//! [`Landmarks`] makes features of a kernel, and [`SparseProjection`] few features of many.
 
 mod accuracy;
 mod density;
@@ -23,6 +23,7 @@ mod landmarks;
 mod line;
 mod means;
 mod permutations;
+mod projection;
 mod view;
 mod whole;
 
@@ -36,5 +37,6 @@ pub use landmarks::Landmarks;
 pub use line::energy_on_a_line;
 pub use means::{MeanSums, mmd_from_gram};
 pub use permutations::{Members, Permutations};
+pub use projection::SparseProjection;
 pub use view::{FittedView, N_PROJECTED, View, ViewStatistics};
 pub use whole::{Examined, balanced_accuracy, examine, pilot_rows};

@@ -5,8 +5,8 @@
 //! contains no absolute path that the user did not write, and no machine name.
 
 use super::{
-    AuditJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, ProbeJob, SpectrumJob,
-    TrainJob, UncertaintyJob,
+    AuditJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, ProbeJob, ShiftJob,
+    SpectrumJob, TrainJob, UncertaintyJob,
 };
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
@@ -70,6 +70,8 @@ jobs! {
     Predict(PredictJob),
     /// Looking into layers.
     Probe(ProbeJob),
+    /// Comparing new data with old.
+    Shift(ShiftJob),
     /// Spectra of weights and kernels.
     Spectrum(SpectrumJob),
     /// Training a network.

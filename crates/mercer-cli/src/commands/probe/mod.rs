@@ -4,8 +4,8 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{
-    CheckpointOptions, DataOptions, KERNEL, NEIGHBOURS, NET, NodeOption, PrecisionOption, SeedOption, TestOptions,
-    reference, references, with_default,
+    CheckpointOptions, DataOptions, KERNEL, LAYER, NEIGHBOURS, NET, NodeOption, PERMUTATIONS, PrecisionOption,
+    SeedOption, TestOptions, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
@@ -81,8 +81,7 @@ pub(crate) struct ProbeArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Probes")]
 struct ProbeOptions {
-    /// Layers to look at (repeatable; may contain * and ?) [default: all blocks or layers]
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", help = LAYER)]
     layer: Vec<String>,
 
     #[arg(long, value_name = "N", help = NEIGHBOURS, default_value_t = 10)]
@@ -100,8 +99,7 @@ struct ProbeOptions {
     #[arg(long, value_name = "N", default_value_t = 2000)]
     compared: usize,
 
-    /// Permutations for p-values; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 99)]
+    #[arg(long, value_name = "N", help = PERMUTATIONS, default_value_t = 99)]
     permutations: usize,
 
     #[arg(long, value_name = "EXPRESSION", help = KERNEL)]
