@@ -4,8 +4,9 @@ mod common;
 
 use common::{features, gram, normals};
 use mercer_lens::shift::{
-    Landmarks, MeanSums, Permutations, RandomFourier, View, corrected, decide, decision_statistics, density_ratios,
-    energy_on_a_line, estimated_accuracy, examine, label_shift, matched_rows, median_distance, mmd_from_gram, p_value,
+    Landmarks, MeanSums, Permutations, RandomFourier, SparseProjection, View, corrected, decide, decision_statistics,
+    density_ratios, energy_on_a_line, estimated_accuracy, examine, label_shift, matched_rows, median_distance,
+    mmd_from_gram, p_value,
 };
 use mercer_run::Context;
 use ndarray::{Array2, ArrayView1, Axis, s};
@@ -68,6 +69,19 @@ fn random_features_approach_the_gaussian_kernel() {
     let exact = gram(&landmarks.features(kernel.view()).unwrap());
     let error = (&exact - &kernel).iter().fold(0.0_f64, |most, x| most.max(x.abs()));
     assert!(error < 1e-6, "{error}");
+}
+
+#[test]
+fn projections_keep_products() {
+    let x = normals(30, 5000, 21);
+    let projected = SparseProjection::draw(5000, 1000, 4).apply(x.view()).unwrap();
+    assert_eq!(projected.dim(), (30, 1000));
+    // Norms are 5000 ± 2 %; products of different samples are small beside them.
+    let error = (&gram(&projected) - &gram(&x)) / 5000.0;
+    assert!(error.iter().all(|error| error.abs() < 0.2), "{error}");
+    let mean = error.diag().mean().unwrap();
+    assert!(mean.abs() < 0.03, "no bias: {mean}");
+    assert!(SparseProjection::draw(4, 2, 0).apply(x.view()).is_err());
 }
 
 #[test]

@@ -26,7 +26,7 @@ vector machines. d90 is the least number of components with 90 % of the best acc
 (ridge regression, penalty by leave-one-out) is trained on all components, on the labels and on shuffled labels.
 
 NC1 to NC4 measure neural collapse, and are 0 when it is complete. The similarity of layers is debiased CKA, linear and
-Gaussian, with p-values by permutation.
+Gaussian, with p-values by permutation (--permutations 0 leaves them out).
 
 Without --layer, the layers are what the blocks of a residual network hand on, or else what enters each product with a
 parameter. With -o, the folder holds accuracy.svg, layers.svg, collapse.svg, similarity.svg and result.json.";

@@ -91,11 +91,6 @@ impl<T: Real> ViewSource<T> {
         Ok(found)
     }
 
-    /// The numbers per sample after the reduction.
-    pub(super) fn width(&self) -> usize {
-        self.reduced_to().unwrap_or(self.n_features)
-    }
-
     /// The numbers per sample after the reduction, if there is one.
     pub(super) fn reduced_to(&self) -> Option<usize> {
         self.projection.as_ref().map(SparseProjection::n_results)
