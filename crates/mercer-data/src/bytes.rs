@@ -13,6 +13,10 @@ use crate::files::open_regular;
 /// Decompressed data beyond this size go to an anonymous temporary file instead of memory.
 const SPOOL_IN_MEMORY: usize = 64 << 20;
 
+/// Pages of smaller maps are not worth giving back.
+#[cfg(unix)]
+const RELEASED: usize = 64 << 20;
+
 /// One byte of deflated data never expands to more than this many (the format's limit is 1032).
 const DEFLATE_RATIO: u64 = 1032;
 
@@ -47,6 +51,17 @@ impl Bytes {
             Self::Mapped(map) => map,
             Self::Owned(bytes) => bytes,
             Self::Shared(bytes) => (**bytes).as_ref(),
+        }
+    }
+
+    /// Gives back the pages of a large mapped file. They are read from the file again when they are needed.
+    pub(crate) fn release(&self) {
+        #[cfg(unix)]
+        if let Self::Mapped(map) = self
+            && map.len() >= RELEASED
+        {
+            // SAFETY: the map is read-only and of a file, so dropped pages come back with the same content. Failure is harmless.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
 

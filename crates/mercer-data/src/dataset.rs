@@ -161,6 +161,13 @@ impl Dataset {
         Ok(Self { subset: Some(Arc::new(subset)), shape, format: Format::Memory, ..self.clone() })
     }
 
+    /// Gives back the memory of a large mapped file whose rows have been read. Pages of a file count as memory of the process
+    /// once they are read, so a pass over a file larger than the memory limit releases them as it goes. Rows can be read
+    /// again at any time.
+    pub fn release(&self) {
+        self.stored.release();
+    }
+
     /// The same data with these preprocessing steps, which replace any earlier ones.
     pub fn with_preprocess(mut self, preprocess: Preprocess) -> Result<Self> {
         let mut shape = preprocess.sample_shape(self.stored.sample_shape())?;

@@ -92,6 +92,7 @@ impl Dataset {
             bytes.clear();
             batch?.rows.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
             fingerprint.update(&bytes);
+            self.release();
         }
         Ok(fingerprint.finish())
     }

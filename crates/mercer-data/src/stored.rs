@@ -84,6 +84,11 @@ impl Stored {
         &self.layout.shape
     }
 
+    /// Gives back the pages of a large mapped file.
+    pub(crate) fn release(&self) {
+        self.bytes.release();
+    }
+
     pub(crate) fn n_samples(&self) -> usize {
         self.layout.shape[0]
     }

@@ -21,6 +21,7 @@
 //! | [`sanity`] | do scores depend on what the network has learnt? |
 //! | [`probe`] | what can simple classifiers read from a layer, and from how few directions? |
 //! | [`dimension`], [`collapse`] | how many dimensions does a layer use, and how far has it collapsed? |
+//! | [`shift`] | are two sets of samples alike, and if not, which samples, where and why? |
 //!
 //! ```
 //! let gram = ndarray::array![[2.0, 1.0], [1.0, 2.0]];
@@ -49,6 +50,7 @@ pub mod probe;
 pub mod ranks;
 pub mod removal;
 pub mod sanity;
+pub mod shift;
 pub mod signatures;
 pub mod spectra;
 

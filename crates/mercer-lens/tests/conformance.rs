@@ -13,7 +13,7 @@ use mercer_lens::probe::{self, Components, Standardiser};
 use mercer_lens::signatures::{self, Clustering};
 use mercer_lens::{
     Linearised, Result, Valued, block_mass, cka, duplicates, extent, kernel_likeness, likeness, ranks, removal, sanity,
-    spectra,
+    shift, spectra,
 };
 use mercer_run::Context;
 use ndarray::{Array2, Axis};
@@ -125,7 +125,48 @@ const TABLE: &[Row] = &[
     row("neural collapse", collapsed, true, [Error, Value, Value, Error]),
     row("probes", probed, true, [Error, Error, Value, Error]),
     row("linear probe", linear, true, [Error, Error, Value, Error]),
+    row("tests of two sets", two_sets, true, [Error, Error, Value, Error]),
+    row("densities of two sets", two_densities, true, [Error, Error, Value, Error]),
+    row("label shift", shifted_labels, true, [Error, Value, Value, Value]),
+    row("accuracy without labels", unlabelled_accuracy, false, [Error, Value, Value, Error]),
 ];
+
+/// The samples in the order of their names, because another order is another permutation. The even ones are the first set.
+fn two(s: &Samples) -> (Array2<f64>, usize) {
+    let mut order: Vec<usize> = (0..s.ids.len()).collect();
+    order.sort_by_key(|&at| (s.ids[at] % 2, s.ids[at], at));
+    // Copies of one sample are in both sets.
+    let n_first = s.ids.iter().filter(|id| *id % 2 == 0).count();
+    let n_first = if n_first == 0 || n_first == s.ids.len() { s.ids.len() / 2 } else { n_first };
+    (s.x.select(Axis(0), &order), n_first)
+}
+
+fn two_sets(s: &Samples) -> Result<Found> {
+    let (x, n_first) = two(s);
+    let permutations = shift::Permutations::draw(n_first, x.nrows() - n_first, 19, 1)?;
+    let found = shift::examine(x.view(), &permutations, 8, 1, &Context::new())?;
+    let p_values = [&found.p_values.alone[..], &found.p_values.corrected, &[found.accuracy]].concat();
+    Ok(All(p_values))
+}
+
+fn two_densities(s: &Samples) -> Result<Found> {
+    let (x, n_first) = two(s);
+    let found = shift::density_ratios(&x.column(0).to_vec(), &x.column(1).to_vec(), n_first)?;
+    Ok(All(found.iter().map(|ratio| ratio.ln()).collect()))
+}
+
+fn shifted_labels(s: &Samples) -> Result<Found> {
+    let decisions: Vec<usize> =
+        s.ids.iter().zip(&s.labels).map(|(id, label)| if id % 5 == 0 { 0 } else { *label }).collect();
+    let found = shift::label_shift((&s.labels, &decisions), &s.labels, s.n_classes, 0, 1)?;
+    Ok(All(found.map_or(vec![-9.0], |found| [found.first, found.second, found.decided].concat())))
+}
+
+fn unlabelled_accuracy(s: &Samples) -> Result<Found> {
+    let (own, other) = (shift::decide(outputs(s).view())?, shift::decide((outputs(s) * 0.5).view())?);
+    let found = shift::estimated_accuracy(&own, Some((&s.labels, s.n_classes)), &other)?;
+    Ok(All([found.first, found.thresholded, found.by_confidence, Some(found.confidence)].map(number).to_vec()))
+}
 
 fn dimension(s: &Samples) -> Result<Found> {
     let found = mercer_lens::dimension::two_nn(gram(&s.x).view())?;

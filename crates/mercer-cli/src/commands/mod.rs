@@ -13,6 +13,7 @@ mod manual;
 mod predict;
 mod probe;
 mod replay;
+mod shift;
 mod spectrum;
 mod train;
 mod uncertainty;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Audit(Box<audit::AuditArguments>),
     Probe(Box<probe::ProbeArguments>),
     Spectrum(Box<spectrum::SpectrumArguments>),
+    Shift(Box<shift::ShiftArguments>),
     Info(info::InfoArguments),
     Compare(compare::CompareArguments),
     Demo(demo::DemoArguments),
@@ -44,7 +46,7 @@ pub(crate) enum Command {
 /// The commands, grouped by purpose.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
-    ("Explain and check", &["explain", "audit", "probe", "spectrum"]),
+    ("Explain and check", &["explain", "audit", "probe", "spectrum", "shift"]),
     ("Look and compare", &["info", "compare", "demo"]),
     ("Housekeeping", &["replay", "completions", "manual", "help"]),
 ];
@@ -64,6 +66,7 @@ impl Command {
             Self::Predict(arguments) => arguments.run(console),
             Self::Probe(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
+            Self::Shift(arguments) => arguments.run(console),
             Self::Spectrum(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),

@@ -21,7 +21,7 @@ pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, ParameterO
 pub(crate) use node::NodeOption;
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use run::{PrecisionOption, SeedOption};
-pub(crate) use selection::{FoldOptions, NEIGHBOURS, PENALTY};
+pub(crate) use selection::{FoldOptions, LAYER, NEIGHBOURS, PENALTY, PERMUTATIONS};
 pub(crate) use spectrum::{ComponentsOption, LandmarksOption};
 pub(crate) use surrogate::{SurrogateOptions, TrainingNames};
 pub(crate) use training::{StepOptions, WEIGHT_DECAY, with_default};

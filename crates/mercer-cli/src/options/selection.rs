@@ -7,6 +7,12 @@ pub(crate) const PENALTY: &str =
 /// Help of `--neighbours`, likewise.
 pub(crate) const NEIGHBOURS: &str = "How many neighbours vote";
 
+/// Help of `--layer`, likewise.
+pub(crate) const LAYER: &str = "Layers to look at (repeatable; may contain * and ?) [default: all blocks or layers]";
+
+/// Help of `--permutations`, likewise.
+pub(crate) const PERMUTATIONS: &str = "Permutations for p-values";
+
 /// How one of several values is chosen.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct FoldOptions {

@@ -6,7 +6,7 @@
 
 use super::{
     AuditJob, CompareJob, Destination, EigenJob, ExplainJob, FitJob, Job, KernelJob, Opened, PredictJob, ProbeJob,
-    SpectrumJob, TrainJob, UncertaintyJob,
+    ShiftJob, SpectrumJob, TrainJob, UncertaintyJob,
 };
 use crate::job::destination::parent;
 use crate::job::outcome::Measurements;
@@ -72,6 +72,8 @@ jobs! {
     Predict(PredictJob),
     /// Looking into layers.
     Probe(ProbeJob),
+    /// Comparing new data with old.
+    Shift(ShiftJob),
     /// Spectra of weights and kernels.
     Spectrum(SpectrumJob),
     /// Training a network.

@@ -13,6 +13,7 @@ use mercer_run::Context;
 use mercer_run::names::{matches, near};
 use ndarray::Array2;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,6 +70,19 @@ impl Layers {
         self.ids.iter().position(|&own| source(&self.graph, own) == root)
     }
 
+    /// Adds a value if it is not among the layers, and returns its position.
+    pub(crate) fn include(&mut self, id: ValueId) -> usize {
+        self.ids.iter().position(|&own| own == id).unwrap_or_else(|| {
+            self.ids.push(id);
+            self.ids.len() - 1
+        })
+    }
+
+    /// The samples of a shard. Bits of a sample depend on the shard it is in.
+    pub(crate) fn grain(&self) -> usize {
+        Shards::for_graph(&self.graph).grain.max(1)
+    }
+
     /// The graph.
     pub(crate) fn graph(&self) -> &Arc<Graph> {
         &self.graph
@@ -93,6 +107,22 @@ impl Layers {
         context: &Context,
     ) -> Result<Vec<Array2<T>>, Error> {
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);
+        self.values_in(network, which, (inputs, 0..n_samples), context)
+    }
+
+    /// The same for some samples. Their bits are those of all samples if the range begins at a multiple of
+    /// [`grain`](Self::grain).
+    ///
+    /// # Errors
+    /// As [`values`](Self::values).
+    pub(crate) fn values_in<T: Real>(
+        &self,
+        network: &Network,
+        which: &[usize],
+        (inputs, range): (&[Dataset], Range<usize>),
+        context: &Context,
+    ) -> Result<Vec<Array2<T>>, Error> {
+        let n_samples = range.len();
         let ids: Vec<ValueId> = which.iter().map(|&at| self.ids[at]).collect();
         let widths: Vec<usize> = ids.iter().map(|&id| self.graph.value(id).meta.numel()).collect();
         let mut found: Vec<Array2<T>> = widths.iter().map(|&width| Array2::zeros((n_samples, width))).collect();
@@ -102,7 +132,7 @@ impl Layers {
         let sizes: Vec<usize> = self.graph.inputs().iter().map(|&input| self.graph.value(input).meta.numel()).collect();
         for rows in blocks::split(&self.graph, n_samples, None, (sample, usize::MAX)) {
             context.check()?;
-            let block = RowBlock::<T>::read(inputs, rows.clone())?;
+            let block = RowBlock::<T>::read(inputs, range.start + rows.start..range.start + rows.end)?;
             let data = block.slices();
             mercer_net::network::check_inputs(&self.graph, &data, rows.len())
                 .map_err(|error| Error::of_network(&self.path, error))?;
@@ -128,7 +158,7 @@ impl Layers {
                             }
                             if let Some(at) = result.iter().position(|x| !x.is_finite()) {
                                 let place = format!("value {:?}", self.graph.value(id).name);
-                                let sample = rows.start + start + at / (*width).max(1);
+                                let sample = range.start + rows.start + start + at / (*width).max(1);
                                 return Err(NetError::NotFinite { place, sample });
                             }
                         }
@@ -146,7 +176,7 @@ impl Layers {
 fn shards<'a, T>(
     arrays: &'a mut [Array2<T>],
     widths: &[usize],
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     grain: usize,
 ) -> Vec<Vec<&'a mut [T]>> {
     let mut cut: Vec<Vec<&mut [T]>> = (0..rows.len().div_ceil(grain)).map(|_| Vec::new()).collect();

@@ -74,6 +74,11 @@ impl NetworkLogits {
         self.n_outputs
     }
 
+    /// The value of the graph.
+    pub(crate) fn value(&self) -> ValueId {
+        self.value
+    }
+
     /// The number of classes. A single output is the logit of the second of two classes.
     pub(crate) fn n_classes(&self) -> usize {
         self.n_outputs.max(2)

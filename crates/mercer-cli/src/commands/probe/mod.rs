@@ -4,8 +4,8 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{
-    CheckpointOptions, DataOptions, KERNEL, NEIGHBOURS, NET, NodeOption, PrecisionOption, SeedOption, TestOptions,
-    reference, references, with_default,
+    CheckpointOptions, DataOptions, KERNEL, LAYER, NEIGHBOURS, NET, NodeOption, PERMUTATIONS, PrecisionOption,
+    SeedOption, TestOptions, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
@@ -26,7 +26,7 @@ vector machines. d90 is the least number of components with 90 % of the best acc
 (ridge regression, penalty by leave-one-out) is trained on all components, on the labels and on shuffled labels.
 
 NC1 to NC4 measure neural collapse, and are 0 when it is complete. The similarity of layers is debiased CKA, linear and
-Gaussian, with p-values by permutation.
+Gaussian, with p-values by permutation (--permutations 0 leaves them out).
 
 Without --layer, the layers are what the blocks of a residual network hand on, or else what enters each product with a
 parameter. With -o, the folder holds accuracy.svg, layers.svg, collapse.svg, similarity.svg and result.json.";
@@ -81,8 +81,7 @@ pub(crate) struct ProbeArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Probes")]
 struct ProbeOptions {
-    /// Layers to look at (repeatable; may contain * and ?) [default: all blocks or layers]
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", help = LAYER)]
     layer: Vec<String>,
 
     #[arg(long, value_name = "N", help = NEIGHBOURS, default_value_t = 10)]
@@ -100,8 +99,7 @@ struct ProbeOptions {
     #[arg(long, value_name = "N", default_value_t = 2000)]
     compared: usize,
 
-    /// Permutations for p-values; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 99)]
+    #[arg(long, value_name = "N", help = PERMUTATIONS, default_value_t = 99)]
     permutations: usize,
 
     #[arg(long, value_name = "EXPRESSION", help = KERNEL)]

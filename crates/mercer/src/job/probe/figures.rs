@@ -26,7 +26,7 @@ pub(super) fn write(folder: &ResultFolder, found: &ProbeFindings) -> Result<(), 
 
 /// The names of nodes, as short as they stay distinct: without the exporter's suffix, and without folders that the next
 /// one repeats (`/layer1/layer1.0/Relu_1_output_0` becomes `layer1.0/Relu_1`).
-fn labels<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+pub(in crate::job) fn labels<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let names: Vec<&String> = names.collect();
     let short = |name: &str| {
         let parts: Vec<&str> = name.trim_end_matches("_output_0").split('/').filter(|part| !part.is_empty()).collect();

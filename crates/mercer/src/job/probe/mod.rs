@@ -11,7 +11,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-mod figures;
+pub(in crate::job) mod figures;
 mod findings;
 mod layer;
 mod needs;

@@ -142,7 +142,7 @@ fn other_length(setting: &str, found: usize, n_samples: usize) -> Error {
 }
 
 /// The classes of samples, as many as the network has.
-fn classes_of(setting: &str, samples: &Samples, n_classes: usize) -> Result<Classes, Error> {
+pub(crate) fn classes_of(setting: &str, samples: &Samples, n_classes: usize) -> Result<Classes, Error> {
     let Some(Labels::Classes(classes)) = &samples.labels else { return Err(not_classes(setting)) };
     if classes.indices().len() != samples.n_samples {
         return Err(other_length(setting, classes.indices().len(), samples.n_samples));

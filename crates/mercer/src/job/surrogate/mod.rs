@@ -11,7 +11,7 @@ mod rows;
 mod settings;
 mod stores;
 
-pub(crate) use classified::{Classified, TestSet};
+pub(crate) use classified::{Classified, TestSet, classes_of};
 pub(crate) use fit::{CHOSEN_AMONG, Fitted, ROUGH, ROUGH_STEPS, Surrogate, SurrogateForm};
 pub(crate) use ids::{Ids, names_in};
 pub(crate) use needs::{check_memory, needed_bytes};
