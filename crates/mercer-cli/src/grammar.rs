@@ -13,8 +13,10 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["json", "threads", "memory", "quiet", "verbose", "help"], &[""]),
     (
         &["out", "force"],
-        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "demo"],
+        &["train", "predict", "kernel", "eigen", "fit", "uncertainty", "explain", "audit", "probe", "report", "demo"],
     ),
+    (&["samples", "title"], &["report"]),
+    (&["open"], &["report", "demo"]),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
     (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe"]),
     (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws"], &["uncertainty"]),

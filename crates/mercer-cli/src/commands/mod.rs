@@ -13,6 +13,7 @@ mod manual;
 mod predict;
 mod probe;
 mod replay;
+mod report;
 mod spectrum;
 mod train;
 mod uncertainty;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Spectrum(Box<spectrum::SpectrumArguments>),
     Info(info::InfoArguments),
     Compare(compare::CompareArguments),
+    Report(report::ReportArguments),
     Demo(demo::DemoArguments),
     Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
@@ -45,7 +47,7 @@ pub(crate) enum Command {
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
     ("Explain and check", &["explain", "audit", "probe", "spectrum"]),
-    ("Look and compare", &["info", "compare", "demo"]),
+    ("Look and compare", &["info", "compare", "report", "demo"]),
     ("Housekeeping", &["replay", "completions", "manual", "help"]),
 ];
 
@@ -64,6 +66,7 @@ impl Command {
             Self::Predict(arguments) => arguments.run(console),
             Self::Probe(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
+            Self::Report(arguments) => arguments.run(console),
             Self::Spectrum(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),

@@ -383,7 +383,8 @@ mod tests {
         let x = (2.0 - end("x", 0)) / (end("x", 1) - end("x", 0)) * wide;
         let y = high - (4.0_f64.log10() - end("y", 0)) / (end("y", 1) - end("y", 0)) * high;
         let near = |name: &str, wanted: f64| {
-            let parts = text.split(&format!(" {name}=\"")).skip(1).map(|part| part.split('"').next().unwrap());
+            let mark = format!(" {name}=\"");
+            let parts = text.split(&mark).skip(1).map(|part| part.split('"').next().unwrap());
             parts.filter_map(|part| part.parse::<f64>().ok()).any(|found| (found - wanted).abs() < 0.02)
         };
         assert!(near("cx", x) && near("cy", y), "{x} {y} in {text}");

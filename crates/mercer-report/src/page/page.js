@@ -165,7 +165,7 @@
 
   const turnable = (svg, data) => {
     const area = all("svg", svg)[0];
-    if (!area) return;
+    if (!area) return null;
     let [round, up] = [Math.PI / 4, Math.asin(1 / Math.sqrt(3))];
     const [, , width, height] = data.area;
     const unit = Math.min(width / 2.4, height / 2.25);
@@ -206,6 +206,11 @@
         if (chosen !== null && own.name !== chosen && data.series.some((other) => other.name === chosen)) dot.classList.add("fade");
         area.append(dot);
       }
+      if (data.mark) {
+        const inside = data.mark.map((value, k) => (value - data.ends[k][0]) / (data.ends[k][1] - data.ends[k][0]) - 0.5);
+        const [cx, cy] = project(inside);
+        area.append(draw("circle", { class: "ring", cx, cy, r: 8 }));
+      }
     };
     svg.classList.add("turn");
     svg.setAttribute("tabindex", "0");
@@ -230,12 +235,14 @@
       paint();
     });
     paint();
+    return paint;
   };
 
   const prepare = (svg, panel, name, at) => {
     const metadata = svg.querySelector("metadata");
     const data = metadata ? JSON.parse(metadata.textContent) : null;
-    figures.set(`${name}-${at}`, { svg, data, figure: name });
+    const own = { svg, data, figure: name };
+    figures.set(`${name}-${at}`, own);
     const [, , width] = svg.getAttribute("viewBox").split(" ").map(Number);
     if (width > 560) svg.classList.add("wide");
     const file = at ? `${name}-${at + 1}` : name;
@@ -246,7 +253,7 @@
       on: { click: () => save(`${file}.csv`, "text/csv", csv(rows(data))) } }));
     panel.append(tools);
     if (!data) return;
-    if (data.kind === "space") turnable(svg, data);
+    if (data.kind === "space") own.paint = turnable(svg, data);
     svg.addEventListener("pointerleave", hide);
     svg.addEventListener("pointermove", (event) => {
       if (event.buttons) return;
@@ -405,12 +412,13 @@
       if (sample.coordinates.length) parts.push(block("Eigenfunctions", make("dl", {}, ...sample.coordinates.map(([name, x]) => make("div", {}, make("dt", { text: name }), make("dd", { text: brief(x) }))))));
       detail.replaceChildren(...parts);
       all(".ring").forEach((ring) => ring.remove());
-      for (const [figure, x, y] of sample.marks) {
-        for (const own of figures.values()) {
-          if (own.figure !== figure || !own.data || own.data.kind !== "plot") continue;
-          const [cx, cy] = pixel(own.data, x, y);
-          own.svg.append(draw("circle", { class: "ring", cx, cy, r: 8 }));
-        }
+      for (const own of figures.values()) {
+        const mark = own.data && sample.marks.find(([figure]) => figure === own.figure);
+        if (own.data) own.data.mark = mark ? mark[1] : null;
+        if (own.data && own.data.kind === "space" && own.paint) own.paint();
+        if (!mark || own.data.kind !== "plot" || mark[1].length !== 2) continue;
+        const [cx, cy] = pixel(own.data, ...mark[1]);
+        own.svg.append(draw("circle", { class: "ring", cx, cy, r: 8 }));
       }
     };
     samples.forEach((sample, at) => {
@@ -433,7 +441,7 @@
     });
     picked.push((figure, x, y) => {
       const close = (a, b) => Math.abs(a - b) <= 1e-4 * Math.max(1, Math.abs(a));
-      const at = samples.findIndex((sample) => sample.marks.some(([own, u, v]) => own === figure && close(u, x) && close(v, y)));
+      const at = samples.findIndex((sample) => sample.marks.some(([own, [u, v]]) => own === figure && close(u, x) && close(v, y)));
       if (at < 0) return false;
       showSample(at);
       section.scrollIntoView({ block: "nearest" });

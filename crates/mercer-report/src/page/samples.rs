@@ -47,8 +47,8 @@ pub struct Sample {
     pub probabilities: Vec<(String, f64, Option<f64>)>,
     /// Coordinates, with names.
     pub coordinates: Vec<(String, f64)>,
-    /// Where it is in figures: the identifier of the figure, and the position in the units of the axes.
-    pub marks: Vec<(String, f64, f64)>,
+    /// Where it is in figures: the identifier of the figure, and the position in the units of its two or three axes.
+    pub marks: Vec<(String, Vec<f64>)>,
 }
 
 /// A training sample that matters for another one.
@@ -108,7 +108,8 @@ impl Browser {
                 "probabilities": own.probabilities.iter()
                     .map(|(name, own, other)| json!([name, number(*own), other.map(number)])).collect::<Vec<_>>(),
                 "coordinates": own.coordinates.iter().map(|(name, x)| json!([name, number(*x)])).collect::<Vec<_>>(),
-                "marks": own.marks.iter().map(|(figure, x, y)| json!([figure, number(*x), number(*y)])).collect::<Vec<_>>(),
+                "marks": own.marks.iter()
+                    .map(|(figure, place)| json!([figure, place.iter().copied().map(number).collect::<Vec<_>>()])).collect::<Vec<_>>(),
             })
         });
         markup_json(&json!({ "samples": samples.collect::<Vec<_>>(), "pictures": self.pictures }))

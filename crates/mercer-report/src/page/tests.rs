@@ -45,7 +45,7 @@ fn page(name: &str) -> Page {
         distribution: vec![(text(), [0.0, 1.0, 2.0, 3.0, 4.0, f64::NAN])],
         probabilities: vec![(text(), 0.5, None)],
         coordinates: vec![(text(), 1.0)],
-        marks: vec![(text(), 0.0, 1.0)],
+        marks: vec![(text(), vec![0.0, 1.0])],
     });
     page.browsers.push(browser);
     let mut section = Section::new(name, name);
