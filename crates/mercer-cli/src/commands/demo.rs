@@ -52,7 +52,10 @@ impl DemoArguments {
         let n_test = found.similarity.n_test;
         let folder = self.output.out.display();
         let accuracy = found.training.accuracy().map_or_else(String::new, |accuracy| {
-            format!("Trained on correct labels, it classifies {:.1} % of {n_test} unseen digits correctly.\n", 100.0 * accuracy)
+            format!(
+                "Trained on correct labels, it classifies {:.1} % of {n_test} unseen digits correctly.\n",
+                100.0 * accuracy
+            )
         });
         let report = &found.tour.report;
         format!(

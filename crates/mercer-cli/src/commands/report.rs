@@ -25,7 +25,7 @@ const PRINTED: usize = 5;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArguments {
     /// Folders that commands wrote with -o; also .npy files and .zarr stores with their record
-    #[arg(value_name = "RUN", required = true, num_args = 1..)]
+    #[arg(value_name = "RESULT", required = true, num_args = 1..)]
     runs: Vec<PathBuf>,
 
     #[command(flatten)]

@@ -75,14 +75,16 @@ fn every(folder: &Folder, name: &str) -> Vec<String> {
     let print = mercer::data::Source::new(folder.path("images.npy"), None).open().unwrap().fingerprint().unwrap();
     let image = folder.path("images.npy").display().to_string();
     let classes = json!([name, "other"]);
-    let curves = json!({ "dimensions": [1, 2, 4], "neighbours": [0.5, 0.7, 0.9], "centre": [0.4, 0.6, 0.8], "svm": [] });
+    let curves =
+        json!({ "dimensions": [1, 2, 4], "neighbours": [0.5, 0.7, 0.9], "centre": [0.4, 0.6, 0.8], "svm": [] });
     let layer = |node: &str| {
         json!({ "node": node, "n_features": 8, "accuracy": { "neighbours": 0.9, "centre": 0.8, "svm": null }, "curves": curves,
                 "explained": [0.3, 0.6, 0.9], "nc1": 0.5, "nc4": 0.1, "linear": { "accuracy": 0.9 } })
     };
     let layers = json!([layer(name), layer("second")]);
     let checkpoint = |name: &str| json!({ "name": name, "network_accuracy": 0.9, "layers": layers });
-    let weight = |layer: &str| json!({ "layer": layer, "eigenvalues": [3.0, 1.0, 0.5, 0.2], "threshold": 2.0, "n_spikes": 1 });
+    let weight =
+        |layer: &str| json!({ "layer": layer, "eigenvalues": [3.0, 1.0, 0.5, 0.2], "threshold": 2.0, "n_spikes": 1 });
     let spectra = |own: &str| {
         json!({ "name": own, "weights": [weight(name), weight("w")], "ck": { "kernel": name, "eigenvalues": [2.0, 1.0] },
                 "ntk": { "kernel": name, "eigenvalues": [5.0, 1.0] } })
@@ -94,16 +96,26 @@ fn every(folder: &Folder, name: &str) -> Vec<String> {
             .finish();
     };
     let epoch = |epoch: usize| json!({ "epoch": epoch, "loss": 1.0 / epoch as f64, "accuracy": 0.9, "evaluation_loss": 0.5, "evaluation_accuracy": 0.88 });
-    simple("train", json!({ "n_samples": 100, "n_evaluation_samples": 50, "class_names": classes, "history": [epoch(1), epoch(2), epoch(3)] }));
-    simple("fit", json!({ "machine": name, "n_samples": 10, "training_accuracy": 0.9, "converged": false, "repairs": [name] }));
-    simple("probe", json!({ "layers": layers, "checkpoints": [checkpoint(name), checkpoint("epoch 2")], "sentences": [text()] }));
+    simple(
+        "train",
+        json!({ "n_samples": 100, "n_evaluation_samples": 50, "class_names": classes, "history": [epoch(1), epoch(2), epoch(3)] }),
+    );
+    simple(
+        "fit",
+        json!({ "machine": name, "n_samples": 10, "training_accuracy": 0.9, "converged": false, "repairs": [name] }),
+    );
+    simple(
+        "probe",
+        json!({ "layers": layers, "checkpoints": [checkpoint(name), checkpoint("epoch 2")], "sentences": [text()] }),
+    );
     simple("spectrum", json!({ "checkpoints": [spectra(name), spectra("epoch 2")], "sentences": [text()] }));
     simple("shift", json!({ "sentences": [text()], "tests": [{ "name": name, "p_value": 0.01, "rejected": true }] }));
     simple("compare", json!({ "sentences": [text()], "pairs": [{ "a": name, "b": name, "cka": 0.5 }] }));
     simple("something-new", json!({ name: [{ name: name }], "sentences": [text()] }));
     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
     let spec = json!({ "data": [image], "labels": null });
-    let mut local = "test,label,compared,network,surrogate,network_log_odds,surrogate_log_odds,gap,warning\n".to_owned();
+    let mut local =
+        "test,label,compared,network,surrogate,network_log_odds,surrogate_log_odds,gap,warning\n".to_owned();
     let mut top = "test,class,rank,train,attribution,kernel\n".to_owned();
     for test in 0..6 {
         let odds = f64::from(test) - 2.0;
@@ -114,7 +126,8 @@ fn every(folder: &Folder, name: &str) -> Vec<String> {
     }
     let points: Vec<(f64, f64)> = (0..6).map(|test| (f64::from(test) - 1.5, f64::from(test) - 2.0)).collect();
     let scatter = Panel::scatter("", Axis::linear("surrogate"), Axis::linear("network"), [(name, points)]).diagonal();
-    let surrogate = json!({ "kernel": name, "machine": "glm", "faithfulness": { "tau": 0.7, "tau_interval": [0.6, 0.8] } });
+    let surrogate =
+        json!({ "kernel": name, "machine": "glm", "faithfulness": { "tau": 0.7, "tau_interval": [0.6, 0.8] } });
     let explain = Written::new(
         folder,
         "explain",
@@ -164,14 +177,33 @@ fn every(folder: &Folder, name: &str) -> Vec<String> {
         json!({ "kernel": name, "values": [1.0, 0.5, 0.25], "mean_diagonal": 2.0, "repairs": { "dropped": 1 } }),
     )
     .input("data", &image, &print)
-    .figure("functions.svg", &Figure::new(name).panel(Panel::scatter3(name, [name, "v", "w"], [(name, space)])).panel(boxes));
-    eigen.writer.array_file("psi_data.npy", &Array2::from_shape_fn((6, 3), |(row, column)| (row * column) as f64)).unwrap();
+    .figure(
+        "functions.svg",
+        &Figure::new(name).panel(Panel::scatter3(name, [name, "v", "w"], [(name, space)])).panel(boxes),
+    );
+    eigen
+        .writer
+        .array_file("psi_data.npy", &Array2::from_shape_fn((6, 3), |(row, column)| (row * column) as f64))
+        .unwrap();
     eigen.finish();
     folder.write_array("gram.npy", Array2::from_shape_fn((4, 4), |(a, b)| 1.0 / (1.0 + a.abs_diff(b) as f64)).view());
     let record = json!({ "format": "mercer run", "version": 1, "mercer": "0.1.0", "instructions": "x", "job": { "name": "kernel", "kernel": { "kernel": name } },
                          "inputs": [], "outputs": [], "measurements": {} });
     folder.write("gram.npy.run.json", record.to_string().as_bytes());
-    let jobs = ["train", "explain", "audit", "uncertainty", "probe", "spectrum", "eigen", "fit", "shift", "compare", "something-new", "gram.npy"];
+    let jobs = [
+        "train",
+        "explain",
+        "audit",
+        "uncertainty",
+        "probe",
+        "spectrum",
+        "eigen",
+        "fit",
+        "shift",
+        "compare",
+        "something-new",
+        "gram.npy",
+    ];
     jobs.map(str::to_owned).to_vec()
 }
 
@@ -195,8 +227,16 @@ fn every_kind_of_result_has_a_section() {
     for at in 0..runs.len() {
         assert_eq!(html.matches(&format!("<section id=\"s{at}\" class=\"job\">")).count(), 1, "{}", runs[at]);
     }
-    assert!(html.contains("id=\"s1-faithfulness\"") && html.contains("id=\"s4-by-layer\"") && html.contains("id=\"s5-by-checkpoint\""));
-    assert!(html.contains("id=\"s0-course\"") && html.contains("id=\"s11-matrix\"") && html.contains("data:image/png;base64,"));
+    assert!(
+        html.contains("id=\"s1-faithfulness\"")
+            && html.contains("id=\"s4-by-layer\"")
+            && html.contains("id=\"s5-by-checkpoint\"")
+    );
+    assert!(
+        html.contains("id=\"s0-course\"")
+            && html.contains("id=\"s11-matrix\"")
+            && html.contains("data:image/png;base64,")
+    );
     assert_eq!(html, report(&folder, &runs, &folder.path("again.html")), "the same bytes");
     assert!(html.len() < 400_000, "{}", html.len());
     // `info` and the page say the same.
@@ -241,7 +281,8 @@ fn hostile_names_stay_text() {
 fn large_results_make_small_pages() {
     let folder = Folder::with(&[]);
     let classes: Vec<String> = (0..1000).map(|class| format!("class {class}")).collect();
-    let mut local = "test,label,compared,network,surrogate,network_log_odds,surrogate_log_odds,gap,warning\n".to_owned();
+    let mut local =
+        "test,label,compared,network,surrogate,network_log_odds,surrogate_log_odds,gap,warning\n".to_owned();
     for test in 0..1_000_000 {
         use std::fmt::Write;
         let (class, other) = (test % 1000, (test / 7) % 1000);
@@ -259,21 +300,37 @@ fn large_results_make_small_pages() {
         .finish();
     drop(local);
     let mut review = "rank,id,label,suggested,score,reason\n".to_owned();
-    (0..1_000_000).for_each(|row| review += &format!("{row},{row},class {},class 1,0.5,it is close to others\n", row % 1000));
-    Written::new(&folder, "audit", json!({ "name": "audit" }), json!({ "n_samples": 1_000_000, "classes": classes, "n_disputed": 9 }))
-        .file("review.csv", &review)
-        .finish();
+    (0..1_000_000)
+        .for_each(|row| review += &format!("{row},{row},class {},class 1,0.5,it is close to others\n", row % 1000));
+    Written::new(
+        &folder,
+        "audit",
+        json!({ "name": "audit" }),
+        json!({ "n_samples": 1_000_000, "classes": classes, "n_disputed": 9 }),
+    )
+    .file("review.csv", &review)
+    .finish();
     let dimensions: Vec<usize> = (1..60).collect();
     let shares: Vec<f64> = dimensions.iter().map(|&d| 1.0 - 1.0 / d as f64).collect();
     let layers: Vec<Value> = (0..200)
         .map(|at| json!({ "node": format!("block {at}/relu"), "accuracy": { "neighbours": 0.9, "centre": 0.8 }, "explained": shares,
                           "curves": { "dimensions": dimensions, "neighbours": shares, "centre": shares, "svm": shares } }))
         .collect();
-    let checkpoints: Vec<Value> = (0..20).map(|at| json!({ "name": format!("epoch {at}"), "layers": layers })).collect();
-    Written::new(&folder, "probe", json!({ "name": "probe" }), json!({ "classes": classes, "layers": layers, "checkpoints": checkpoints })).finish();
+    let checkpoints: Vec<Value> =
+        (0..20).map(|at| json!({ "name": format!("epoch {at}"), "layers": layers })).collect();
+    Written::new(
+        &folder,
+        "probe",
+        json!({ "name": "probe" }),
+        json!({ "classes": classes, "layers": layers, "checkpoints": checkpoints }),
+    )
+    .finish();
     let eigenvalues: Vec<f64> = (1..400).map(|rank| 1.0 / f64::from(rank)).collect();
-    let weights: Vec<Value> = (0..200).map(|at| json!({ "layer": format!("weight {at}"), "eigenvalues": eigenvalues, "threshold": 0.5 })).collect();
-    let checkpoints: Vec<Value> = (0..4).map(|at| json!({ "name": format!("epoch {at}"), "weights": weights })).collect();
+    let weights: Vec<Value> = (0..200)
+        .map(|at| json!({ "layer": format!("weight {at}"), "eigenvalues": eigenvalues, "threshold": 0.5 }))
+        .collect();
+    let checkpoints: Vec<Value> =
+        (0..4).map(|at| json!({ "name": format!("epoch {at}"), "weights": weights })).collect();
     Written::new(&folder, "spectrum", json!({ "name": "spectrum" }), json!({ "checkpoints": checkpoints })).finish();
     let page = pages().join("large.html");
     // The command may use 600 MB of address space in these tests; the peak is part of its result.
@@ -298,7 +355,7 @@ fn samples_can_be_chosen() {
 fn what_is_no_result_is_refused() {
     let folder = Folder::with(&[]);
     every(&folder, "name");
-    folder.refuse("report -o page.html", &["RUN"]);
+    folder.refuse("report -o page.html", &["RESULT"]);
     folder.refuse("report missing -o page.html", &["missing"]);
     std::fs::create_dir(folder.path("empty")).unwrap();
     folder.refuse("report empty -o page.html", &["empty", "not the result of a run"]);

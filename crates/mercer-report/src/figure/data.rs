@@ -97,7 +97,9 @@ fn one(panel: &Panel, series: &Series, at: usize, share: usize) -> Value {
     });
     let ends = |at: usize| match &series.spread {
         Spread::None => None,
-        Spread::Errors(errors) => errors.get(at).map(|error| (series.points[at].1 - error, series.points[at].1 + error)),
+        Spread::Errors(errors) => {
+            errors.get(at).map(|error| (series.points[at].1 - error, series.points[at].1 + error))
+        }
         Spread::Band(ends) => ends.get(at).copied(),
     };
     if series.spread != Spread::None {

@@ -1,11 +1,11 @@
 //! Heat maps: a matrix as colours, with a colour bar, names of rows and columns or of groups of them.
 
 use super::axis::{Axis, Ruler};
-use super::{cells, data};
 use super::draw::{LABEL, SMALL, heading};
 use super::palette::{MISSING, diverging, sequential};
 use super::panel::{Kind, Panel};
 use super::svg::{Anchor, FRAME, OUTLINE, Svg, number, shortened, width};
+use super::{cells, data};
 
 /// A matrix, and how it is divided into groups.
 #[derive(Clone, Debug, PartialEq)]

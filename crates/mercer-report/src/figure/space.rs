@@ -38,7 +38,8 @@ impl Panel {
             panel.series.push(Series::points(name, points.iter().copied().map(project)));
             space.push(points);
         }
-        panel.space = Some(Space { labels: labels.map(str::to_owned), ends: [0, 1, 2].map(|k| rulers[k].ends()), points: space });
+        panel.space =
+            Some(Space { labels: labels.map(str::to_owned), ends: [0, 1, 2].map(|k| rulers[k].ends()), points: space });
         panel.helpers.extend(box_edges());
         for (k, ruler) in rulers.iter().enumerate() {
             let (low, high) = ruler.ends();

@@ -106,7 +106,8 @@ impl Drawing {
         if panels.is_empty() {
             // A figure of an earlier version: one piece, without data.
             let own = children.iter().filter(|node| {
-                !matches!(node, Node::Element { name: "title" | "desc" | "metadata", .. }) && !is_background(node, &size)
+                !matches!(node, Node::Element { name: "title" | "desc" | "metadata", .. })
+                    && !is_background(node, &size)
             });
             let mut text = head(&size, &title, &description);
             own.for_each(|node| write(node, &mut text));
@@ -302,7 +303,7 @@ fn attributes_of(element: &str, mut text: &str) -> Option<Vec<(&'static str, Str
                 return None;
             }
             found.push((name, value));
-        } else if !matches!(name, "xmlns" | "role" | "font-family" | "color") {
+        } else if !matches!(name, "xmlns" | "role" | "font-family" | "color" | "class") {
             return None;
         }
     }
@@ -377,7 +378,8 @@ mod tests {
         let drawing = Drawing::read(&figure().to_svg()).unwrap();
         let text = &drawing.panels()[0];
         let data: Value =
-            serde_json::from_str(text.split("<metadata>").nth(1).unwrap().split("</metadata>").next().unwrap()).unwrap();
+            serde_json::from_str(text.split("<metadata>").nth(1).unwrap().split("</metadata>").next().unwrap())
+                .unwrap();
         let end = |axis: &str, at: usize| data[axis]["ends"][at].as_f64().unwrap();
         let (wide, high) = (data["area"][2].as_f64().unwrap(), data["area"][3].as_f64().unwrap());
         let x = (2.0 - end("x", 0)) / (end("x", 1) - end("x", 0)) * wide;

@@ -161,8 +161,10 @@ impl FigureBlock {
             let panels = drawing.panels().iter().map(|panel| format!("<div class=\"panel\">{panel}</div>"));
             text.push_str(&format!("<div class=\"{class}\">{}</div>", panels.collect::<String>()));
         }
-        let note = self.steps.iter().map(|(_, drawing)| drawing.note()).find(|note| !note.is_empty()).unwrap_or_default();
-        let caption = [self.caption.as_str(), &note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let note =
+            self.steps.iter().map(|(_, drawing)| drawing.note()).find(|note| !note.is_empty()).unwrap_or_default();
+        let caption =
+            [self.caption.as_str(), &note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         text.push_str(&element("figcaption", "", &caption));
         text.push_str("</figure>");
         text
@@ -193,10 +195,12 @@ impl Section {
             head.push_str(&format!("<div class=\"warning\"><h3>To be aware of</h3><ul>{warnings}</ul></div>"));
         }
         let figures = self.figures.iter().map(|figure| (format!("The figure “{}”", figure.caption), figure.html()));
-        let tables = self.tables.iter().filter(|table| !table.is_empty()).map(|table| ("A table".to_owned(), table.html()));
+        let tables =
+            self.tables.iter().filter(|table| !table.is_empty()).map(|table| ("A table".to_owned(), table.html()));
         let parts = figures.chain(tables).collect();
         let mut foot = String::new();
-        for (title, list) in [("All numbers", &self.facts), ("Settings", &self.settings), ("Run record", &self.record)] {
+        for (title, list) in [("All numbers", &self.facts), ("Settings", &self.settings), ("Run record", &self.record)]
+        {
             if !list.is_empty() {
                 foot.push_str(&format!("<details><summary>{title}</summary>{}</details>", facts(list)));
             }
@@ -287,7 +291,8 @@ impl Page {
 
     /// Title, findings and cards.
     fn beginning(&self) -> String {
-        let mut text = String::from("<a class=\"skip\" href=\"#findings\">To the findings</a><header class=\"top\"><div>");
+        let mut text =
+            String::from("<a class=\"skip\" href=\"#findings\">To the findings</a><header class=\"top\"><div>");
         text.push_str(&element("h1", "", &shortened(&self.title, 200)));
         text.push_str(&element("p", "", &shortened(&self.about, 400)));
         text.push_str("</div><nav aria-label=\"Sections\"><ul>");
@@ -297,9 +302,12 @@ impl Page {
         text.push_str("</ul></nav></header><main><section id=\"findings\"><h2>What was found</h2>");
         let one = |finding: &Finding| {
             let link = finding.link.as_ref().map_or(String::new(), |link| {
-                format!(" <a href=\"#{}\">{}</a>", escape(link), "figure")
+                // Identifiers of figures are those of their section with a name.
+                let word = if link.contains('-') { "figure" } else { "section" };
+                format!(" <a href=\"#{}\">{word}</a>", escape(link))
             });
-            let (tag, said) = (element("span", "tag", &finding.from), element("span", "", &shortened(&finding.text, 800)));
+            let (tag, said) =
+                (element("span", "tag", &finding.from), element("span", "", &shortened(&finding.text, 800)));
             format!("<li>{said} <span class=\"from\">{tag}{link}</span></li>")
         };
         let (first, rest) = self.findings.split_at(self.findings.len().min(FINDINGS));

@@ -55,14 +55,17 @@ impl Table {
     pub(super) fn html(&self) -> String {
         let numeric: Vec<bool> = (0..self.columns.len())
             .map(|at| {
-                let mut cells = self.rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty()).peekable();
+                let mut cells =
+                    self.rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty()).peekable();
                 cells.peek().is_some() && cells.all(|cell| is_number(cell))
             })
             .collect();
         let class = |at: usize| if numeric.get(at) == Some(&true) { " class=\"n\"" } else { "" };
-        let head = self.columns.iter().enumerate().map(|(at, name)| {
-            format!("<th scope=\"col\"{}>{}</th>", class(at), element("span", "", name))
-        });
+        let head = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, name)| format!("<th scope=\"col\"{}>{}</th>", class(at), element("span", "", name)));
         let mut text = format!(
             "<div class=\"table\"><table><caption>{}</caption><thead><tr>{}</tr></thead><tbody>",
             super::html::escape(&self.title),

@@ -105,7 +105,11 @@ fn pages_stay_small() {
         let points = |shift: u32| (0..5000).map(move |x| (f64::from(x), f64::from((x * 7919 + shift) % 1000)));
         for name in 0..3 {
             let panel = Panel::scatter("s", Axis::linear("x"), Axis::linear("y"), [("a", points(name))]);
-            section.figures.push(FigureBlock::new(format!("f{at}-{name}"), "points", Drawing::of(&Figure::new("").panel(panel))));
+            section.figures.push(FigureBlock::new(
+                format!("f{at}-{name}"),
+                "points",
+                Drawing::of(&Figure::new("").panel(panel)),
+            ));
         }
         page.sections.push(section);
     }

@@ -89,7 +89,7 @@ impl Tour<'_> {
     }
 
     fn checkpoints(&self) -> Vec<PathBuf> {
-        CHECKPOINTS.iter().map(|epoch| self.place("run").join(format!("epoch-{epoch}.safetensors"))).collect()
+        CHECKPOINTS.iter().map(|epoch| self.place("run").join(files::checkpoint(*epoch))).collect()
     }
 
     /// Runs a job into the folder of the tour, without its notes: the report has them.
@@ -102,7 +102,11 @@ impl Tour<'_> {
     }
 
     /// Trains with wrong labels, looks at the network, and writes the report.
-    pub(super) fn go(&self, like: &TrainJob, on_epoch: impl Fn(&EpochFindings) + 'static) -> Result<TourFindings, Error> {
+    pub(super) fn go(
+        &self,
+        like: &TrainJob,
+        on_epoch: impl Fn(&EpochFindings) + 'static,
+    ) -> Result<TourFindings, Error> {
         let folder = self.folder.join(TOUR);
         std::fs::create_dir_all(&folder).map_err(|error| crate::error::cannot_write(folder.display(), &error))?;
         let training = self.trained(like, on_epoch)?;
@@ -132,7 +136,11 @@ impl Tour<'_> {
         let mut explain = ExplainJob::new(&net, train.clone(), test.clone());
         (explain.test_labels, explain.seed) = (test_labels.clone(), self.seed);
         (explain.kernels, explain.surrogate.penalty) = (vec![KERNEL.to_owned()], vec![1.0]);
-        self.run(&explain, "why", "a kernel machine that stands in for it, and which training digits its decisions rest on")?;
+        self.run(
+            &explain,
+            "why",
+            "a kernel machine that stands in for it, and which training digits its decisions rest on",
+        )?;
         let mut audit = AuditJob::new(&net, train.clone());
         (audit.truth, audit.seed) = (Some(file(self.folder, "planted-wrong.npy")), self.seed);
         audit.surrogate.penalty = vec![1.0];
@@ -143,7 +151,9 @@ impl Tour<'_> {
         self.run(&sure, "sure", "how sure it may be, also of digits that are turned by a quarter")?;
         let mut probe = ProbeJob::new(&net, train.clone());
         (probe.test, probe.test_labels, probe.seed) = (test.clone(), test_labels.clone(), self.seed);
-        (probe.checkpoints, probe.cost, probe.permutations) = (self.checkpoints(), 0.0, 19);
+        (probe.checkpoints, probe.cost) = (self.checkpoints(), 0.0);
+        // The similarity of layers takes most of the time.
+        (probe.pairs, probe.permutations) = (300, 19);
         self.run(&probe, "inside", "what its layers know, epoch by epoch")?;
         let mut spectrum = SpectrumJob::new(&net);
         spectrum.data = Some(DataSpec { labels: test_labels, ..one(test[0].clone()) });

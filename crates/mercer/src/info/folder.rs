@@ -3,8 +3,8 @@
 use super::{Findings, Looked, plain};
 use crate::Error;
 use crate::error::cannot_open;
-use crate::job::report::sentences;
 use crate::job::RUN;
+use crate::job::report::sentences;
 use crate::text::{count, shape};
 use mercer_data::folder::{Folder, MANIFEST};
 use mercer_data::{self as data, RECORD, Source, read_regular};

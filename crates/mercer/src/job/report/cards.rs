@@ -85,8 +85,12 @@ fn data(run: &Run, setting: &str, print: &str) -> Card {
             card.facts.push(fact("samples", grouped(seen.count())));
             card.facts.push(fact("each", seen.about()));
             if let (Some(names), Some(sizes)) = (seen.class_names(), seen.class_sizes()) {
-                let listed: Vec<String> =
-                    names.iter().zip(&sizes).take(12).map(|(name, size)| format!("{name} ({})", grouped(*size))).collect();
+                let listed: Vec<String> = names
+                    .iter()
+                    .zip(&sizes)
+                    .take(12)
+                    .map(|(name, size)| format!("{name} ({})", grouped(*size)))
+                    .collect();
                 let more = if names.len() > 12 { ", …" } else { "" };
                 card.facts.push(fact("classes", format!("{}: {}{more}", names.len(), listed.join(", "))));
             }
@@ -101,7 +105,8 @@ fn data(run: &Run, setting: &str, print: &str) -> Card {
             let key = if setting == "test" { "/n_test" } else { "/n_samples" };
             let n = run.number(key).or_else(|| run.number("/n_train")).or_else(|| run.number("/samples"));
             card.facts.extend(n.map(|n| fact("samples", grouped(n as usize))));
-            card.facts.push(fact("pictures", "none: the files are not there any more, or were read with preprocessing"));
+            card.facts
+                .push(fact("pictures", "none: the files are not there any more, or were read with preprocessing"));
         }
     }
     card.facts.push(fact("fingerprint", print));

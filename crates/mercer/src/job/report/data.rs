@@ -1,7 +1,7 @@
 //! Data that a run named, if they are still there: for pictures of samples.
 
-use super::run::Run;
 use super::figures::one;
+use super::run::Run;
 use crate::Error;
 use crate::job::surrogate::Ids;
 use crate::spec::{DataRef, Inputs, Opening};

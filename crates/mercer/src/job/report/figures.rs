@@ -65,8 +65,12 @@ fn course(run: &Run, at: usize) -> Option<FigureBlock> {
     }
     let mut figure = Figure::new("");
     for (title, keys) in [("Loss", ["loss", "evaluation_loss"]), ("Accuracy", ["accuracy", "evaluation_accuracy"])] {
-        let lines: Vec<Series> =
-            keys.into_iter().zip(["training", "unseen"]).filter(|(key, _)| has(key)).map(|(key, name)| line(name, key)).collect();
+        let lines: Vec<Series> = keys
+            .into_iter()
+            .zip(["training", "unseen"])
+            .filter(|(key, _)| has(key))
+            .map(|(key, name)| line(name, key))
+            .collect();
         if !lines.is_empty() {
             let y = if title == "Loss" { Axis::log("loss") } else { Axis::linear("accuracy") };
             figure = figure.panel(Panel::lines(title, Axis::whole("epoch"), y, lines));
@@ -118,14 +122,21 @@ fn probe_layers(run: &Run, at: usize) -> Option<FigureBlock> {
             ("nearest class centre", &curves["centre"]),
             ("support vector machine", &curves["svm"]),
         ];
-        let mut series: Vec<Series> = lines.iter().filter(|(_, own)| own.as_array().is_some_and(|own| !own.is_empty())).map(|(name, own)| line(name, own)).collect();
+        let mut series: Vec<Series> = lines
+            .iter()
+            .filter(|(_, own)| own.as_array().is_some_and(|own| !own.is_empty()))
+            .map(|(name, own)| line(name, own))
+            .collect();
         series.push(line("explained variance", &layer["explained"]).dashed().colour(9));
         let (x, y) = (Axis::log("principal components"), Axis::linear("share").range(0.0, 1.0));
         let panel = Panel::lines(text(&layer["node"]), x, y, series);
         (text(&layer["node"]), Drawing::of(&Figure::new("").panel(panel)))
     });
     let steps: Vec<_> = steps.collect();
-    let caption = format!("One layer at a time: what probes read from its first principal components.{}", said(layers.len(), "layers"));
+    let caption = format!(
+        "One layer at a time: what probes read from its first principal components.{}",
+        said(layers.len(), "layers")
+    );
     (steps.len() > 1).then(|| FigureBlock::stepped(figure_id(at, "by-layer"), caption, "Layer", steps))
 }
 
@@ -137,15 +148,23 @@ fn probe_checkpoints(run: &Run, at: usize) -> Option<FigureBlock> {
         let layers = list(own, "layers");
         let names: Vec<String> = layers.iter().map(|layer| text(&layer["node"])).collect();
         let line = |name: &str, key: &str| {
-            let points = layers.iter().enumerate().filter_map(|(at, layer)| Some((at as f64, layer["accuracy"][key].as_f64()?)));
+            let points =
+                layers.iter().enumerate().filter_map(|(at, layer)| Some((at as f64, layer["accuracy"][key].as_f64()?)));
             Series::marked_line(name, points.collect::<Vec<_>>())
         };
-        let series = [("nearest neighbours", "neighbours"), ("nearest class centre", "centre"), ("support vector machine", "svm")];
+        let series = [
+            ("nearest neighbours", "neighbours"),
+            ("nearest class centre", "centre"),
+            ("support vector machine", "svm"),
+        ];
         let accuracy = Panel::lines(
             "Best accuracy by layer",
             Axis::names("layer", names.clone()),
             Axis::linear("accuracy").range(0.0, 1.0),
-            series.map(|(name, key)| line(name, key)),
+            series
+                .into_iter()
+                .filter(|(_, key)| layers.iter().any(|layer| layer["accuracy"][key].is_number()))
+                .map(|(name, key)| line(name, key)),
         );
         let collapse = ["nc1", "nc4"].map(|key| {
             let points = layers.iter().enumerate().filter_map(|(at, layer)| Some((at as f64, layer[key].as_f64()?)));
@@ -168,7 +187,13 @@ fn spectrum_weights(run: &Run, at: usize) -> Option<FigureBlock> {
         let own = &weights[index];
         let mut sets = vec![(text(&last["name"]), numbers(&own["eigenvalues"]))];
         if checkpoints.len() > 1 {
-            sets.insert(0, (text(&first["name"]), numbers(&list(first, "weights").get(index).cloned().unwrap_or_default()["eigenvalues"])));
+            sets.insert(
+                0,
+                (
+                    text(&first["name"]),
+                    numbers(&list(first, "weights").get(index).cloned().unwrap_or_default()["eigenvalues"]),
+                ),
+            );
         }
         let mut panel = Panel::histogram(text(&own["layer"]), "eigenvalue of W·Wᵀ/d", BINS, sets);
         if let Some(edge) = own["threshold"].as_f64() {
@@ -177,7 +202,10 @@ fn spectrum_weights(run: &Run, at: usize) -> Option<FigureBlock> {
         (text(&own["layer"]), Drawing::of(&Figure::new("").panel(panel)))
     });
     let steps: Vec<_> = steps.collect();
-    let caption = format!("One weight at a time. Beyond the dashed line an eigenvalue is more than noise.{}", said(weights.len(), "weights"));
+    let caption = format!(
+        "One weight at a time. Beyond the dashed line an eigenvalue is more than noise.{}",
+        said(weights.len(), "weights")
+    );
     (steps.len() > 1).then(|| FigureBlock::stepped(figure_id(at, "by-weight"), caption, "Weight", steps))
 }
 

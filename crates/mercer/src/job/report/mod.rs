@@ -22,8 +22,8 @@ mod samples;
 mod section;
 mod words;
 
-pub(crate) use words::sentences;
 pub use words::Sentence;
+pub(crate) use words::sentences;
 
 use super::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;

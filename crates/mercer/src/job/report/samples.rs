@@ -27,6 +27,9 @@ const GROUPS: usize = 12;
 /// Files beyond this size are not searched for single samples.
 const LARGE: u64 = 256 << 20;
 
+/// The reasons for which samples are chosen, in the order in which they are shown.
+const ORDER: [&str; 5] = ["asked for", "wrong", "least faithful", "most uncertain", "random"];
+
 /// The browsers of all explanations and audits.
 pub(super) fn browsers(runs: &[Run], chosen: &[Chosen], context: &Context) -> Result<Vec<Browser>, Error> {
     let mut browsers = Vec::new();
@@ -76,10 +79,13 @@ fn random(n: usize, most: usize) -> Vec<usize> {
 
 /// The rows that the user named.
 fn named(chosen: &[Chosen], n: usize) -> Vec<usize> {
-    chosen.iter().filter_map(|own| match own {
-        Chosen::Row(row) if *row < n => Some(*row),
-        _ => None,
-    }).collect()
+    chosen
+        .iter()
+        .filter_map(|own| match own {
+            Chosen::Row(row) if *row < n => Some(*row),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Another run on the same test samples, with the row of a sample in it.
@@ -107,7 +113,9 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
         unfaithful.push((number(7).abs(), row));
         uncertain.push((-number(5).abs(), row));
     }
-    if let Some(array) = &probabilities[1] && array.n_samples() == n {
+    if let Some(array) = &probabilities[1]
+        && array.n_samples() == n
+    {
         uncertain = entropies(array)?;
     }
     let each = MOST / 4;
@@ -124,10 +132,14 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
     }
     let reasons = choose(kinds);
     let classes: Vec<String> = names(run, "/classes");
-    let groups = { let own = names(run, "/summary/groups"); if own.is_empty() { classes.clone() } else { own } };
+    let groups = {
+        let own = names(run, "/summary/groups");
+        if own.is_empty() { classes.clone() } else { own }
+    };
     let (test, train) = (Seen::of(run, "test"), Seen::of(run, "data"));
     let rows = Rows::of(run, run.number("/n_train").unwrap_or(0.0) as usize, context);
-    let distribution = match std::fs::metadata(run.path.join("distribution.npy")).map_or(u64::MAX, |about| about.len()) {
+    let distribution = match std::fs::metadata(run.path.join("distribution.npy")).map_or(u64::MAX, |about| about.len())
+    {
         length if length <= LARGE => run.array("distribution.npy")?,
         _ => None,
     };
@@ -138,7 +150,8 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
         let Some(why) = reasons.get(&row).filter(|_| cells.len() >= 9) else { continue };
         let number = |at: usize| cells[at].parse::<f64>().unwrap_or(f64::NAN);
         predicted.insert(row, cells[3].clone());
-        let mut sample = Sample { name: cells[0].clone(), why: why.clone(), warning: sentence(&cells[8]), ..Sample::default() };
+        let mut sample =
+            Sample { name: cells[0].clone(), why: why.clone(), warning: sentence(&cells[8]), ..Sample::default() };
         if let Some(test) = &test {
             sample.picture = browser.picture(&format!("test {row}"), || test.picture(row));
         }
@@ -150,10 +163,14 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
         sample.facts.push(("log-odds of the network".to_owned(), short(number(5))));
         sample.facts.push(("log-odds of the surrogate".to_owned(), short(number(6))));
         sample.marks.push((figure_id(at, "faithfulness.svg"), vec![number(6), number(5)]));
-        if let Some(array) = &distribution && row < array.n_samples() {
+        if let Some(array) = &distribution
+            && row < array.n_samples()
+        {
             sample.distribution = boxes(&one(array, row)?, &groups);
         }
-        if let [Some(own), Some(other)] = &probabilities && row < own.n_samples().min(other.n_samples()) {
+        if let [Some(own), Some(other)] = &probabilities
+            && row < own.n_samples().min(other.n_samples())
+        {
             let (own, other) = (one(own, row)?, one(other, row)?);
             sample.facts.push(("entropy of the network".to_owned(), short(entropy(&own))));
             sample.facts.push(("entropy with uncertainty".to_owned(), short(entropy(&other))));
@@ -190,6 +207,8 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
             }
         }
     }
+    // Those that a reader would look at first are first.
+    browser.samples.sort_by_key(|own| ORDER.iter().position(|why| own.why.iter().any(|own| own == why)));
     browser.note = note(&browser, n, "test");
     Ok(Some(browser))
 }
@@ -224,7 +243,9 @@ fn audited(run: &Run, chosen: &[Chosen], context: &Context) -> Result<Option<Bro
             sample.picture = browser.picture(&format!("train {row}"), || train.picture(row));
         }
         let score = cells[4].parse::<f64>().map_or_else(|_| cells[4].clone(), short);
-        for (name, text) in [("rank", cells[0].clone()), ("label", cells[2].clone()), ("suggested", cells[3].clone()), ("score", score)] {
+        for (name, text) in
+            [("rank", cells[0].clone()), ("label", cells[2].clone()), ("suggested", cells[3].clone()), ("score", score)]
+        {
             sample.facts.push((name.to_owned(), text));
         }
         browser.samples.push(sample);

@@ -72,7 +72,9 @@ fn question(job: &str) -> &'static str {
 /// What a figure shows.
 fn caption(job: &str, file: &str) -> String {
     let known = match (job, file) {
-        ("explain", "faithfulness.svg") => "Log-odds of the network against those of the surrogate, a point per test sample. Click on a point to see the sample, if it is among the listed ones.",
+        ("explain", "faithfulness.svg") => {
+            "Log-odds of the network against those of the surrogate, a point per test sample. Click on a point to see the sample, if it is among the listed ones."
+        }
         ("explain", "means.svg") => "The mean attribution to training samples of each group, by predicted class.",
         ("explain", "boxes.svg") => "The distribution of attributions, for some test samples.",
         ("explain", "examples.svg") => "Test samples, and the training samples that support their prediction most.",
@@ -80,7 +82,9 @@ fn caption(job: &str, file: &str) -> String {
         ("uncertainty", "entropy.svg") => "The entropy of predictions, for test samples and samples of another kind.",
         ("uncertainty", "reliability.svg") => "Accuracy against confidence.",
         ("uncertainty", "deviation.svg") => "The standard deviation of the outputs.",
-        ("eigen", "functions.svg") => "Samples in the coordinates of the first eigenfunctions, and the eigenvalues. Points in space can be turned, by dragging or with the arrow keys.",
+        ("eigen", "functions.svg") => {
+            "Samples in the coordinates of the first eigenfunctions, and the eigenvalues. Points in space can be turned, by dragging or with the arrow keys."
+        }
         ("probe", "accuracy.svg") => "Accuracy of three probes against the number of principal components.",
         ("probe", "layers.svg") => "What every layer needs and uses.",
         ("probe", "collapse.svg") => "Neural collapse.",
@@ -97,7 +101,11 @@ fn caption(job: &str, file: &str) -> String {
 /// A path as a shell takes it.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 /// A value in a table.
@@ -135,7 +143,11 @@ fn flat(value: &Value, most: usize) -> Vec<(String, String)> {
     fn walk(prefix: &str, value: &Value, depth: usize, found: &mut Vec<(String, String)>) {
         let Value::Object(map) = value else { return };
         for (name, value) in map {
-            let name = if prefix.is_empty() { name.replace('_', " ") } else { format!("{prefix}, {}", name.replace('_', " ")) };
+            let name = if prefix.is_empty() {
+                name.replace('_', " ")
+            } else {
+                format!("{prefix}, {}", name.replace('_', " "))
+            };
             match value {
                 Value::Object(_) if depth < 3 => walk(&name, value, depth + 1, found),
                 Value::Object(_) => {}
@@ -165,8 +177,14 @@ fn tables(run: &Run) -> Vec<Table> {
                 if let Some(Value::Object(last)) = items.last() {
                     for (inner, value) in last {
                         // The layers of the last checkpoint are listed already.
-                        if let Value::Array(items) = value && !result.contains_key(inner) {
-                            tables.extend(table(&format!("{} of the last of the {name}", inner.replace('_', " ")), items, &run.place));
+                        if let Value::Array(items) = value
+                            && !result.contains_key(inner)
+                        {
+                            tables.extend(table(
+                                &format!("{} of the last of the {name}", inner.replace('_', " ")),
+                                items,
+                                &run.place,
+                            ));
                         }
                     }
                 }
@@ -184,6 +202,10 @@ fn tables(run: &Run) -> Vec<Table> {
     tables
 }
 
+/// Columns that say what a row is about, in the order in which they are shown.
+const FIRST: [&str; 12] =
+    ["name", "epoch", "kernel", "machine", "layer", "node", "class", "a", "b", "test", "fraction", "inspected"];
+
 /// A table of objects; none for a list of anything else.
 fn table(title: &str, items: &[Value], place: &str) -> Option<Table> {
     const COLUMNS: usize = 24;
@@ -197,9 +219,13 @@ fn table(title: &str, items: &[Value], place: &str) -> Option<Table> {
     if columns.is_empty() {
         return None;
     }
+    // What a row is about comes first.
+    columns.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     let mut table = Table::new(title, columns.iter().cloned(), format!("{place}/result.json"));
     for row in &rows {
-        let cell = |column: &String| row.iter().find(|(name, _)| name == column).map_or(String::new(), |(_, text)| text.clone());
+        let cell = |column: &String| {
+            row.iter().find(|(name, _)| name == column).map_or(String::new(), |(_, text)| text.clone())
+        };
         table.row(columns.iter().map(cell));
     }
     Some(table.of(items.len()))
@@ -224,7 +250,9 @@ fn cells(item: &Value) -> Vec<(String, String)> {
 }
 
 fn is_long(value: &Value) -> bool {
-    value.as_array().is_some_and(|items| items.len() > 4 || items.iter().any(|item| item.is_object() || item.is_array()))
+    value
+        .as_array()
+        .is_some_and(|items| items.len() > 4 || items.iter().any(|item| item.is_object() || item.is_array()))
 }
 
 /// How the result was made.
@@ -240,9 +268,10 @@ fn record(run: &Run) -> Vec<(String, String)> {
     if let Some(peak) = written.measurements["peak_bytes"].as_u64() {
         facts.push(("peak memory".to_owned(), bytes(peak as usize)));
     }
-    let inputs = written.inputs.iter().map(|input| {
-        (format!("input {}", input.setting), format!("{} ({})", input.place, input.fingerprint))
-    });
+    let inputs = written
+        .inputs
+        .iter()
+        .map(|input| (format!("input {}", input.setting), format!("{} ({})", input.place, input.fingerprint)));
     facts.extend(inputs.take(40));
     let output = |output: &Value| (format!("output {}", shown(&output["name"])), shown(&output["digest"]));
     facts.extend(written.outputs.iter().take(40).map(output));
@@ -255,7 +284,15 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_right() {
-        let pairs = [(0.0, "0"), (0.123456789, "0.12346"), (-1234.5678, "-1234.6"), (1e-7, "1.000e-7"), (3.0, "3"), (99999.9, "99999.9"), (2.5e9, "2.500e9")];
+        let pairs = [
+            (0.0, "0"),
+            (0.123456789, "0.12346"),
+            (-1234.5678, "-1234.6"),
+            (1e-7, "1.000e-7"),
+            (3.0, "3"),
+            (99999.9, "99999.9"),
+            (2.5e9, "2.500e9"),
+        ];
         pairs.into_iter().for_each(|(x, text)| assert_eq!(short(x), text));
     }
 

@@ -53,13 +53,18 @@ pub(crate) fn warnings(result: &Value) -> Vec<String> {
         all.push("The solver stopped before it converged: the numbers are the best it found.".to_owned());
     }
     if result["worse_than_network"] == true {
-        all.push("The posterior predicts the labels worse than the network alone; another prior may do better.".to_owned());
+        all.push(
+            "The posterior predicts the labels worse than the network alone; another prior may do better.".to_owned(),
+        );
     }
     if let Some(clipped) = result["clipped"].as_u64().filter(|&clipped| clipped > 0) {
         all.push(format!("{} had a negative part, which was cut off.", count(clipped as usize, "variance")));
     }
     all
 }
+
+/// Below this τ a surrogate is poor, as `mercer explain` says.
+const LOW: f64 = 0.6;
 
 struct Words<'a> {
     result: &'a Value,
@@ -128,7 +133,8 @@ impl Words<'_> {
                 self.say((0.3 + 3.0 * gap.abs()).min(0.8), curve, text);
             }
         } else if let Some(accuracy) = trained {
-            let text = format!("The network is right on {} of its {} training samples.", percent(accuracy), grouped(n_train));
+            let text =
+                format!("The network is right on {} of its {} training samples.", percent(accuracy), grouped(n_train));
             self.say(0.8, curve, text);
         } else if let Some(loss) = last["loss"].as_f64() {
             self.say(0.6, curve, format!("The training loss ended at {loss:.4}."));
@@ -141,17 +147,45 @@ impl Words<'_> {
     }
 
     fn explain(&mut self) {
+        if let Some(best) = self.result["surrogates"].get(0).cloned() {
+            let (kernel, found) = (best["kernel"].as_str().unwrap_or_default(), &best["faithfulness"]);
+            if let Some(tau) = found["tau"].as_f64() {
+                let ends = [&found["tau_interval"][0], &found["tau_interval"][1]].map(serde_json::Value::as_f64);
+                let interval = match ends {
+                    [Some(low), Some(high)] => format!(" (95 %: {low:.2}–{high:.2})"),
+                    _ => String::new(),
+                };
+                let agrees = found["agreement"].as_f64();
+                let agrees = agrees
+                    .map_or(String::new(), |share| format!(", and agrees with {} of its decisions", percent(share)));
+                let text = format!(
+                    "A machine on the kernel {kernel} can stand in for the network: it ranks the test samples alike, with \
+                     τ = {tau:.2}{interval}{agrees}."
+                );
+                let poor = format!(
+                    "A machine on the kernel {kernel} stands in for the network only roughly: τ = {tau:.2}{interval}{agrees}."
+                );
+                self.say(0.87, Some("faithfulness.svg"), if tau < LOW { poor } else { text });
+            }
+        }
         let said = self.result["recommendation"].as_array().cloned().unwrap_or_default();
         for (at, sentence) in said.iter().filter_map(Value::as_str).enumerate() {
-            let weight = if at == 0 { 0.85 } else { 0.4 - 0.02 * at as f64 };
+            let weight = if at == 0 { 0.45 } else { 0.4 - 0.02 * at as f64 };
             self.say(weight, Some("faithfulness.svg"), sentence.to_owned());
         }
         if let Some(accuracy) = self.number("/network_accuracy") {
             let n = self.whole("/n_test").unwrap_or(0);
-            let text = format!("The network is right on {} of {} test samples{}.", percent(accuracy), grouped(n), interval(accuracy, n));
+            let text = format!(
+                "The network is right on {} of {} test samples{}.",
+                percent(accuracy),
+                grouped(n),
+                interval(accuracy, n)
+            );
             self.say(0.5, None, text);
         }
-        if let (Some(effective), Some(share)) = (self.number("/summary/effective_samples"), self.number("/summary/top_share")) {
+        if let (Some(effective), Some(share)) =
+            (self.number("/summary/effective_samples"), self.number("/summary/top_share"))
+        {
             let text = format!(
                 "A score rests on {} training samples in effect; the largest listed ones carry {} of it.",
                 grouped(effective.round().max(0.0) as usize),
@@ -183,11 +217,12 @@ impl Words<'_> {
         if let Some(found) = self.result["measures"].get(0).cloned() {
             let wrong = found["wrong"].as_u64().unwrap_or(0) as usize;
             let budgets = found["budgets"].as_array().cloned().unwrap_or_default();
-            let good = budgets.iter().find(|at| {
-                at["found"].as_u64().unwrap_or(0) as f64 >= 0.9 * wrong as f64 && wrong > 0
-            });
+            let good =
+                budgets.iter().find(|at| at["found"].as_u64().unwrap_or(0) as f64 >= 0.9 * wrong as f64 && wrong > 0);
             if let Some(at) = good.or(budgets.last()) {
-                let area = found["auroc"].as_f64().map_or(String::new(), |area| format!(" (area under the ROC curve {area:.3})"));
+                let area = found["auroc"]
+                    .as_f64()
+                    .map_or(String::new(), |area| format!(" (area under the ROC curve {area:.3})"));
                 let text = format!(
                     "Of {} that are known to be wrong, {} are among the first {} of the review list{area}.",
                     count(wrong, "label"),
@@ -198,13 +233,20 @@ impl Words<'_> {
             }
         }
         if let Some(accuracy) = self.number("/out_of_fold_accuracy") {
-            let own = self.number("/training_accuracy").map_or(String::new(), |own| format!(", the network on {}", percent(own)));
-            let text = format!("A surrogate that has not seen a label predicts it in {} of cases{own}.", percent(accuracy));
+            let own = self
+                .number("/training_accuracy")
+                .map_or(String::new(), |own| format!(", the network on {}", percent(own)));
+            let text =
+                format!("A surrogate that has not seen a label predicts it in {} of cases{own}.", percent(accuracy));
             self.say(0.4, None, text);
         }
         let conflicts = self.whole("/duplicates/n_conflicts").unwrap_or(0);
         if conflicts > 0 {
-            self.say(0.7, None, format!("{} of the same samples have contradicting labels.", count(conflicts, "group")));
+            self.say(
+                0.7,
+                None,
+                format!("{} of the same samples have contradicting labels.", count(conflicts, "group")),
+            );
         }
         let poison = self.result["poison"].as_array().cloned().unwrap_or_default();
         for own in poison.iter().filter(|own| own["suspicious"] == true) {
@@ -237,24 +279,33 @@ impl Words<'_> {
     }
 
     fn eigen(&mut self) {
-        let values: Vec<f64> = self.result["values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        let values: Vec<f64> =
+            self.result["values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
         if values.is_empty() {
             return;
         }
         let figure = Some("functions.svg");
         let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
         if let Some(all) = self.number("/mean_diagonal").filter(|all| *all > 0.0) {
-            let text = format!("The first {} carry {} of the kernel.", count(values.len(), "eigenfunction"), percent(sum / all));
+            let text = format!(
+                "The first {} carry {} of the kernel.",
+                count(values.len(), "eigenfunction"),
+                percent(sum / all)
+            );
             self.say(0.6, figure, text);
         }
         if squares > 0.0 {
-            let text = format!("They count as {:.1} directions of equal strength; the first has {} of their sum.",
-                sum * sum / squares, percent(values[0] / sum));
+            let text = format!(
+                "They count as {:.1} directions of equal strength; the first has {} of their sum.",
+                sum * sum / squares,
+                percent(values[0] / sum)
+            );
             self.say(0.5, figure, text);
         }
         if let Some(best) = self.result["codes"]["lengths"].as_array().and_then(|all| all.last()) {
             if let Some(accuracy) = best["accuracy"].as_f64() {
-                let text = format!("A linear classifier on them is right on {} of the held-out samples.", percent(accuracy));
+                let text =
+                    format!("A linear classifier on them is right on {} of the held-out samples.", percent(accuracy));
                 self.say(0.55, figure, text);
             }
         }
