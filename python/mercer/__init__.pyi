@@ -1015,16 +1015,31 @@ def compare(
 ) -> Outcome:
     """Compare Gram matrices of the same samples: distance, alignment, extreme eigenvalues."""
 
+def report(
+    *,
+    runs: Outcome | str | os.PathLike[str] | Sequence[Outcome | str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None = None,
+    force: bool | None = None,
+    samples: str | Sequence[str] | None = None,
+    title: str | None = None,
+    open: bool | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+) -> Outcome:
+    """Make one page of HTML from the results of other commands."""
+
 def demo(
     *,
     force: bool | None = None,
     seed: int | None = None,
+    open: bool | None = None,
     out: str | os.PathLike[str] | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Outcome:
-    """Train a small network on handwritten digits and show what can be done with it."""
+    """Train a small network on handwritten digits and show what can be found out about it."""
 
 def replay(
     *,

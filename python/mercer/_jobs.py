@@ -33,7 +33,7 @@ _TERMINAL = {"json", "quiet", "verbose", "help", "version"}
 _COMMON = ("memory", "threads", "progress")
 
 #: The name of a temporary result: commands that write an array need its ending.
-_RESULTS: dict[tuple[str, ...], str] = {("predict",): "predictions.npy", ("kernel",): "kernel.npy"}
+_RESULTS: dict[tuple[str, ...], str] = {("predict",): "predictions.npy", ("kernel",): "kernel.npy", ("report",): "report.html"}
 
 def _keyword(flag: str) -> str:
     """The name of a flag in Python."""
@@ -219,7 +219,9 @@ def _append(line: _Line, flag: Flag, value: Any) -> None:
 
 
 def _text(value: Any) -> str:
-    """A number or a text as it is written on the command line."""
+    """A number, a text or a path as it is written on the command line."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return repr(value) if isinstance(value, float) else str(value)
 
 

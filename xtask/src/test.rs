@@ -19,14 +19,31 @@ pub(crate) fn all(arguments: &[String]) -> Outcome {
     tests.env("PYTHONPATH", staged()?);
     // Cargo's folder for what integration tests write.
     let written = target()?.join("tmp");
-    for (variable, folder) in
-        [("MERCER_EXPORTS", "exports"), ("MERCER_STORES", "stores"), ("MERCER_MACHINES", "machines")]
-    {
+    for (variable, folder) in [
+        ("MERCER_EXPORTS", "exports"),
+        ("MERCER_STORES", "stores"),
+        ("MERCER_MACHINES", "machines"),
+        ("MERCER_REPORTS", "reports"),
+    ] {
         tests.env(variable, written.join(folder));
     }
     tests.env("MERCER_BINARY", target()?.join("debug").join(format!("mercer{}", std::env::consts::EXE_SUFFIX)));
     run(tests.current_dir(root()).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"]))?;
+    if !has_browser() {
+        eprintln!(
+            "\n*** THE REPORT WAS NOT TESTED IN A BROWSER: chromium was not found. ***\n\
+             *** Install it (Debian: apt-get install chromium), or name one with MERCER_BROWSER. ***\n"
+        );
+    }
     Ok(true)
+}
+
+/// Whether there is a browser for the tests of reports; `tests/python/test_report.py` looks in the same places.
+fn has_browser() -> bool {
+    let folders: Vec<_> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let found = |name: &str| folders.iter().any(|folder| folder.join(name).is_file());
+    std::env::var_os("MERCER_BROWSER").is_some() || found("chromium") || found("chromium-browser")
 }
 
 /// Writes the stubs of the Python package.

@@ -4,7 +4,7 @@ use mercer::job::Destination;
 use std::path::PathBuf;
 
 /// Help of `--out`, shared by all commands.
-const OUT: &str = "Where to write: an .npy file or .zarr store for arrays, a folder for everything else";
+const OUT: &str = "Where to write: an .npy file or .zarr store for arrays, .html for a report, else a folder";
 
 /// Where an array goes.
 #[derive(Clone, Debug, clap::Args)]

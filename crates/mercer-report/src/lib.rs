@@ -1,4 +1,4 @@
-//! Figures and reports: typed data in, SVG out.
+//! Figures and reports: typed data in, SVG and HTML out.
 //!
 //! ```
 //! use mercer_report::{Axis, Figure, Panel, Series};
@@ -10,5 +10,6 @@
 //! ```
 
 pub mod figure;
+pub mod page;
 
 pub use figure::{Axis, Bin, BoxSummary, Cell, Channels, Figure, Panel, Picture, RankCurve, Series, Strip};

@@ -37,6 +37,35 @@ impl Table {
     }
 }
 
+/// The lines of such a table, cell by cell; the first one has the names of the columns.
+pub(crate) fn records(bytes: &[u8]) -> impl Iterator<Item = Vec<String>> + '_ {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (mut cells, mut cell, mut quoted) = (Vec::new(), Vec::new(), false);
+        let mut at = 0;
+        while at < rest.len() {
+            match rest[at] {
+                b'"' if quoted && rest.get(at + 1) == Some(&b'"') => {
+                    cell.push(b'"');
+                    at += 1;
+                }
+                b'"' => quoted = !quoted,
+                b',' if !quoted => cells.push(std::mem::take(&mut cell)),
+                b'\n' if !quoted => break,
+                b'\r' if !quoted => {}
+                byte => cell.push(byte),
+            }
+            at += 1;
+        }
+        cells.push(cell);
+        rest = rest.get(at + 1..).unwrap_or_default();
+        Some(cells.into_iter().map(|cell| String::from_utf8_lossy(&cell).into_owned()).collect())
+    })
+}
+
 /// A number that reads back as the same number.
 pub(crate) fn number(value: f64) -> String {
     // Rust prints the shortest digits that are exact; very small and large numbers get an exponent.
@@ -52,6 +81,8 @@ mod tests {
         let mut table = Table::new(&["a", "b"]);
         table.line(&["x, y", "say \"no\""]);
         table.line(&["two\nlines", "plain"]);
+        let read: Vec<Vec<String>> = records(table.as_bytes()).collect();
+        assert_eq!(read, [["a", "b"], ["x, y", "say \"no\""], ["two\nlines", "plain"]]);
         assert_eq!(table.as_bytes(), b"a,b\n\"x, y\",\"say \"\"no\"\"\"\n\"two\nlines\",plain\n");
     }
 

@@ -13,6 +13,7 @@ mod manual;
 mod predict;
 mod probe;
 mod replay;
+mod report;
 mod shift;
 mod spectrum;
 mod train;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Shift(Box<shift::ShiftArguments>),
     Info(info::InfoArguments),
     Compare(compare::CompareArguments),
+    Report(report::ReportArguments),
     Demo(demo::DemoArguments),
     Replay(replay::ReplayArguments),
     Completions(completions::CompletionsArguments),
@@ -47,7 +49,7 @@ pub(crate) enum Command {
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Compute and learn", &["train", "predict", "kernel", "eigen", "fit", "uncertainty"]),
     ("Explain and check", &["explain", "audit", "probe", "spectrum", "shift"]),
-    ("Look and compare", &["info", "compare", "demo"]),
+    ("Look and compare", &["info", "compare", "report", "demo"]),
     ("Housekeeping", &["replay", "completions", "manual", "help"]),
 ];
 
@@ -67,6 +69,7 @@ impl Command {
             Self::Probe(arguments) => arguments.run(console),
             Self::Replay(arguments) => arguments.run(console),
             Self::Shift(arguments) => arguments.run(console),
+            Self::Report(arguments) => arguments.run(console),
             Self::Spectrum(arguments) => arguments.run(console),
             Self::Train(arguments) => arguments.run(console),
             Self::Uncertainty(arguments) => arguments.run(console),

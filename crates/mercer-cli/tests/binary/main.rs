@@ -22,6 +22,7 @@ mod predict;
 mod probe;
 mod readme;
 mod refusals;
+mod report;
 mod shift;
 mod spectrum;
 mod standardise;

@@ -5,7 +5,7 @@ use super::marks::{marks, series as draw_series, stroke};
 use super::panel::{Helper, Kind, Panel};
 use super::series::{Look, Series};
 use super::svg::{Anchor, FRAME, GRID, Svg, number, shortened, width};
-use super::{field, heat, strips};
+use super::{data, field, heat, strips};
 
 /// Sizes of text.
 pub(super) const SMALL: f64 = 10.5;
@@ -88,6 +88,7 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
             " font-style=\"italic\" fill-opacity=\"0.8\"",
         );
     }
+    svg.keep(data::plot(panel, (&x, &y), area.corner, area.size));
     // A nested element clips what is outside, without the identifiers that a clip path would need.
     let [at_x, at_y, wide, high] = [area.corner.0, area.corner.1, area.size.0, area.size.1].map(number);
     svg.put(&format!("<svg x=\"{at_x}\" y=\"{at_y}\" width=\"{wide}\" height=\"{high}\">"));
@@ -96,7 +97,9 @@ pub(super) fn panel(svg: &mut Svg, panel: &Panel, corner: (f64, f64), size: (f64
     }
     let shares = panel.shares();
     for (at, series) in panel.series.iter().enumerate() {
+        svg.put(&format!("<g data-series=\"{at}\">"));
         draw_series(svg, panel, series, (series.colour.unwrap_or(at), shares[at]), &area);
+        svg.put("</g>");
     }
     if !panel.bare {
         helpers(svg, panel, &area);

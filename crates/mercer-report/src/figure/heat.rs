@@ -1,11 +1,11 @@
 //! Heat maps: a matrix as colours, with a colour bar, names of rows and columns or of groups of them.
 
 use super::axis::{Axis, Ruler};
-use super::cells;
 use super::draw::{LABEL, SMALL, heading};
 use super::palette::{MISSING, diverging, sequential};
 use super::panel::{Kind, Panel};
 use super::svg::{Anchor, FRAME, OUTLINE, Svg, number, shortened, width};
+use super::{cells, data};
 
 /// A matrix, and how it is divided into groups.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +102,11 @@ impl Heat {
         if drawable(value) { self.ramp()(ruler.place(value)) } else { MISSING }
     }
 
+    /// The names of groups of rows and of columns, with their sizes.
+    pub(super) fn groups(&self) -> [&[(String, usize)]; 2] {
+        [&self.rows, &self.across]
+    }
+
     /// Whether numbers are written into the cells.
     pub(super) fn written(&self) -> bool {
         self.named && self.columns <= 12 && self.n_rows() <= 12
@@ -134,6 +139,7 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, heat: &Heat, corner: (f64, f64)
     let (wide, high) = (cell.0 * heat.columns as f64, cell.1 * heat.n_rows() as f64);
     let (x0, y0) = (corner.0 + left + (inner - wide) / 2.0, corner.1 + top);
     heading(svg, &panel.title, x0 + wide / 2.0, corner.1, size.0);
+    svg.keep(data::heat(panel, heat, (x0, y0), (wide, high)));
     cells::draw(svg, heat, &ruler, (x0, y0), cell);
     svg.rectangle((x0, y0), (x0 + wide, y0 + high), OUTLINE);
     let frame = Frame { corner: (x0, y0), size: (wide, high), cell };

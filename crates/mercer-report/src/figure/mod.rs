@@ -29,6 +29,10 @@
 //! that are not positive. A line has a gap there. [`Figure::skipped`] counts these points, so that a report can mention
 //! them. Text is escaped.
 //!
+//! **A figure carries its data.** Its panels are groups, and a `<metadata>` element holds their titles, axes and series
+//! as JSON, with the place of the data area. A page can therefore show values under the pointer, turn points in space and
+//! save the numbers of any figure, without the program that drew it.
+//!
 //! ```
 //! use mercer_report::{Axis, Figure, Panel, Series};
 //!
@@ -42,6 +46,7 @@ mod axis;
 mod boxes;
 mod cells;
 mod chart;
+mod data;
 mod density;
 mod describe;
 mod draw;
@@ -64,6 +69,11 @@ use mercer_data::Existing;
 use panel::Kind;
 use std::path::Path;
 use svg::{Anchor, Paper, Svg, shortened};
+
+pub(crate) use data::markup_json;
+pub(crate) use palette::COLOURS;
+pub(crate) use png::base64;
+pub(crate) use svg::{escape, grouped};
 
 pub use axis::Axis;
 pub use boxes::BoxSummary;
@@ -162,7 +172,9 @@ impl Figure {
         svg.text((size.0 / 2.0, 23.0), &title, 16.0, Anchor::Middle, " font-weight=\"bold\"");
         for (at, panel) in self.panels.iter().enumerate() {
             let corner = ((at % columns) as f64 * width, head + (at / columns) as f64 * height);
+            svg.begin_panel(corner, (width, height));
             draw::panel(&mut svg, panel, corner, (width, height));
+            svg.put("</g>");
         }
         svg.finish()
     }

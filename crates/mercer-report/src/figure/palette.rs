@@ -2,7 +2,7 @@
 
 /// The palette of Okabe and Ito (2008) without its yellow, which is invisible on white, and four of Tol's (2021) muted
 /// colours.
-const COLOURS: [&str; 10] =
+pub(crate) const COLOURS: [&str; 10] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#332288", "#882255", "#999933", "#4D4D4D"];
 
 /// Lighter colours instead of those that are hard to see on a dark page.

@@ -23,6 +23,18 @@ pub struct Panel {
     pub(super) field: Option<Field>,
     /// Points that were dropped before they became part of a series.
     pub(super) left_out: usize,
+    /// Points in three dimensions, if the series are a projection of them.
+    pub(super) space: Option<Space>,
+}
+
+/// Points in three dimensions, scaled to `[-½, ½]` per axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Space {
+    pub(super) labels: [String; 3],
+    /// The ends of each axis, which are at −½ and ½.
+    pub(super) ends: [(f64, f64); 3],
+    /// The points of each class.
+    pub(super) points: Vec<Vec<[f64; 3]>>,
 }
 
 /// What a panel consists of.
@@ -78,6 +90,7 @@ impl Panel {
             kind: Kind::Plot,
             field: None,
             left_out: 0,
+            space: None,
         }
     }
 

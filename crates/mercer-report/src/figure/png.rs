@@ -76,7 +76,7 @@ fn chunk(png: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
 }
 
 /// Bytes as text (RFC 4648).
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {

@@ -5,7 +5,7 @@
 //! a class from far to near.
 
 use super::axis::{Axis, linear_ticks};
-use super::panel::{Helper, Hold, Panel};
+use super::panel::{Helper, Hold, Panel, Space};
 use super::series::Series;
 
 const COSINE: f64 = 0.866_025_403_784_438_6;
@@ -31,11 +31,15 @@ impl Panel {
         let rulers =
             [0, 1, 2].map(|k| axis.fit(classes.iter().flat_map(|(_, points)| points).map(|point| point[k]), false));
         let inside = |point: &[f64; 3]| [0, 1, 2].map(|k| rulers[k].place(point[k]) - 0.5);
+        let mut space = Vec::with_capacity(classes.len());
         for (name, points) in classes {
             let mut points: Vec<[f64; 3]> = points.iter().map(inside).collect();
             points.sort_by(|a, b| (a[0] + a[1] + a[2]).total_cmp(&(b[0] + b[1] + b[2])));
-            panel.series.push(Series::points(name, points.into_iter().map(project)));
+            panel.series.push(Series::points(name, points.iter().copied().map(project)));
+            space.push(points);
         }
+        panel.space =
+            Some(Space { labels: labels.map(str::to_owned), ends: [0, 1, 2].map(|k| rulers[k].ends()), points: space });
         panel.helpers.extend(box_edges());
         for (k, ruler) in rulers.iter().enumerate() {
             let (low, high) = ruler.ends();

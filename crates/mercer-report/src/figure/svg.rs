@@ -1,5 +1,6 @@
 //! The text of an SVG: escaped strings, rounded numbers.
 
+use super::data::markup_json;
 use super::palette::{colour, replaceable};
 use super::picture::Picture;
 use super::png::base64;
@@ -34,6 +35,8 @@ pub(super) const GRID: &str = "stroke=\"currentColor\" stroke-opacity=\"0.12\"";
 pub(super) struct Svg {
     text: String,
     paper: Paper,
+    /// The panels so far: where they are, and their data.
+    panels: Vec<serde_json::Value>,
 }
 
 impl Svg {
@@ -44,7 +47,7 @@ impl Svg {
             Paper::White => "color=\"#222\"",
             Paper::Page => "style=\"max-width:100%;height:auto\"",
         };
-        let mut svg = Self { text: String::new(), paper };
+        let mut svg = Self { text: String::new(), paper, panels: Vec::new() };
         svg.put(&format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"system-ui, Helvetica, Arial, sans-serif\" \
@@ -129,7 +132,25 @@ impl Svg {
         ));
     }
 
+    /// Begins the group of a panel.
+    pub(super) fn begin_panel(&mut self, corner: (f64, f64), size: (f64, f64)) {
+        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(number);
+        self.put(&format!("<g data-panel=\"{x} {y} {width} {height}\">"));
+        self.panels.push(serde_json::Value::Null);
+    }
+
+    /// The data of the panel that was begun last.
+    pub(super) fn keep(&mut self, data: serde_json::Value) {
+        if let Some(last) = self.panels.last_mut() {
+            *last = data;
+        }
+    }
+
     pub(super) fn finish(mut self) -> String {
+        if self.panels.iter().any(|data| !data.is_null()) {
+            let data = markup_json(&serde_json::json!({ "panels": self.panels }));
+            self.put(&format!("<metadata>{data}</metadata>"));
+        }
         self.text.push_str("</svg>\n");
         self.text
     }
@@ -149,7 +170,7 @@ pub(super) fn number(x: f64) -> String {
 }
 
 /// Text for XML: special characters are escaped, invalid ones replaced.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -207,7 +228,7 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64, lines: usize) -> Vec<Str
 }
 
 /// A count with its digits in groups of three.
-pub(super) fn grouped(count: usize) -> String {
+pub(crate) fn grouped(count: usize) -> String {
     let digits = count.to_string();
     let comma = |at: usize| if at > 0 && (digits.len() - at).is_multiple_of(3) { "," } else { "" };
     digits.chars().enumerate().map(|(at, digit)| format!("{}{digit}", comma(at))).collect()

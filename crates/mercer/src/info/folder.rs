@@ -3,6 +3,8 @@
 use super::{Findings, Looked, plain};
 use crate::Error;
 use crate::error::cannot_open;
+use crate::job::RUN;
+use crate::job::report::sentences;
 use crate::text::{count, shape};
 use mercer_data::folder::{Folder, MANIFEST};
 use mercer_data::{self as data, RECORD, Source, read_regular};
@@ -39,6 +41,9 @@ pub struct FolderFindings {
     /// The findings of the command that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
+    /// What the findings say, the most important first; a report says the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sentences: Vec<String>,
     /// Of eigenfunctions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<f64>>,
@@ -87,6 +92,7 @@ pub(super) fn look(path: &Path, context: &Context) -> Result<Looked, Error> {
         mercer: None,
         description: Value::Null,
         result: None,
+        sentences: Vec::new(),
         values: None,
         objects: Vec::new(),
         files: Vec::new(),
@@ -149,6 +155,13 @@ impl FolderFindings {
             && let Ok(bytes) = folder.file(RECORD)
         {
             self.result = Some(parse(&path.join(RECORD), &bytes)?);
+        }
+        if listed(RUN)
+            && let (Some(result), Ok(bytes)) = (&self.result, folder.file(RUN))
+        {
+            let record = parse(&path.join(RUN), &bytes)?;
+            let said = sentences(record["job"]["name"].as_str().unwrap_or_default(), result);
+            self.sentences = said.into_iter().map(|own| own.text).collect();
         }
         if self.kind == mercer_spectral::KIND.name
             && let Ok(description) = folder.content::<EigenDescription>()

@@ -18,8 +18,8 @@ use mercer_run::Context;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-const FORMAT: &str = "mercer run";
-const VERSION: u32 = 1;
+pub(crate) const FORMAT: &str = "mercer run";
+pub(crate) const VERSION: u32 = 1;
 
 /// Size limit for a record.
 const LONGEST: u64 = 64 << 20;

@@ -8,6 +8,12 @@ use std::fmt::Write;
 /// Its kind, how it was made, and its files.
 pub(super) fn text(found: &FolderFindings, most: usize) -> String {
     let mut text = format!("{}: {}\n\n", found.path, found.kind);
+    for sentence in &found.sentences {
+        let _ = writeln!(text, "{sentence}");
+    }
+    if !found.sentences.is_empty() {
+        text.push('\n');
+    }
     let rows = found.facts.iter().map(|(name, value)| vec![name.clone(), value.clone()]);
     text += &shortened(rows.collect(), most, &[]);
     if let Some(values) = &found.values {

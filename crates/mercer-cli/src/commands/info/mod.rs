@@ -8,7 +8,6 @@ use crate::console::Console;
 use crate::options::ParameterOptions;
 use mercer::Error;
 use mercer::info::{Findings, GivenShape, Look};
-use mercer::run::Context;
 
 /// Lists longer than this are cut.
 const MOST_ROWS: usize = 40;
@@ -63,9 +62,4 @@ fn text(findings: &Findings, verbose: bool) -> String {
         Findings::Store(found) => store::text(found, most),
         Findings::Folder(found) => folder::text(found, most),
     }
-}
-
-/// The same description of a file, for other commands.
-pub(crate) fn text_of(path: &str, verbose: bool, context: &Context) -> Result<String, Error> {
-    Ok(text(&Look::at(path).run(context)?.findings, verbose))
 }

@@ -1,6 +1,9 @@
-//! The demo: trains a small network on the embedded digits in a few seconds, and computes its kernel.
+//! The demo: trains a small network on the embedded digits, and shows what can be found out about it.
 //!
-//! It consists of jobs, and their records are stored beside the results, so everything in its folder can be reproduced.
+//! There are two networks. One learns from the correct labels, for the reader's own tries. The other learns from labels of
+//! which twenty are wrong; the tour (`tour.rs`) looks at it with every lens and writes the report.
+//!
+//! Everything consists of jobs, and their records are stored beside the results, so all of it can be reproduced.
 //!
 //! ```no_run
 //! use mercer::demo::Demo;
@@ -13,6 +16,10 @@
 //! # Ok(())
 //! # }
 //! ```
+
+mod tour;
+
+pub use tour::TourFindings;
 
 use crate::Error;
 use crate::job::kernel::KernelJob;
@@ -47,6 +54,9 @@ layers = [
 ]
 "#;
 
+/// Its file.
+const NETWORK_FILE: &str = "cnn.toml";
+
 /// The width of its last hidden layer.
 const N_FEATURES: usize = 64;
 
@@ -73,6 +83,8 @@ pub struct DemoFindings {
     pub similarity: SimilarityFindings,
     /// The last layer before the outputs: the features that the network has learnt.
     pub hidden_node: Option<String>,
+    /// The tour: the network with wrong labels, and the report on it.
+    pub tour: TourFindings,
 }
 
 /// The training digits closest to unseen digits.
@@ -113,7 +125,7 @@ pub struct Neighbour {
 }
 
 impl Demo {
-    /// Writes the digits, trains a network on them, and computes its kernel.
+    /// Writes the digits, trains networks on them, and looks at them with every lens.
     ///
     /// # Errors
     /// If the folder holds something else or cannot be written to.
@@ -121,7 +133,7 @@ impl Demo {
         self,
         destination: &Destination,
         context: &Context,
-        on_epoch: impl Fn(&EpochFindings) + 'static,
+        on_epoch: impl Fn(&EpochFindings) + Clone + 'static,
     ) -> Result<Outcome<DemoFindings>, Error> {
         let watch = Stopwatch::start();
         let folder = destination.folder()?;
@@ -130,14 +142,15 @@ impl Demo {
         let (train, test) = digits::split()?;
         let mut artefacts = write_part(folder, "train", &train)?;
         artefacts.extend(write_part(folder, "test", &test)?);
-        let arch = folder.join("cnn.toml");
+        let arch = folder.join(NETWORK_FILE);
         write_atomic(&arch, Existing::Replace, |writer| writer.write_all(NETWORK.as_bytes()))?;
-        artefacts.push(Artefact::file("cnn.toml", arch.display().to_string()));
+        artefacts.push(Artefact::file(NETWORK_FILE, arch.display().to_string()));
         let digits = count(train.classes.indices().len(), "handwritten digit");
         context.note(&format!("training a small convolutional network on {digits} of 8 × 8 pixels"));
         let inputs = Inputs::none();
         let opening = Opening { inputs: &inputs, context };
-        let opened = self.training(folder).open(destination, opening)?.on_epoch(on_epoch);
+        let training = self.training(folder);
+        let opened = training.open(destination, opening)?.on_epoch(on_epoch.clone());
         let again = || "`mercer demo ‹force›` starts again".to_owned();
         let trained = opened.run(context).map_err(|error| error.when_interrupted(again))?;
         let place = folder.join("ntk-test-train.npy");
@@ -145,7 +158,12 @@ impl Demo {
         let kernel = kernel(folder).open(&replace, opening)?.run(context);
         let kernel = kernel.map_err(|error| error.when_interrupted(again))?;
         let matrix = Source::new(place, None).open()?.read::<f32>()?;
+        tour::write(folder, &train, &test, self.seed)?;
+        let tour = tour::Tour { folder, seed: self.seed, context };
+        let tour = tour.go(&training, on_epoch).map_err(|error| error.when_interrupted(again))?;
+        artefacts.push(Artefact::file("report.html", tour.report.report.clone()));
         let findings = DemoFindings {
+            tour,
             training: trained.findings,
             similarity: similarity(&matrix, test.classes.indices(), train.classes.indices()),
             hidden_node: hidden_node(&folder.join(files::MODEL)),
@@ -170,7 +188,7 @@ impl Demo {
             },
             // The digits are written in the form that the network takes.
             annotate: false,
-            ..TrainJob::new(folder.join("cnn.toml"), data)
+            ..TrainJob::new(folder.join(NETWORK_FILE), data)
         }
     }
 }

@@ -1,0 +1,285 @@
+"""Reports in a real browser: nothing is loaded, nothing runs that should not, and each interaction does what it says.
+
+The pages are those that the Rust tests write (``MERCER_REPORTS``) and that of ``mercer demo``. The browser is Chromium,
+from ``MERCER_BROWSER`` or where Debian installs it. Without one, these tests are skipped, and ``cargo xtask test`` says so.
+"""
+
+import csv
+import io
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+BROWSER = os.environ.get("MERCER_BROWSER") or shutil.which("chromium") or shutil.which("chromium-browser")
+REPORTS = Path(os.environ.get("MERCER_REPORTS", "target/tmp/reports"))
+BINARY = os.environ.get("MERCER_BINARY", "target/debug/mercer")
+SHOTS = os.environ.get("MERCER_SCREENSHOTS")
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no browser: reports were not tested")
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, headless=True, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run([BINARY, "demo", "--quiet"], cwd=folder, capture_output=True, text=True, check=True)
+    sentences = done.stdout.split("\n\n")[1].splitlines()
+    assert len(sentences) == 5
+    return folder / "mercer-demo" / "report.html", sentences
+
+
+class Opened:
+    """A page that was opened from a file without a network, and everything it complained about or asked for."""
+
+    def __init__(self, browser, path, **options):
+        self.context = browser.new_context(offline=True, accept_downloads=True, **options)
+        self.page = self.context.new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(Path(path).resolve().as_uri(), wait_until="load")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+    def clean(self):
+        assert self.complaints == []
+        elsewhere = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
+        assert elsewhere == [] and len([url for url in self.requests if url.startswith("file:")]) == 1
+
+
+def pages(demo):
+    return {"demo": demo[0], "every": REPORTS / "every.html"}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_and_are_accessible(chromium, demo, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    for name, path in pages(demo).items():
+        with Opened(chromium, path, viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce") as opened:
+            page = opened.page
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "no horizontal scrolling"
+            found = Axe().run(page, options={"resultTypes": ["violations"]})
+            serious = [v for v in found.response["violations"] if v["impact"] in ("serious", "critical")]
+            assert serious == [], [(v["id"], v["nodes"][0]["html"][:200], v["nodes"][0].get("failureSummary")) for v in serious]
+            if SHOTS:
+                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png")
+                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}-full.png", full_page=True)
+            opened.clean()
+
+
+def test_the_first_screen_says_what_was_found(chromium, demo):
+    path, sentences = demo
+    with Opened(chromium, path, viewport={"width": 1280, "height": 800}) as opened:
+        for sentence in sentences:
+            box = opened.page.get_by_text(sentence, exact=True).first.bounding_box()
+            assert box["y"] + box["height"] <= 800, sentence
+
+
+def test_without_script_everything_is_there(chromium, demo):
+    for path in pages(demo).values():
+        with Opened(chromium, path, java_script_enabled=False) as opened:
+            page = opened.page
+            figures = page.locator("figure")
+            assert figures.count() >= 10
+            for at in range(figures.count()):
+                box = figures.nth(at).locator("svg").last.bounding_box()
+                assert box and box["width"] > 100 and box["height"] > 50
+            assert page.locator("table").first.is_visible() and page.locator(".browser table").first.is_visible()
+            assert page.locator(".slider").first.is_hidden()
+
+
+def test_values_under_the_pointer_and_linked_series(chromium, demo):
+    with Opened(chromium, demo[0], viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.page
+        figure = page.locator("#s0-course .panel svg[role=img]").first
+        figure.scroll_into_view_if_needed()
+        # A point of the data, where the drawing has it.
+        spot = figure.evaluate("""svg => {
+            const data = JSON.parse(svg.querySelector('metadata').textContent);
+            const own = data.series[0], at = 4, [left, top, width, height] = data.area;
+            const place = (axis, x) => ((axis.scale === 'log' ? Math.log10(x) : x) - axis.ends[0]) / (axis.ends[1] - axis.ends[0]);
+            const point = new DOMPoint(left + place(data.x, own.x[at]) * width, top + (1 - place(data.y, own.y[at])) * height)
+                .matrixTransform(svg.getScreenCTM());
+            return { x: point.x, y: point.y, epoch: own.x[at], loss: own.y[at], name: own.name };
+        }""")
+        page.mouse.move(spot["x"], spot["y"])
+        tip = page.locator(".tip")
+        assert tip.is_visible() and spot["name"] in tip.inner_text() and f"epoch: {spot['epoch']}" in tip.inner_text()
+        assert "loss: " in tip.inner_text()
+        # A click on a name of the legend fades the others, in every figure with that name.
+        page.locator("#s0-course text", has_text="training").first.click()
+        faded = page.locator("#s0-course [data-series].fade")
+        assert faded.count() == 2
+        page.locator("#s0-course text", has_text="training").first.click()
+        assert faded.count() == 0
+        opened.clean()
+
+
+def test_tables_are_sorted_and_filtered(chromium, demo):
+    with Opened(chromium, demo[0]) as opened:
+        page = opened.page
+        table = page.locator("section.job .table", has=page.get_by_text("history", exact=True)).first
+        head = table.locator("th", has_text="epoch").first
+        column = table.locator("tbody tr td:first-child")
+        head.locator("button").click()
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == "descending"
+        assert [int(x) for x in column.all_inner_texts()] == list(range(30, 0, -1))
+        search = table.locator("xpath=preceding-sibling::label[1]").locator("input")
+        search.fill("no such row")
+        assert table.locator("tbody tr:visible").count() == 0
+        search.fill("")
+        assert table.locator("tbody tr:visible").count() == 30
+        opened.clean()
+
+
+def test_sliders_turn_pages(chromium, demo):
+    with Opened(chromium, demo[0]) as opened:
+        page = opened.page
+        for figure in page.locator("figure:has(.slider)").all():
+            slider, output = figure.locator("input[type=range]"), figure.locator("output")
+            last = int(slider.get_attribute("max"))
+            assert last >= 1
+            before, shown = output.inner_text(), figure.locator(".panels:visible")
+            slider.focus()
+            slider.press("Home")
+            assert output.inner_text() != before and shown.count() == 1
+            assert figure.locator(".panels").first.is_visible()
+            slider.press("End")
+            assert output.inner_text() == before and figure.locator(".panels").nth(last).is_visible()
+        assert page.locator("figure:has(.slider)").count() >= 4
+        opened.clean()
+
+
+def test_samples_can_be_picked(chromium, demo):
+    with Opened(chromium, demo[0], viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.page
+        browser = page.locator(".browser").nth(1)
+        assert "Test samples" in browser.locator("h2").inner_text()
+        detail, options = browser.locator(".detail"), browser.locator("[role=option]")
+        assert 4 < options.count() <= 100
+        options.nth(3).click()
+        name = options.nth(3).inner_text().strip()
+        assert f"Sample {name}" in detail.inner_text()
+        for words in ["Training samples that matter most", "Attribution by class", "Probability", "Eigenfunctions", "label"]:
+            assert words.lower() in detail.inner_text().lower(), words
+        assert detail.locator("img").first.evaluate("image => image.complete && image.naturalWidth > 0")
+        # The same sample in two figures.
+        assert page.locator("figure[id$=faithfulness] .ring").count() == 1
+        assert page.locator("figure[id$=functions] .ring").count() == 1
+        browser.locator("[role=listbox]").focus()
+        page.keyboard.press("ArrowDown")
+        assert f"Sample {options.nth(4).inner_text().strip()}" in detail.inner_text()
+        browser.locator("select").select_option("wrong")
+        assert 0 < browser.locator("[role=option]:visible").count() < options.count()
+        opened.clean()
+
+
+def test_points_in_space_can_be_turned(chromium, demo):
+    with Opened(chromium, demo[0], viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.page
+        svg = page.locator("svg.turn").first
+        svg.scroll_into_view_if_needed()
+        place = "svg => [...svg.querySelectorAll('circle[data-series]')].slice(0, 50).map(dot => dot.getAttribute('cx')).join()"
+        before = svg.evaluate(place)
+        box = svg.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2 + 80, box["y"] + box["height"] / 2 + 10)
+        page.mouse.up()
+        turned = svg.evaluate(place)
+        assert turned != before
+        svg.focus()
+        page.keyboard.press("ArrowLeft")
+        assert svg.evaluate(place) != turned
+        opened.clean()
+
+
+def test_figures_are_saved(chromium, demo, tmp_path):
+    with Opened(chromium, demo[0]) as opened:
+        page = opened.page
+        panel = page.locator("#s0-course .panel").first
+        with page.expect_download() as download:
+            panel.get_by_role("button", name="as SVG").click()
+        download.value.save_as(tmp_path / "course.svg")
+        text = (tmp_path / "course.svg").read_text()
+        assert text.startswith("<svg") and "var(" not in text and 'fill="#fff"' in text
+        with page.expect_download() as download:
+            panel.get_by_role("button", name="as CSV").click()
+        download.value.save_as(tmp_path / "course.csv")
+        rows = list(csv.reader(io.StringIO((tmp_path / "course.csv").read_text())))
+        assert rows[0] == ["series", "epoch", "loss"] and len(rows) == 61
+        assert {row[0] for row in rows[1:]} == {"training", "unseen"}
+        assert page.locator(".panel").count() == page.get_by_role("button", name="as SVG", include_hidden=True).count()
+        opened.clean()
+    with Opened(chromium, (tmp_path / "course.svg")) as opened:
+        assert opened.page.locator("circle, path").count() > 1 and opened.complaints == []
+
+
+def test_themes(chromium, demo):
+    with Opened(chromium, demo[0], color_scheme="light") as opened:
+        page = opened.page
+        ground = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(ground)
+        button = page.locator("button.theme")
+        button.click()
+        assert page.evaluate(ground) == light
+        button.click()
+        assert page.evaluate(ground) != light
+        page.emulate_media(media="print")
+        assert page.evaluate(ground) == "rgb(255, 255, 255)" and page.locator(".tools").first.is_hidden()
+        opened.clean()
+
+
+def test_hostile_names_do_nothing(chromium):
+    paths = sorted(REPORTS.glob("hostile-*.html"))
+    names = Path("crates/mercer-cli/tests/fixtures/hostile-names.txt").read_text().splitlines()
+    assert len(paths) >= 50 and len(names) == len(paths)
+    for path, name in zip(paths, names):
+        with Opened(chromium, path) as opened:
+            page = opened.page
+            assert page.evaluate("window.hit") is None, path
+            assert page.evaluate("document.querySelectorAll('main iframe, main object, main embed, main form, main a[href^=javascript]').length") == 0
+            shown = page.locator("#findings").inner_text()
+            assert name.strip() in shown, (path, name)
+            for option in page.locator("[role=option]").all()[:2]:
+                option.click()
+            assert page.evaluate("window.hit") is None
+            assert name.strip() in page.locator(".detail").first.text_content()
+            opened.clean()
+
+
+def test_large_pages_open_at_once(chromium):
+    path = REPORTS / "large.html"
+    assert path.stat().st_size <= 2_000_000
+    with Opened(chromium, path) as opened:
+        timing = opened.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        # On an idle machine a tenth of this; tests may share theirs.
+        print(f"{path.stat().st_size} bytes, loaded in {timing:.0f} ms")
+        assert timing < 5000
+        assert opened.page.locator("[role=option]").count() <= 200
+        opened.clean()
