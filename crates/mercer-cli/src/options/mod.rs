@@ -2,6 +2,7 @@
 
 mod choice;
 mod data;
+mod decoding;
 mod kernel;
 mod memory;
 mod network;
@@ -15,6 +16,7 @@ mod training;
 
 pub(crate) use choice::choice;
 pub(crate) use data::{DataOptions, FROM, GRAM, OOD, TestOptions, reference, references};
+pub(crate) use decoding::DecodingOptions;
 pub(crate) use kernel::{KERNEL, KernelOptions};
 pub use memory::parse_bytes;
 pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, ParameterOptions};

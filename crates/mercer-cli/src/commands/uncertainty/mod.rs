@@ -192,7 +192,7 @@ impl UncertaintyArguments {
             noise: posterior.noise_std,
             draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.draw_scale }),
             seed: self.seed.seed,
-            train: self.data.spec(),
+            train: self.data.labelled(),
             train_size: self.train_size,
             test: references(&self.test.test),
             test_labels: reference(&self.test.test_labels),
