@@ -114,7 +114,10 @@ fn describe_images(source: &Source) -> Result<Description> {
     let (summary, note) = match folder.open(ImageWish::default(), &Context::new()) {
         Ok((set, _)) => {
             let labels = folder.class_names().map(|_| folder.labels().and_then(|set| summarise(&set))).transpose()?;
-            (Some(Summary { labels: labels.map_or_else(Vec::new, |own| own.labels), ..summarise(&set)? }), folder.note())
+            (
+                Some(Summary { labels: labels.map_or_else(Vec::new, |own| own.labels), ..summarise(&set)? }),
+                folder.note(),
+            )
         }
         Err(error @ DataError::Refused { .. }) => (None, Some(error.to_string())),
         Err(error) => return Err(error),

@@ -32,7 +32,9 @@ pub enum DataError {
     },
 
     /// The file is in none of the supported formats.
-    #[error("{place}: {reason}; supported formats are .npy, .npz, IDX (also gzipped), CSV, and folders of PNG and JPEG images")]
+    #[error(
+        "{place}: {reason}; supported formats are .npy, .npz, IDX (also gzipped), CSV, and folders of PNG and JPEG images"
+    )]
     UnknownFormat {
         /// The file.
         place: String,

@@ -218,8 +218,7 @@ impl Tokens {
             TokenPart::Ids => DType::U16,
             TokenPart::Mask | TokenPart::Types => DType::U8,
         };
-        let layout =
-            Layout { dtype, order: ByteOrder::Little, shape: vec![self.n_samples(), length], fortran: false };
+        let layout = Layout { dtype, order: ByteOrder::Little, shape: vec![self.n_samples(), length], fortran: false };
         layout.n_bytes(place)?;
         let padding = tokenizer.padding.unwrap_or(0);
         let (mut spool, mut row, mut rest) = (Spool::default(), Vec::new(), self.ids.as_slice());

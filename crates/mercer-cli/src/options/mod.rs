@@ -19,7 +19,7 @@ pub(crate) use data::{DataOptions, FROM, GRAM, OOD, TestOptions, reference, refe
 pub(crate) use decoding::DecodingOptions;
 pub(crate) use kernel::{KERNEL, KernelOptions};
 pub use memory::parse_bytes;
-pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, ParameterOptions};
+pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, PARAMS, ParameterOptions};
 pub(crate) use node::NodeOption;
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use run::{PrecisionOption, SeedOption};

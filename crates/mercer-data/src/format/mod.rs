@@ -140,7 +140,9 @@ fn by_magic(place: String, start: &[u8]) -> Result<Format> {
         _ if idx::is_idx(start) => return Ok(Format::Idx),
         _ if start.starts_with(b"\x89HDF") => "this is an HDF5 file",
         _ if start.starts_with(b"PAR1") => "this is a Parquet file",
-        _ if start.starts_with(b"\x89PNG") || start.starts_with(b"\xff\xd8\xff") => "this is a single image; name its folder",
+        _ if start.starts_with(b"\x89PNG") || start.starts_with(b"\xff\xd8\xff") => {
+            "this is a single image; name its folder"
+        }
         [0x80, 2..=5, ..] => "this is a pickle, which can run any code when loaded and is refused",
         _ if looks_like_text(start) => return Ok(Format::Csv),
         _ => "the format is unknown",

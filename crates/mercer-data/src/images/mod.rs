@@ -195,7 +195,10 @@ fn planes(pixels: &Pixels) -> Vec<u8> {
     if pixels.channels == 1 {
         return pixels.data.clone();
     }
-    (0..pixels.channels).flat_map(|channel| pixels.data.iter().skip(channel).step_by(pixels.channels)).copied().collect()
+    (0..pixels.channels)
+        .flat_map(|channel| pixels.data.iter().skip(channel).step_by(pixels.channels))
+        .copied()
+        .collect()
 }
 
 /// What a folder holds, each sorted by name. Hidden files are left out.

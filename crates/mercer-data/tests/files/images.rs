@@ -29,12 +29,24 @@ fn pixels_are_those_of_pillow() {
     assert_eq!(
         names,
         [
-            "cat/grey.png", "cat/one_bit.png", "cat/palette.png", "cat/rgb.png", "dog/grey.jpg", "dog/opaque.png",
-            "dog/plain.jpg", "dog/progressive.jpg", "dog/subsampled.jpg"
+            "cat/grey.png",
+            "cat/one_bit.png",
+            "cat/palette.png",
+            "cat/rgb.png",
+            "dog/grey.jpg",
+            "dog/opaque.png",
+            "dog/plain.jpg",
+            "dog/progressive.jpg",
+            "dog/subsampled.jpg"
         ]
     );
-    // The exact transformation back from frequencies is not defined by the standard, so decoders differ by rounding.
-    let tolerance = |name: &str| if name.ends_with(".png") { 0.0 } else { 2.0 };
+    // The standard leaves the rounding of the transformation to the decoder, and how colours of half the resolution are
+    // stretched. These pictures have the sharpest edges of colour that there are.
+    let tolerance = |name: &str| match name {
+        "dog/plain.jpg" | "dog/grey.jpg" => 2.0,
+        name if name.ends_with(".jpg") => 6.0,
+        _ => 0.0,
+    };
     let (set, shape) = folder.open(ImageWish::default(), &Context::new()).unwrap();
     assert_eq!((shape, set.shape()), (ImageShape { channels: 3, height: 24, width: 20 }, &[9, 3, 24, 20][..]));
     assert_eq!(set.row_names().unwrap(), names);

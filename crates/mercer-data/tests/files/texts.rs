@@ -83,7 +83,10 @@ fn labels_and_ids_are_other_columns_of_the_table() {
         let used = [used("mood", Role::Label), used("id", Role::Id)];
         // The only column that is left.
         let column = open_text(&source, &used, None).unwrap();
-        assert_eq!((&column.columns.inputs[..], &column.columns.used[..]), (&["text".into()][..], &["mood".into(), "id".into()][..]));
+        assert_eq!(
+            (&column.columns.inputs[..], &column.columns.used[..]),
+            (&["text".into()][..], &["mood".into(), "id".into()][..])
+        );
         let tokens = column.tokenise(&tokenizer("bpe.json"), None, &Context::new()).unwrap();
         assert_eq!(tokens.n_samples(), 3, "{name}");
         let ids = tokens.padded(TokenPart::Ids, 40, &tokenizer("bpe.json")).unwrap();

@@ -36,6 +36,14 @@ impl DataRef {
         }
     }
 
+    /// Opens it as labels: those of a folder of images are its class folders.
+    pub fn open_labels(&self, inputs: &Inputs) -> Result<Dataset, Error> {
+        match self.source()? {
+            Some(source) if source.path().is_dir() => Ok(ImageFolder::list(source.path())?.labels()?),
+            _ => self.open(inputs),
+        }
+    }
+
     /// Opens it.
     pub fn open(&self, inputs: &Inputs) -> Result<Dataset, Error> {
         match self {

@@ -39,7 +39,9 @@ impl DecodingSpec {
     /// Refuses texts where there is no network to take their tokens.
     pub(super) fn check_without_network(&self) -> Result<(), Error> {
         match self.tokenizer.is_some() || self.max_tokens.is_some() {
-            true => Err(Error::new("‹tokenizer› and ‹max-tokens› are for a network that takes tokens, and there is none")),
+            true => {
+                Err(Error::new("‹tokenizer› and ‹max-tokens› are for a network that takes tokens, and there is none"))
+            }
             false => Ok(()),
         }
     }
@@ -83,7 +85,8 @@ fn parts(names: &[&str]) -> Vec<Option<TokenPart>> {
     let found: Vec<Option<TokenPart>> = names.iter().map(part).collect();
     // Only one input holds the tokens.
     let first = found.iter().position(|part| *part == Some(TokenPart::Ids));
-    let keep = |(at, part): (usize, Option<TokenPart>)| part.filter(|part| *part != TokenPart::Ids || Some(at) == first);
+    let keep =
+        |(at, part): (usize, Option<TokenPart>)| part.filter(|part| *part != TokenPart::Ids || Some(at) == first);
     found.into_iter().enumerate().map(keep).collect()
 }
 

@@ -142,10 +142,11 @@ impl Samples {
             }
             _ => None,
         };
-        let through = |(at, (set, takes)): (usize, (Dataset, &Takes))| match takes.integers || set.format() == Format::Text {
-            true => Ok(set),
-            false => options.preprocess.apply(at, set, opening.context),
-        };
+        let through =
+            |(at, (set, takes)): (usize, (Dataset, &Takes))| match takes.integers || set.format() == Format::Text {
+                true => Ok(set),
+                false => options.preprocess.apply(at, set, opening.context),
+            };
         let inputs = sets.into_iter().zip(takes).enumerate().map(through);
         let inputs: Vec<Dataset> = inputs.collect::<Result<_, _>>()?;
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);

@@ -4,7 +4,7 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{
-    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, ParameterOptions, PrecisionOption,
+    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, PARAMS, ParameterOptions, PrecisionOption,
     SeedOption, TestOptions, choice, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFolder};
@@ -61,8 +61,7 @@ pub(crate) struct UncertaintyArguments {
     #[command(flatten)]
     node: NodeOption,
 
-    /// Treat only these parameters or layers as uncertain (repeatable; may contain * and ?)
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', help_heading = "Network")]
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', help_heading = "Network", help = PARAMS)]
     params: Vec<String>,
 
     #[command(flatten)]
