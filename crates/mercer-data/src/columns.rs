@@ -24,6 +24,49 @@ pub struct Columns {
     /// Whether a sample is a single number without an axis: one column that was requested by name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single: bool,
+    /// How samples are made from texts or images, which are not numbers in a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
+}
+
+/// How samples are made from texts or images, so that later ones are read in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reading {
+    /// Tokens of a column of texts.
+    Tokens {
+        /// Tokens per sample, padding included.
+        length: usize,
+        /// The tokenizer, as the JSON of its file. Only the first input made from a text has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokenizer: Option<String>,
+    },
+    /// Pixels of image files.
+    Pixels {
+        /// The shape of every image.
+        shape: ImageShape,
+        /// Whether the files were brought to this size.
+        resized: bool,
+    },
+}
+
+/// The shape of images after they are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageShape {
+    /// 1 for grey, 3 for red, green and blue.
+    pub channels: usize,
+    /// Rows of pixels.
+    pub height: usize,
+    /// Columns of pixels.
+    pub width: usize,
+}
+
+impl Columns {
+    /// Of samples that are not numbers in a table.
+    pub fn of_reading(reading: Reading) -> Self {
+        Self { inputs: Vec::new(), used: Vec::new(), named: false, single: false, reading: Some(reading) }
+    }
 }
 
 /// The columns of a file to read.
@@ -105,7 +148,7 @@ mod tests {
 
     fn columns(inputs: &[&str], used: &[&str], named: bool) -> Columns {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        Columns { inputs: owned(inputs), used: owned(used), named, single: false }
+        Columns { inputs: owned(inputs), used: owned(used), named, single: false, reading: None }
     }
 
     fn places(expected: &Columns, names: &[&str], named: bool) -> Result<Vec<usize>> {

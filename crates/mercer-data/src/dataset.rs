@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use mercer_run::Context;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use crate::arrays::header;
@@ -15,6 +16,7 @@ use crate::element::{ByteOrder, DType, DataScalar, Storable};
 use crate::error::{DataError, Result, io_error};
 use crate::format::npy::parse_descr;
 use crate::format::{self, Format, Opened, table};
+use crate::images::{ImageFolder, ImageWish};
 use crate::preprocess::Preprocess;
 use crate::source::Source;
 use crate::stored::{Layout, Stored, checked_count, unravel};
@@ -45,6 +47,8 @@ pub struct Dataset {
     columns: Vec<String>,
     named: bool,
     class_names: Option<Vec<String>>,
+    /// The names of the stored rows.
+    row_names: Option<Arc<Vec<String>>>,
     preprocess: Preprocess,
     /// The rows, if they are not all.
     subset: Option<Arc<Subset>>,
@@ -55,6 +59,10 @@ pub struct Dataset {
 impl Dataset {
     /// Opens a source. Also available as [`Source::open`].
     pub fn open(source: &Source) -> Result<Self> {
+        if source.path().is_dir() {
+            let folder = ImageFolder::list(source.path())?;
+            return Ok(folder.open(ImageWish::default(), &Context::new())?.0.with_name(&source.name()));
+        }
         Ok(Self::from_opened(source, format::open(source)?))
     }
 
@@ -74,6 +82,7 @@ impl Dataset {
             columns: opened.columns,
             named: opened.named,
             class_names: opened.class_names,
+            row_names: None,
             preprocess: Preprocess::new(),
             subset: None,
         }
@@ -126,6 +135,7 @@ impl Dataset {
             columns: Vec::new(),
             named: false,
             class_names: None,
+            row_names: None,
             preprocess: Preprocess::new(),
             subset: None,
         }
@@ -181,6 +191,25 @@ impl Dataset {
     /// The same data under another name.
     pub(crate) fn with_name(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
+    }
+
+    /// The same codes as a column of texts.
+    pub(crate) fn with_class_names(self, names: Vec<String>) -> Self {
+        Self { class_names: Some(names), ..self }
+    }
+
+    /// The same data with a name per stored row.
+    pub(crate) fn with_row_names(self, names: Vec<String>) -> Self {
+        Self { row_names: Some(Arc::new(names)), ..self }
+    }
+
+    /// The names of the samples, if their source gives them: the files of a folder of images.
+    pub fn row_names(&self) -> Option<Vec<String>> {
+        let names = self.row_names.as_ref()?;
+        Some(match &self.subset {
+            Some(subset) => subset.rows.iter().map(|&row| names[row].clone()).collect(),
+            None => names.to_vec(),
+        })
     }
 
     /// The preprocessing steps.

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use mercer_run::Context;
 use serde::Serialize;
 
 use crate::dataset::Dataset;
 use crate::element::DType;
 use crate::error::{DataError, Result};
 use crate::format::{self, Format, npz, table};
+use crate::images::{ImageFolder, ImageWish};
 use crate::labels::Classes;
 use crate::source::Source;
 
@@ -76,6 +78,9 @@ pub struct Summary {
 
 /// Describes a data file by reading it once, in blocks.
 pub fn describe(source: &Source) -> Result<Description> {
+    if source.path().is_dir() {
+        return describe_images(source);
+    }
     let (format, gzipped) = format::detect(source.path())?;
     let mut description = Description {
         place: source.place(),
@@ -101,6 +106,24 @@ pub fn describe(source: &Source) -> Result<Description> {
         Err(error) => return Err(error),
     }
     Ok(description)
+}
+
+/// Describes a folder of images. Sizes that differ are no error here.
+fn describe_images(source: &Source) -> Result<Description> {
+    let folder = ImageFolder::list(source.path())?;
+    let (summary, note) = match folder.open(ImageWish::default(), &Context::new()) {
+        Ok((set, _)) => {
+            let labels = folder.class_names().map(|_| folder.labels().and_then(|set| summarise(&set))).transpose()?;
+            (
+                Some(Summary { labels: labels.map_or_else(Vec::new, |own| own.labels), ..summarise(&set)? }),
+                folder.note(),
+            )
+        }
+        Err(error @ DataError::Refused { .. }) => (None, Some(error.to_string())),
+        Err(error) => return Err(error),
+    };
+    let (place, format) = (source.place(), Format::Images);
+    Ok(Description { place, format, arrays: Vec::new(), columns: Vec::new(), summary, note })
 }
 
 impl NpzEntry {

@@ -32,12 +32,30 @@ pub enum DataError {
     },
 
     /// The file is in none of the supported formats.
-    #[error("{place}: {reason}; supported formats are .npy, .npz, IDX (also gzipped) and CSV")]
+    #[error(
+        "{place}: {reason}; supported formats are .npy, .npz, IDX (also gzipped), CSV, and folders of PNG and JPEG images"
+    )]
     UnknownFormat {
         /// The file.
         place: String,
         /// What it looks like instead.
         reason: &'static str,
+    },
+
+    /// The file is readable, but it does not hold what is needed.
+    #[error("{place}: {reason}")]
+    Refused {
+        /// The file.
+        place: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+
+    /// The work was cancelled.
+    #[error("{place}: cancelled while it was read")]
+    Cancelled {
+        /// The file.
+        place: String,
     },
 
     /// The file breaks the rules of its own format.

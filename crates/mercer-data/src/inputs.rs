@@ -149,7 +149,57 @@ fn open_one(
     let inputs: Vec<String> = chosen.places.iter().map(|&column| names[column].clone()).collect();
     let mut seen: HashSet<&String> = inputs.iter().collect();
     let used = also.iter().filter(|name| seen.insert(name)).cloned().collect();
-    Ok((set, Some(Columns { inputs, used, named, single: chosen.alone })))
+    Ok((set, Some(Columns { inputs, used, named, single: chosen.alone, reading: None })))
+}
+
+/// A column of texts, open for reading.
+#[derive(Clone, Debug)]
+pub struct TextColumn {
+    pub(crate) source: Source,
+    pub(crate) column: usize,
+    pub(crate) gzipped: bool,
+    /// Its name, and what else the table is used for. It does not say yet how the text is read.
+    pub columns: Columns,
+}
+
+/// Opens a column of texts: the one that the source names, or the only one without another use. `like` is the column of
+/// earlier texts, whose name is preferred.
+pub fn open_text(source: &Source, used: &[Used], like: Option<&Columns>) -> Result<TextColumn> {
+    let place = source.path().display().to_string();
+    let (format, gzipped) = format::detect(source.path())?;
+    if format != Format::Csv {
+        let reason = format!("a text is a column of a CSV or TSV file, and this is {format}");
+        return Err(DataError::Refused { place, reason });
+    }
+    let table::Header { names, named } = table::header(source.path(), gzipped)?;
+    let mut chosen = table::choose(&place, source.key(), &names)?;
+    let mut also: Vec<String> = like.map(|like| like.used.clone()).unwrap_or_default();
+    for one in used {
+        let taken = taken(source, &names, one)?;
+        if let Some(&both) = taken.places.iter().find(|&column| chosen.explicit && chosen.places.contains(column)) {
+            let (column, role) = (names[both].clone(), one.role.to_string());
+            return Err(DataError::UsedColumn { place: source.place(), column, role });
+        }
+        chosen.places.retain(|column| !taken.places.contains(column));
+        also.extend(taken.names);
+    }
+    let known = like.and_then(|like| like.inputs.first());
+    let by_name = known.and_then(|known| chosen.places.iter().copied().find(|&column| names[column] == *known));
+    let column = match (chosen.places.as_slice(), by_name) {
+        (&[only], _) => only,
+        (_, Some(column)) => column,
+        (left, None) => {
+            let left: Vec<String> = left.iter().map(|&column| names[column].clone()).collect();
+            let example = left.first().map_or("text", String::as_str);
+            let reason = format!("say which column is the text, as in `{place}:{example}`; it holds {}", listed(&left));
+            return Err(DataError::Refused { place, reason });
+        }
+    };
+    let inputs = vec![names[column].clone()];
+    let mut seen: HashSet<&String> = inputs.iter().collect();
+    let used = also.iter().filter(|name| seen.insert(name)).cloned().collect();
+    let columns = Columns { inputs, used, named, single: true, reading: None };
+    Ok(TextColumn { source: source.clone(), column, gzipped, columns })
 }
 
 /// Leaves out columns that were labels, ids or groups in the expected table, whether or not they are used now.

@@ -6,6 +6,7 @@ use crate::classes::ClassOrder;
 use crate::dataset::Dataset;
 use crate::element::DataScalar;
 use crate::error::{DataError, Result};
+use crate::images::ImageFolder;
 use crate::inputs::{Role, Used, open_inputs};
 use crate::source::Source;
 
@@ -269,9 +270,13 @@ pub fn open_labelled(data: &Source, labels: &Source) -> Result<(Dataset, Labels)
     Ok((dataset, labels))
 }
 
-/// Opens the labels of samples, and checks that their numbers agree.
+/// Opens the labels of samples, and checks that their numbers agree. The labels of a folder of images are the names of its
+/// class folders.
 pub fn open_labels(labels: &Source, samples: &Dataset) -> Result<Dataset> {
-    let set = labels.open()?;
+    let set = match labels.path().is_dir() {
+        true => ImageFolder::list(labels.path())?.labels()?,
+        false => labels.open()?,
+    };
     if set.n_samples() != samples.n_samples() {
         return Err(DataError::Count {
             data: samples.place().to_owned(),

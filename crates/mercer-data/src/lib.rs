@@ -1,4 +1,5 @@
-//! Data sets in and out: NumPy's npy and npz, IDX, CSV, synthetic sets, and the embedded handwritten digits.
+//! Data sets in and out: NumPy's npy and npz, IDX, CSV, texts as tokens, folders of images, synthetic sets, and the
+//! embedded handwritten digits.
 //!
 //! A user names data as `[name=]FILE[:KEY]`, a [`Source`]. Once opened, it is a [`Dataset`], which returns rows as
 //! arrays of `f32` or `f64` without loading the whole file. A [`Preprocess`] defines the steps that are applied to
@@ -39,6 +40,7 @@ mod files;
 mod fingerprint;
 pub mod folder;
 mod format;
+mod images;
 mod inputs;
 mod labels;
 mod preprocess;
@@ -48,13 +50,14 @@ mod source;
 mod stored;
 mod subset;
 pub mod synthetic;
+mod tokens;
 mod write;
 
 pub use arrays::{NpyGrid, NpyWriter, write_npy};
 pub use batches::{RowBatch, RowBatches, shuffled};
 pub use block::RowBlock;
 pub use classes::{ClassOrder, parse_classes};
-pub use columns::Columns;
+pub use columns::{Columns, ImageShape, Reading};
 pub use dataset::Dataset;
 pub use describe::{Description, NpzEntry, Summary, describe, summarise};
 pub use element::{DType, DataScalar, Storable};
@@ -62,9 +65,11 @@ pub use error::{DataError, Result};
 pub use files::{open_regular, read_regular, read_regular_text};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
-pub use inputs::{OpenInputs, Role, Used, open_inputs};
+pub use images::{ImageFolder, ImageWish};
+pub use inputs::{OpenInputs, Role, TextColumn, Used, open_inputs, open_text};
 pub use labels::{Classes, Labels, open_labelled, open_labels};
 pub use preprocess::{Preprocess, Step};
 pub use results::{Proof, RECORD, ResultRecord, Results};
 pub use source::Source;
+pub use tokens::{TokenPart, Tokenizer, Tokens};
 pub use write::{Existing, write_atomic};

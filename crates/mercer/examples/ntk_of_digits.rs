@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let weights = network.weights::<f32>(&graph);
     let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
     let settings = TrainingSettings { batch_size: Some(32), ..TrainingSettings::new(20, Schedule::constant(2e-3)) };
-    TrainingLoop::new(settings).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
+    TrainingLoop::new(settings).run(&mut trainer, TrainingSamples::one(&inputs, &labels))?;
     network.set_weights(trainer.weights());
     let after = cosines(&network, &x, chosen.len())?;
 

@@ -122,9 +122,9 @@ fn classifier(train: &Images, test: &Images, options: &Options) -> Fallible<(Net
     let settings =
         TrainingSettings { batch_size: Some(64), seed: options.seed, ..TrainingSettings::new(epochs, schedule) };
     let (labels, test_labels) = (train.labels()?, test.labels()?);
-    let evaluation = TrainingSamples { inputs: &test.data[0], labels: &test_labels };
+    let evaluation = TrainingSamples::one(&test.data[0], &test_labels);
     let fit = TrainingLoop::new(settings).evaluation(evaluation);
-    let history = fit.run(&mut trainer, TrainingSamples { inputs: &train.data[0], labels: &labels })?;
+    let history = fit.run(&mut trainer, TrainingSamples::one(&train.data[0], &labels))?;
     let last = history.last().ok_or("no epochs")?;
     let trained = format!(
         "The classifier is a CNN of {} parameters: accuracy {:.1} % on {} training images, {:.1} % on {} test images.",

@@ -1,6 +1,6 @@
 //! Samples, their labels, and held-out samples.
 
-use super::PreprocessOptions;
+use super::{DecodingOptions, PreprocessOptions};
 use mercer::spec::{DataRef, DataSpec};
 
 /// Help of `--gram`, shared by all commands.
@@ -16,7 +16,7 @@ pub(crate) const OOD: &str = "Samples of another kind (out of distribution)";
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DataOptions {
-    /// Samples; for several inputs repeat it, as in --data input_ids=tokens.npz:ids
+    /// Samples: a file, a column of texts or a folder of images; for several inputs repeat it (ids=tokens.npz:ids)
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
     pub(crate) data: Vec<String>,
 
@@ -29,6 +29,9 @@ pub(crate) struct DataOptions {
 
     #[command(flatten)]
     pub(crate) preprocess: PreprocessOptions,
+
+    #[command(flatten)]
+    pub(crate) decoding: DecodingOptions,
 }
 
 /// Which class is which output.
@@ -60,8 +63,14 @@ impl DataOptions {
             labels: reference(&self.labels),
             classes: self.classes.classes.clone(),
             preprocess: self.preprocess.spec(),
+            decoding: self.decoding.spec(),
             used: Vec::new(),
         }
+    }
+
+    /// As data for commands that need labels: those of a folder of images are its class folders.
+    pub(crate) fn labelled(&self) -> DataSpec {
+        self.spec().labelled_by_folders()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod choice;
 mod data;
+mod decoding;
 mod kernel;
 mod memory;
 mod network;
@@ -15,9 +16,10 @@ mod training;
 
 pub(crate) use choice::choice;
 pub(crate) use data::{DataOptions, FROM, GRAM, OOD, TestOptions, reference, references};
+pub(crate) use decoding::DecodingOptions;
 pub(crate) use kernel::{KERNEL, KernelOptions};
 pub use memory::parse_bytes;
-pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, ParameterOptions};
+pub(crate) use network::{ARCH, CheckpointOptions, ImportOptions, NET, PARAMS, ParameterOptions};
 pub(crate) use node::NodeOption;
 pub(crate) use preprocess::PreprocessOptions;
 pub(crate) use run::{PrecisionOption, SeedOption};

@@ -10,6 +10,9 @@ pub(crate) const NET: &str = "ONNX model of the network";
 /// Help of `--arch`, likewise.
 pub(crate) const ARCH: &str = "Network architecture, described in TOML (see `mercer help train`)";
 
+/// Help of `--params`, likewise.
+pub(crate) const PARAMS: &str = "Only these parameters or layers, as in head* (repeatable; may contain * and ?)";
+
 /// Help of `--weights`, likewise.
 const WEIGHTS: &str = "Weights of a checkpoint, instead of those in the network's file";
 

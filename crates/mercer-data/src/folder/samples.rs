@@ -20,8 +20,8 @@ const EMBEDDED: u64 = 1 << 30;
 /// Samples with everything known about them. They are stored in the type of their file, together with their
 /// preprocessing, which is applied when they are read. Reading them gives the same bits as reading the file.
 ///
-/// A set of more than 1 GiB is referenced by its path and fingerprint, which is checked when it is opened again. Tables
-/// are always copied, because their path does not say which columns were read.
+/// A set of more than 1 GiB is referenced by its path and fingerprint, which is checked when it is opened again. Tables,
+/// texts and images are always copied, because their path does not say how they were read.
 #[derive(Clone, Debug, Default)]
 pub struct SavedSamples {
     /// One set per input, read through its preprocessing.
@@ -90,7 +90,7 @@ impl SavedSamples {
     pub(super) fn write_up_to(&self, part: &PartWriter<'_>, most: u64) -> Result<Value> {
         let mut inputs = Vec::new();
         for (at, input) in self.inputs.iter().enumerate() {
-            let is_file = !matches!(input.format(), Format::Csv | Format::Memory);
+            let is_file = matches!(input.format(), Format::Npy | Format::Npz | Format::Idx);
             let reference = if is_file && input.stored_bytes() > most {
                 Some(Reference::to(input)?)
             } else {

@@ -31,6 +31,10 @@ pub enum Format {
     Idx,
     /// Text with one sample per line, and comma, semicolon, tab or blanks between the columns.
     Csv,
+    /// Texts of a table as tokens.
+    Text,
+    /// A folder of image files.
+    Images,
     /// Not a file, but an array in memory.
     Memory,
 }
@@ -42,6 +46,8 @@ impl fmt::Display for Format {
             Self::Npz => "npz",
             Self::Idx => "IDX",
             Self::Csv => "CSV",
+            Self::Text => "text",
+            Self::Images => "images",
             Self::Memory => "memory",
         })
     }
@@ -87,7 +93,7 @@ pub(crate) fn open(source: &Source) -> Result<Opened> {
         (Format::Npz, _) => npz::Archive::open(path)?.array(key).map(|stored| Opened::plain(format, stored)),
         (Format::Idx, false) => idx::open(path).map(|stored| Opened::plain(format, stored)),
         (Format::Idx, true) => idx::open_gzipped(path).map(|stored| Opened::plain(format, stored)),
-        (Format::Csv | Format::Memory, _) => table::open(path, key, gzipped),
+        (Format::Csv | Format::Text | Format::Images | Format::Memory, _) => table::open(path, key, gzipped),
     }
 }
 
@@ -96,6 +102,14 @@ pub(crate) fn detect(path: &Path) -> Result<(Format, bool)> {
     let place = path.display().to_string();
     let (file, _) = bytes::open(path)?;
     let start = beginning(file.take(START)).map_err(io_error(&place))?;
+    let is_named_table = path.extension().is_some_and(|ending| ["csv", "tsv", "txt"].iter().any(|own| ending == *own));
+    if is_named_table && (start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff])) {
+        return Err(DataError::UnknownFormat { place, reason: "this is UTF-16 text: save it as UTF-8" });
+    }
+    // The reader of tables says which line is not UTF-8.
+    if is_named_table && !start.is_empty() && !start.iter().any(is_control) {
+        return Ok((Format::Csv, false));
+    }
     if !start.starts_with(&[0x1f, 0x8b]) {
         return by_magic(place, &start).map(|format| (format, false));
     }
@@ -126,12 +140,18 @@ fn by_magic(place: String, start: &[u8]) -> Result<Format> {
         _ if idx::is_idx(start) => return Ok(Format::Idx),
         _ if start.starts_with(b"\x89HDF") => "this is an HDF5 file",
         _ if start.starts_with(b"PAR1") => "this is a Parquet file",
-        _ if start.starts_with(b"\x89PNG") || start.starts_with(b"\xff\xd8\xff") => "this is a single image",
+        _ if start.starts_with(b"\x89PNG") || start.starts_with(b"\xff\xd8\xff") => {
+            "this is a single image; name its folder"
+        }
         [0x80, 2..=5, ..] => "this is a pickle, which can run any code when loaded and is refused",
         _ if looks_like_text(start) => return Ok(Format::Csv),
         _ => "the format is unknown",
     };
     Err(DataError::UnknownFormat { place, reason })
+}
+
+fn is_control(byte: &u8) -> bool {
+    byte.is_ascii_control() && !byte.is_ascii_whitespace()
 }
 
 fn looks_like_text(start: &[u8]) -> bool {
@@ -140,6 +160,5 @@ fn looks_like_text(start: &[u8]) -> bool {
         // The last character may be cut off.
         Err(error) => error.error_len().is_none(),
     };
-    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     valid && !start.iter().any(is_control)
 }

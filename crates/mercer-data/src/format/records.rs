@@ -2,7 +2,12 @@
 //!
 //! Lines are counted here, and the `csv` crate is used only for lines with quotes: its own count is wrong after empty
 //! lines, and it does not limit the length of a record.
+//!
+//! Lines that begin with `#` are comments before the first record, and anywhere in a table separated by blanks. Elsewhere
+//! they are rows: a text may begin with `#`, and a row must not get lost. Tab-separated tables have no cells of several
+//! lines, because their texts contain single quotation marks; a cell in quotation marks is unquoted.
 
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Chain, Cursor, Read};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
@@ -22,6 +27,8 @@ pub(crate) struct Records<R> {
     /// `None` if runs of blanks separate the columns, as in `numpy.savetxt` and aligned tables.
     delimiter: Option<u8>,
     line: u64,
+    /// Whether a record was read.
+    begun: bool,
     buffer: Vec<u8>,
 }
 
@@ -34,7 +41,7 @@ impl<R: Read> Records<R> {
         }
         let delimiter = delimiter(&start);
         let reader = BufReader::new(Cursor::new(start).chain(reader));
-        Ok(Self { place: place.to_owned(), reader, delimiter, line: 0, buffer: Vec::new() })
+        Ok(Self { place: place.to_owned(), reader, delimiter, line: 0, begun: false, buffer: Vec::new() })
     }
 
     /// Reads the next record and returns its line number, or `None` at the end.
@@ -44,13 +51,15 @@ impl<R: Read> Records<R> {
             if !self.read_line()? {
                 return Ok(None);
             }
-            if !self.buffer.trim_ascii().is_empty() && !self.buffer.starts_with(b"#") {
+            let is_comment = self.buffer.starts_with(b"#") && (!self.begun || self.delimiter.is_none());
+            if !self.buffer.trim_ascii().is_empty() && !is_comment {
                 break;
             }
         }
+        self.begun = true;
         let line = self.line;
         // A quoted cell may contain line breaks.
-        let mut is_open = self.delimiter.is_some() && has_odd_quotes(&self.buffer);
+        let mut is_open = self.delimiter.is_some_and(|delimiter| delimiter != b'\t') && has_odd_quotes(&self.buffer);
         while is_open {
             let before = self.buffer.len();
             if !self.read_line()? {
@@ -58,14 +67,22 @@ impl<R: Read> Records<R> {
             }
             is_open ^= has_odd_quotes(&self.buffer[before..]);
         }
-        let text =
-            str::from_utf8(&self.buffer).map_err(|_| self.malformed(format!("line {line} is not UTF-8 text")))?;
+        let text = str::from_utf8(&self.buffer).map_err(|error| {
+            let at = error.valid_up_to();
+            let byte = self.buffer.get(at).copied().unwrap_or_default();
+            let reason = format!("line {line} is not UTF-8 text: its byte {} is 0x{byte:02X}", at + 1);
+            self.malformed(reason + "; save the file as UTF-8")
+        })?;
         record.clear();
         match self.delimiter {
             None => text.split_whitespace().for_each(|cell| record.push_field(cell)),
             Some(delimiter) if !text.contains('"') => {
                 let text = text.trim_end_matches(['\n', '\r']);
                 text.split(char::from(delimiter)).for_each(|cell| record.push_field(cell.trim()));
+            }
+            Some(b'\t') => {
+                let text = text.trim_end_matches(['\n', '\r']);
+                text.split('\t').for_each(|cell| record.push_field(&unquoted(cell.trim())));
             }
             Some(delimiter) => {
                 let mut builder = ReaderBuilder::new();
@@ -100,6 +117,14 @@ impl<R: Read> Records<R> {
     }
 }
 
+/// A cell without the quotation marks around it.
+fn unquoted(cell: &str) -> Cow<'_, str> {
+    match cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) => Cow::Owned(inner.replace("\"\"", "\"")),
+        None => Cow::Borrowed(cell),
+    }
+}
+
 fn has_odd_quotes(text: &[u8]) -> bool {
     text.iter().filter(|&&byte| byte == b'"').count() % 2 == 1
 }
@@ -119,6 +144,7 @@ fn delimiter(start: &[u8]) -> Option<u8> {
         }
     }
     let found = [b'\t', b';', b','].into_iter().find(|candidate| outside.contains(candidate));
-    // Quotes without a separator are a single column, whose cells may contain blanks.
-    found.or(line.contains(&b'"').then_some(b','))
+    // Quotes without a separator, or a single word, are a single column, whose cells may contain blanks.
+    let is_single = line.contains(&b'"') || !line.trim_ascii().iter().any(u8::is_ascii_whitespace);
+    found.or(is_single.then_some(b','))
 }

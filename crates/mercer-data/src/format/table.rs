@@ -47,6 +47,41 @@ pub(crate) fn open_columns(path: &Path, chosen: &Chosen, gzipped: bool) -> Resul
     })
 }
 
+/// The longest text of a cell that is read as a text.
+pub(crate) const LONGEST_TEXT: usize = 1 << 20;
+
+/// Reads a column of texts, one after the other. Cells must not be empty.
+pub(crate) fn texts(
+    path: &Path,
+    column: usize,
+    gzipped: bool,
+    mut each: impl FnMut(u64, &str) -> Result<()>,
+) -> Result<()> {
+    let place = path.display().to_string();
+    reading(path, gzipped, |reader| {
+        let mut records = Records::new(&place, reader)?;
+        let head = Head::read(&mut records)?;
+        let names = &head.header.names;
+        let mut one = |line: u64, record: &StringRecord| {
+            let cell = record.get(column).unwrap_or_default();
+            let reason = match cell.len() {
+                0 => "is empty; fill in a text or remove the line",
+                length if length > LONGEST_TEXT => "is longer than 1 MiB",
+                _ => return each(line, cell),
+            };
+            let (name, value) = (names.get(column).cloned().unwrap_or_default(), cell.chars().take(60).collect());
+            Err(DataError::Cell { place: place.clone(), line, column: column + 1, name, value, reason })
+        };
+        head.rows.iter().try_for_each(|(line, record)| one(*line, record))?;
+        let mut record = StringRecord::new();
+        while let Some(line) = records.next(&mut record)? {
+            records.check_width(line, record.len(), names.len())?;
+            one(line, &record)?;
+        }
+        Ok(())
+    })
+}
+
 /// The names of the columns, and whether they come from a header.
 pub(crate) struct Header {
     pub(crate) names: Vec<String>,

@@ -3,11 +3,13 @@
 mod broken;
 mod csv;
 mod idx;
+mod images;
 mod inputs;
 mod labels;
 mod npy;
 mod npz;
 mod preprocess;
+mod texts;
 mod write;
 
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@
 //! # Ok::<(), mercer_net::NetError>(())
 //! ```
 
+mod edit;
 mod functions;
 mod onnx;
 mod primitives;
@@ -18,6 +19,8 @@ mod proto;
 mod seal;
 mod tensors;
 
+pub(crate) use edit::with_notes;
+pub use edit::{Head, with_head, with_parameters};
 pub use onnx::onnx;
 pub use seal::{EIGENFUNCTIONS, TRAINING, WEIGHTS, is_own_onnx, kind};
 pub use tensors::{TensorFile, Tensors};

@@ -3,6 +3,8 @@
 //! A message is a sequence of fields; a field is a key, `number · 8 + wire type` as a varint, and a payload: a varint
 //! (wire type 0) or bytes after their length (2). Nested messages are bytes. Field numbers are those of `onnx.proto`.
 
+use crate::onnx::wire::Payload;
+
 /// A message being written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message(Vec<u8>);
@@ -33,6 +35,26 @@ impl Message {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// A field of another message.
+    pub(super) fn copied(mut self, field: u64, payload: Payload<'_>) -> Self {
+        match payload {
+            Payload::Varint(value) => {
+                self.varint(field << 3);
+                self.varint(value);
+            }
+            Payload::Fixed64(value) => {
+                self.varint(field << 3 | 1);
+                self.0.extend_from_slice(&value.to_le_bytes());
+            }
+            Payload::Bytes(bytes) => return self.bytes(field, bytes),
+            Payload::Fixed32(value) => {
+                self.varint(field << 3 | 5);
+                self.0.extend_from_slice(&value.to_le_bytes());
+            }
+        }
         self
     }
 

@@ -14,7 +14,7 @@ const MAX_UNMERGED: usize = 1 << 27;
 
 #[derive(Debug)]
 pub(super) struct File {
-    model: Model,
+    pub(super) model: Model,
     pub(super) detection: Detection,
     pub(super) inputs: Vec<Input>,
     /// The budget that is left for each lowering.

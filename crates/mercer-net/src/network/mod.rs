@@ -10,6 +10,7 @@
 //! # Ok::<(), mercer_net::NetError>(())
 //! ```
 
+mod ending;
 mod file;
 mod hint;
 mod input;
@@ -235,6 +236,16 @@ impl Network {
         self.inputs.iter().zip(samples).try_for_each(|(input, sample)| input.check(sample))
     }
 
+    /// The bytes of its file with the present numbers of the parameters, and what it was trained on in the metadata.
+    /// Everything else in the file stays; see [`export::with_parameters`](crate::export::with_parameters).
+    ///
+    /// # Errors
+    /// If the numbers cannot be written to the file.
+    pub fn written_to(&self, file: &[u8]) -> Result<Vec<u8>> {
+        let bytes = crate::export::with_parameters(file, &self.parameters)?;
+        crate::export::with_notes(&bytes, &self.trained_on.entries()?)
+    }
+
     /// The parameters in one scalar, for running `graph`.
     pub fn weights<T: Element>(&self, graph: &Graph) -> Weights<T> {
         let parameters = self.parameters.iter().map(|parameter| parameter.values().to_vec::<T>()).collect();
@@ -255,7 +266,7 @@ impl Network {
     ///
     /// # Panics
     /// If the sizes differ.
-    pub(crate) fn set_values(&mut self, values: Vec<Values>) {
+    pub fn set_values(&mut self, values: Vec<Values>) {
         assert_eq!(values.len(), self.parameters.len(), "one array per parameter");
         for (parameter, values) in self.parameters.iter_mut().zip(values) {
             parameter.set(values);

@@ -10,12 +10,12 @@ mod model;
 mod record;
 mod tensor;
 mod verdict;
-mod wire;
+pub(crate) mod wire;
 
 pub(crate) use detect::{Detected, Detection, Tied, detect};
 pub use lower::NumberKind;
 pub(crate) use lower::{InputShape, Request, lower};
 pub(crate) use merged::Dropped;
-pub(crate) use model::{Dimension, Model, ValueInfo};
+pub(crate) use model::{Dimension, Model, NodeDef, ValueInfo};
 pub(crate) use tensor::Surroundings;
 pub use tensor::{Data, Tensor};

@@ -8,7 +8,7 @@ use crate::error::{NetError, Result};
 
 /// A field's payload.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Payload<'a> {
+pub(crate) enum Payload<'a> {
     Varint(u64),
     Fixed32(u32),
     Fixed64(u64),
@@ -17,16 +17,16 @@ pub(super) enum Payload<'a> {
 
 /// The fields of a message, in the order of the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
-pub(super) fn malformed(reason: impl Into<String>) -> NetError {
+pub(crate) fn malformed(reason: impl Into<String>) -> NetError {
     NetError::Malformed { reason: reason.into() }
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(message: &'a [u8]) -> Self {
+    pub(crate) fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field: its number and payload.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Payload<'a>)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Payload<'a>)>> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -78,18 +78,18 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Payload<'a> {
-    pub(super) fn bytes(self) -> Result<&'a [u8]> {
+    pub(crate) fn bytes(self) -> Result<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             _ => Err(malformed("found a number instead of a message")),
         }
     }
 
-    pub(super) fn text(self) -> Result<String> {
+    pub(crate) fn text(self) -> Result<String> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
-    pub(super) fn integer(self) -> Result<i64> {
+    pub(crate) fn integer(self) -> Result<i64> {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => Ok(value as i64),
             Self::Fixed32(value) => Ok(i64::from(value as i32)),

@@ -52,11 +52,14 @@ impl Augmentation {
     }
 
     /// Checks that the samples are images, `[channels, height, width]`, larger than the crop.
-    pub(super) fn check(&self, samples: &Dataset) -> Result<()> {
+    pub(super) fn check(&self, inputs: &[Dataset]) -> Result<()> {
         let refuse = |text: String| Err(NetError::Setting(text));
         if self.is_none() {
             return Ok(());
         }
+        let [samples] = inputs else {
+            return refuse("crop and flip are for networks with one input of images".into());
+        };
         let (place, shape) = (samples.place(), samples.sample_shape());
         let &[channels, height, width] = shape else {
             let needs = "crop and flip need images of shape [channels, height, width]";
@@ -225,7 +228,7 @@ mod tests {
     fn what_is_no_image_is_refused() {
         let text = |how: Augmentation, shape: &[usize]| {
             let set = Dataset::from_array("set.npy", ArrayD::<f32>::zeros(shape).view()).unwrap();
-            how.check(&set).map(|()| String::new()).unwrap_or_else(|error| error.to_string())
+            how.check(std::slice::from_ref(&set)).map(|()| String::new()).unwrap_or_else(|error| error.to_string())
         };
         let how = Augmentation { crop_margin: 3, flip: false };
         assert_eq!(text(how, &[2, 1, 8, 8]), "");

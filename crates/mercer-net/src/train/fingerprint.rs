@@ -107,15 +107,19 @@ fn data<T>(samples: TrainingSamples<'_>) -> Result<String>
 where
     T: Element + mercer_data::DataScalar,
 {
-    let n_samples = samples.inputs.n_samples();
-    let mut digest = Sha256::new();
-    for start in (0..n_samples).step_by(ROWS) {
-        let rows = samples.inputs.rows::<T>(start..(start + ROWS).min(n_samples))?;
-        let mut bytes = Vec::with_capacity(rows.len() * size_of::<f64>());
-        rows.iter().for_each(|&x| bytes.extend_from_slice(&mercer_linalg::Scalar::wide(x).to_le_bytes()));
-        digest.update(&bytes);
+    let mut digests = Vec::new();
+    for set in samples.inputs {
+        let n_samples = set.n_samples();
+        let mut digest = Sha256::new();
+        for start in (0..n_samples).step_by(ROWS) {
+            let rows = set.rows::<T>(start..(start + ROWS).min(n_samples))?;
+            let mut bytes = Vec::with_capacity(rows.len() * size_of::<f64>());
+            rows.iter().for_each(|&x| bytes.extend_from_slice(&mercer_linalg::Scalar::wide(x).to_le_bytes()));
+            digest.update(&bytes);
+        }
+        digests.push(format!("of shape {:?}, digest {}", set.shape(), short(digest)));
     }
-    Ok(format!("of shape {:?}, digest {}", samples.inputs.shape(), short(digest)))
+    Ok(digests.join("; "))
 }
 
 fn labels(labels: &Labels) -> String {

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 /// let weights = network.weights::<f32>(&graph);
 /// let mut trainer = Trainer::new(graph, weights, Loss::CrossEntropy, Optimiser::adam())?;
 /// let settings = TrainingSettings { batch_size: Some(32), ..TrainingSettings::new(20, Schedule::constant(0.01)) };
-/// let history = TrainingLoop::new(settings).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
+/// let history = TrainingLoop::new(settings).run(&mut trainer, TrainingSamples::one(&inputs, &labels))?;
 /// assert!(history.last().unwrap().training.accuracy.unwrap() > 0.8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -91,7 +91,7 @@ impl<'a> TrainingLoop<'a> {
     where
         T: Element + mercer_data::DataScalar,
     {
-        let n_samples = samples.inputs.n_samples();
+        let n_samples = samples.n_samples();
         let batch = self.check(trainer, samples)?;
         let steps_per_epoch = n_samples.div_ceil(batch);
         let mut history = Vec::new();
@@ -138,15 +138,14 @@ impl<'a> TrainingLoop<'a> {
                     None if steps_per_epoch == 1 => whole.insert(Loaded::<T>::range(samples, 0..n_samples)?),
                     None => &Loaded::select(samples, rows)?,
                 };
-                let mut images = &loaded.inputs;
-                if !augmentation.is_none() {
-                    let place = Place { seed, epoch, rows, shape: samples.inputs.sample_shape() };
-                    augmentation.apply(place, &loaded.inputs, &mut changed);
-                    images = &changed;
+                let mut inputs = loaded.slices();
+                if let ([images], [set], false) = (&loaded.inputs[..], samples.inputs, augmentation.is_none()) {
+                    let place = Place { seed, epoch, rows, shape: set.sample_shape() };
+                    augmentation.apply(place, images, &mut changed);
+                    inputs = vec![&changed];
                 }
                 let done = (epoch - 1) * steps_per_epoch + step;
                 learning_rate = self.settings.schedule.rate(done, steps_per_epoch, self.settings.epochs);
-                let inputs: [&[T]; 1] = [images];
                 let mean = trainer.step(&inputs, &loaded.targets(), count, learning_rate).map_err(|error| {
                     if let NetError::Diverged { loss, .. } = error {
                         return NetError::Diverged { epoch: Some(epoch), step: step + 1, loss };
@@ -192,10 +191,10 @@ impl<'a> TrainingLoop<'a> {
     pub fn check<T: Element>(&self, trainer: &Trainer<T>, samples: TrainingSamples<'_>) -> Result<usize> {
         self.settings.check()?;
         self.settings.augmentation.check(samples.inputs)?;
-        let n_samples = samples.inputs.n_samples();
+        let n_samples = samples.n_samples();
         let refuse = |text: String| Err(NetError::Setting(text));
         if n_samples == 0 {
-            return refuse(format!("{} has no samples", samples.inputs.place()));
+            return refuse(format!("{} has no samples", samples.place()));
         }
         let batch = self.settings.batch_size.unwrap_or(n_samples).min(n_samples);
         if matches!(trainer.optimiser(), Optimiser::Gd { .. }) && batch < n_samples {
@@ -213,9 +212,9 @@ impl<'a> TrainingLoop<'a> {
             return refuse("checkpoints need a folder".into());
         }
         for set in [Some(samples), self.evaluation].into_iter().flatten() {
-            let (inputs, labels) = (set.inputs.n_samples(), set.labels.n_samples());
+            let (inputs, labels) = (set.n_samples(), set.labels.n_samples());
             if inputs != labels {
-                return refuse(format!("{} has {inputs} samples and {labels} labels", set.inputs.place()));
+                return refuse(format!("{} has {inputs} samples and {labels} labels", set.place()));
             }
         }
         Ok(batch)
@@ -249,12 +248,12 @@ fn evaluate<T>(trainer: &mut Trainer<T>, samples: TrainingSamples<'_>) -> Result
 where
     T: Element + mercer_data::DataScalar,
 {
-    let n_samples = samples.inputs.n_samples();
+    let n_samples = samples.n_samples();
     let (mut loss, mut correct) = (0.0, 0);
     for start in (0..n_samples).step_by(TrainingLoop::EVALUATION_ROWS) {
         let rows = start..(start + TrainingLoop::EVALUATION_ROWS).min(n_samples);
         let loaded = Loaded::<T>::range(samples, rows.clone())?;
-        let metrics = trainer.evaluate(&[&loaded.inputs], &loaded.targets(), rows.len())?;
+        let metrics = trainer.evaluate(&loaded.slices(), &loaded.targets(), rows.len())?;
         loss += metrics.loss * rows.len() as f64;
         correct += trainer.correct();
     }

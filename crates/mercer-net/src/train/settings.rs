@@ -8,13 +8,28 @@ use serde::{Deserialize, Serialize};
 /// Samples with their labels.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingSamples<'a> {
-    /// The samples; [`Dataset::from_array`] makes them from arrays.
-    pub inputs: &'a Dataset,
+    /// The samples, one set per input of the network; [`Dataset::from_array`] makes them from arrays.
+    pub inputs: &'a [Dataset],
     /// Their labels.
     pub labels: &'a Labels,
 }
 
-impl TrainingSamples<'_> {
+impl<'a> TrainingSamples<'a> {
+    /// Of a network with one input.
+    pub fn one(inputs: &'a Dataset, labels: &'a Labels) -> Self {
+        Self { inputs: std::slice::from_ref(inputs), labels }
+    }
+
+    /// How many there are.
+    pub fn n_samples(&self) -> usize {
+        self.inputs.first().map_or(0, Dataset::n_samples)
+    }
+
+    /// The file of the first input, as errors show it.
+    pub(super) fn place(&self) -> &'a str {
+        self.inputs.first().map_or("", Dataset::place)
+    }
+
     /// Some of the samples with their labels, in the given order. The samples are not copied. Training on them gives the
     /// same bits as training on an array of these rows.
     ///
@@ -25,15 +40,16 @@ impl TrainingSamples<'_> {
     /// let (points, classes) = synthetic::two_moons(200, 0.1, 0)?;
     /// let (inputs, labels) = (Dataset::from_array("moons", points.into_dyn().view())?, Labels::Classes(classes));
     /// let half = &shuffled(200, 7, 0)[..100];
-    /// let (inputs, labels) = TrainingSamples { inputs: &inputs, labels: &labels }.subset(half)?;
-    /// assert_eq!((inputs.n_samples(), labels.n_samples()), (100, 100));
+    /// let (inputs, labels) = TrainingSamples::one(&inputs, &labels).subset(half)?;
+    /// assert_eq!((inputs[0].n_samples(), labels.n_samples()), (100, 100));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// For a row that does not exist.
-    pub fn subset(&self, rows: &[usize]) -> Result<(Dataset, Labels)> {
-        Ok((self.inputs.subset(rows)?, self.labels.select(rows)?))
+    pub fn subset(&self, rows: &[usize]) -> Result<(Vec<Dataset>, Labels)> {
+        let inputs = self.inputs.iter().map(|set| Ok(set.subset(rows)?)).collect::<Result<_>>()?;
+        Ok((inputs, self.labels.select(rows)?))
     }
 }
 

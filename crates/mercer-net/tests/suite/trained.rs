@@ -16,6 +16,7 @@ fn known() -> TrainedOn {
             used: vec!["species".to_owned()],
             named: true,
             single: false,
+            reading: None,
         })],
         preprocess: Some(vec![Preprocess::new().scale(1.0 / 255.0)]),
     }

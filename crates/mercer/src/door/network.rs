@@ -96,10 +96,10 @@ pub fn train_on<T: Real>(
     how: &TrainingSpec,
     context: &Context,
 ) -> Result<Vec<Epoch>, Error> {
-    let [inputs] = inputs else { return Err(Error::new("training needs one array of samples")) };
     how.check()?;
     let how = how.completed(matches!(labels, Labels::Classes(_)));
-    let graph = network.declared_graph()?;
+    let shapes: Vec<Vec<usize>> = inputs.iter().map(|set| set.sample_shape().to_vec()).collect();
+    let graph = network.graph(&shapes)?;
     let weights = network.weights::<T>(&graph);
     let mut trainer = Trainer::new(graph, weights, how.loss(), how.optimiser())?;
     let training = TrainingLoop::new(how.settings()).context(context);

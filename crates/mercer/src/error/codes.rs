@@ -33,6 +33,7 @@ pub(super) fn of_data(error: &DataError) -> &'static str {
         DataError::ClassNames { .. } | DataError::UnknownClass { .. } => "classes",
         DataError::Label { .. } => "label",
         DataError::Argument { .. } => "bad-request",
+        DataError::Refused { .. } => "unsuitable-data",
         DataError::Exists { .. } => "exists",
         DataError::Foreign { .. } => "foreign-file",
         DataError::Damaged { .. } => "damaged",

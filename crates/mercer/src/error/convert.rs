@@ -41,6 +41,9 @@ impl Error {
 impl From<data::DataError> for Error {
     fn from(error: data::DataError) -> Self {
         use data::DataError as Error;
+        if matches!(error, Error::Cancelled { .. }) {
+            return Self::interrupted("interrupted");
+        }
         let hint = match &error {
             Error::Io { source, .. } => hint_for_io(source.kind()),
             Error::Exists { .. } => Some("‹force› replaces it".to_owned()),

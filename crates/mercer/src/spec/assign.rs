@@ -2,7 +2,7 @@
 
 use super::{DataRef, Inputs};
 use crate::Error;
-use mercer_data::{Dataset, Source};
+use mercer_data::{Columns, Dataset, Source};
 use mercer_run::names;
 use std::path::Path;
 
@@ -11,6 +11,8 @@ use std::path::Path;
 pub(super) enum Bound {
     File(Source),
     Given(Box<Dataset>),
+    /// Made from a text, with what is known about its column.
+    Decoded(Box<(Dataset, Columns)>),
 }
 
 impl std::fmt::Display for Bound {
@@ -18,6 +20,7 @@ impl std::fmt::Display for Bound {
         match self {
             Self::File(source) => source.fmt(formatter),
             Self::Given(set) => formatter.write_str(set.name()),
+            Self::Decoded(made) => formatter.write_str(made.0.name()),
         }
     }
 }
@@ -105,7 +108,7 @@ fn bind(flag: &str, all: &[&str], data: &DataRef, inputs: &Inputs) -> Result<(Op
 
 /// The name before `=`, and the source after it. Input names may contain characters that other names may not
 /// (`input:0`).
-fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Error> {
+pub(super) fn split(flag: &str, inputs: &[&str], text: &str) -> Result<(Option<String>, Source), Error> {
     let rest_of = |name: &&str| text.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
     if !Path::new(text).exists()
         && let Some((name, rest)) = inputs.iter().find_map(|name| rest_of(name).map(|rest| (*name, rest)))
@@ -131,6 +134,7 @@ mod tests {
         let place = |bound: &Bound| match bound {
             Bound::File(source) => source.place(),
             Bound::Given(set) => set.name().to_owned(),
+            Bound::Decoded(made) => made.0.name().to_owned(),
         };
         Ok(bound.iter().map(place).collect())
     }

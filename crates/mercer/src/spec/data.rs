@@ -1,8 +1,8 @@
 //! The samples of a job, as data.
 
-use super::{PreprocessSpec, fingerprint_of_labels};
+use super::{DecodingSpec, PreprocessSpec, fingerprint_of_labels};
 use crate::Error;
-use mercer_data::{ClassOrder, Classes, Dataset, Labels, Source, parse_classes};
+use mercer_data::{ClassOrder, Classes, Dataset, ImageFolder, Labels, Source, parse_classes};
 use mercer_run::Context;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,14 @@ impl DataRef {
         match self {
             Self::File(text) => Ok(Some(text.parse()?)),
             Self::Given { .. } => Ok(None),
+        }
+    }
+
+    /// Opens it as labels: those of a folder of images are its class folders.
+    pub fn open_labels(&self, inputs: &Inputs) -> Result<Dataset, Error> {
+        match self.source()? {
+            Some(source) if source.path().is_dir() => Ok(ImageFolder::list(source.path())?.labels()?),
+            _ => self.open(inputs),
         }
     }
 
@@ -121,12 +129,28 @@ pub struct DataSpec {
     /// The preprocessing of the samples.
     #[serde(skip_serializing_if = "PreprocessSpec::is_empty")]
     pub preprocess: PreprocessSpec,
+    /// How texts and images become numbers.
+    #[serde(skip_serializing_if = "DecodingSpec::is_empty")]
+    pub decoding: DecodingSpec,
     /// Sources that are read elsewhere; their columns are not inputs either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<DataRef>,
 }
 
 impl DataSpec {
+    /// With the classes of a folder of images as labels, if no others are given.
+    #[must_use]
+    pub fn labelled_by_folders(mut self) -> Self {
+        if let (None, [DataRef::File(text)]) = (&self.labels, &self.data[..])
+            && let Ok(source) = text.parse::<Source>()
+            && source.path().is_dir()
+            && ImageFolder::list(source.path()).is_ok_and(|folder| folder.class_names().is_some())
+        {
+            self.labels = Some(DataRef::File(source.place()));
+        }
+        self
+    }
+
     /// The names of the classes, if any are given.
     pub fn class_names(&self) -> Result<Option<Vec<String>>, Error> {
         let parsed = self.classes.as_deref().map(parse_classes).transpose();

@@ -14,6 +14,7 @@
 mod assign;
 pub(crate) mod blocks;
 mod data;
+mod decoding;
 mod kernel;
 mod layers;
 mod logits;
@@ -25,6 +26,7 @@ mod standardise;
 mod weights;
 
 pub use data::{DataRef, DataSpec, Inputs, Known, Opening};
+pub use decoding::DecodingSpec;
 pub use kernel::{KernelSpec, NetworkSource};
 pub(crate) use layers::Layers;
 pub(crate) use logits::NetworkLogits;

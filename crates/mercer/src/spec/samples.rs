@@ -1,13 +1,14 @@
 //! Open samples.
 
 use super::assign::{Bound, assign};
+use super::decoding::{self, Texts};
 use super::{DataRef, DataSpec, Opening, PreprocessSpec};
 use crate::Error;
 use mercer_data::{
-    ClassOrder, Columns, Dataset, Fingerprint, Labels, Preprocess, Role, Used, open_inputs, open_labels,
+    ClassOrder, Columns, Dataset, Fingerprint, Format, Labels, Preprocess, Role, Used, open_inputs, open_labels,
 };
 use mercer_net::Network;
-use mercer_net::network::TrainedOn;
+use mercer_net::network::{Input, TrainedOn};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -42,10 +43,28 @@ impl Samples {
     ) -> Result<Self, Error> {
         let inputs = network.inputs();
         let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
-        let bound = assign(setting, &names, data, opening.inputs)?;
         let like = if like.iter().any(Option::is_some) { like } else { &network.trained_on().columns };
-        let integers: Vec<bool> = inputs.iter().map(|input| input.is_integer()).collect();
-        Self::collect(bound, &integers, options, like, opening)
+        let used = used(options)?;
+        let bound = match decoding::texts((setting, data), &options.decoding, network, (&used, like), opening)? {
+            None => assign(setting, &names, data, opening.inputs)?,
+            Some(Texts { mut bound, left }) => {
+                let free: Vec<usize> = (0..names.len()).filter(|&at| bound[at].is_none()).collect();
+                let others: Vec<&str> = free.iter().map(|&at| names[at]).collect();
+                for (at, one) in free.into_iter().zip(assign(setting, &others, &left, opening.inputs)?) {
+                    bound[at] = Some(one);
+                }
+                bound.into_iter().flatten().collect()
+            }
+        };
+        let takes = |input: &Input| {
+            let channels = match input.sample().as_deref() {
+                Some(&[Some(channels @ (1 | 3)), _, _]) => Some(channels),
+                _ => None,
+            };
+            Takes { integers: input.is_integer(), channels }
+        };
+        let takes: Vec<Takes> = inputs.iter().map(takes).collect();
+        Self::collect(bound, &takes, options, like, opening)
     }
 
     /// Opens one set of samples, without a network.
@@ -67,26 +86,36 @@ impl Samples {
             }
             DataRef::Given { given } => Bound::Given(Box::new(opening.inputs.array(given)?.clone())),
         };
-        Self::collect(vec![bound], &[false], options, like, opening)
+        options.decoding.check_without_network()?;
+        Self::collect(vec![bound], &[Takes::default()], options, like, opening)
     }
 
-    /// Opens a source per input; integers are not preprocessed.
+    /// Opens a source per input; integers and tokens are not preprocessed.
     fn collect(
         bound: Vec<Bound>,
-        integers: &[bool],
+        takes: &[Takes],
         options: &DataSpec,
         like: &[Option<Columns>],
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
-        let mut used = Vec::new();
-        for other in options.labels.iter().chain(&options.used) {
-            used.extend(other.source()?.map(|source| Used { role: Role::Label, source }));
-        }
+        let used = used(options)?;
         let (mut sets, mut columns) = (Vec::new(), Vec::new());
         for (at, one) in bound.into_iter().enumerate() {
             match one {
+                Bound::File(source) if source.path().is_dir() => {
+                    let like = like.get(at).and_then(Option::as_ref);
+                    let channels = takes.get(at).and_then(|takes| takes.channels);
+                    let (set, own) = options.decoding.images(&source, channels, like, opening)?;
+                    sets.push(set);
+                    columns.push(Some(own));
+                }
+                Bound::Decoded(made) => {
+                    sets.push(made.0);
+                    columns.push(Some(made.1));
+                }
                 Bound::File(source) => {
-                    let like = like.get(at).cloned().flatten();
+                    // What is known about texts or images says nothing about numbers.
+                    let like = like.get(at).cloned().flatten().filter(|like| like.reading.is_none());
                     let opened = open_inputs(&[source], &used, &[like])?;
                     opened.notes.iter().for_each(|note| opening.context.note(note));
                     sets.extend(opened.sets);
@@ -113,11 +142,12 @@ impl Samples {
             }
             _ => None,
         };
-        let through = |(at, (set, integer)): (usize, (Dataset, &bool))| match integer {
-            true => Ok(set),
-            false => options.preprocess.apply(at, set, opening.context),
-        };
-        let inputs = sets.into_iter().zip(integers).enumerate().map(through);
+        let through =
+            |(at, (set, takes)): (usize, (Dataset, &Takes))| match takes.integers || set.format() == Format::Text {
+                true => Ok(set),
+                false => options.preprocess.apply(at, set, opening.context),
+            };
+        let inputs = sets.into_iter().zip(takes).enumerate().map(through);
         let inputs: Vec<Dataset> = inputs.collect::<Result<_, _>>()?;
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);
         if n_samples == 0 {
@@ -268,6 +298,23 @@ pub(crate) fn fingerprint_of_labels(labels: &Labels) -> String {
         }
     }
     fingerprint.finish()
+}
+
+/// What an input takes.
+#[derive(Clone, Copy, Default)]
+struct Takes {
+    integers: bool,
+    /// The channels of images, if it is made for images.
+    channels: Option<usize>,
+}
+
+/// The columns that are not inputs.
+fn used(options: &DataSpec) -> Result<Vec<Used>, Error> {
+    let mut used = Vec::new();
+    for other in options.labels.iter().chain(&options.used) {
+        used.extend(other.source()?.map(|source| Used { role: Role::Label, source }));
+    }
+    Ok(used)
 }
 
 /// All inputs have the same samples.

@@ -134,7 +134,7 @@ impl AuditArguments {
             kernel: kernel.clone(),
             surrogate: self.surrogate.spec(),
             cache: self.surrogate.cache.clone(),
-            train: self.data.spec(),
+            train: self.data.labelled(),
             ids: reference(&self.names.ids),
             truth: reference(&self.audit.wrong),
             poisoned: reference(&self.audit.poisoned),

@@ -169,7 +169,7 @@ impl ExplainArguments {
             surrogate: self.surrogate.spec(),
             other_machines: self.surrogate.other_machines(),
             cache: self.surrogate.cache.clone(),
-            train: self.data.spec(),
+            train: self.data.labelled(),
             ids: reference(&self.names.ids),
             groups: reference(&self.groups),
             test: references(&self.test.test),

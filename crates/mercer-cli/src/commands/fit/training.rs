@@ -54,6 +54,7 @@ impl TrainingOptions {
                 kernel: Box::new(kernel),
                 data: references(&self.data.data),
                 preprocess: self.data.preprocess.spec(),
+                decoding: self.data.decoding.spec(),
             },
         };
         if has_kernel && !matches!(training, Training::Kernel { .. }) {
@@ -62,6 +63,9 @@ impl TrainingOptions {
         }
         if self.data.preprocess.spec().is_given() && !matches!(training, Training::Kernel { .. }) {
             return Err(Error::new("--scale, --mean, --std, --layout and --standardise are for --data"));
+        }
+        if !self.data.decoding.spec().is_empty() && !matches!(training, Training::Kernel { .. }) {
+            return Err(Error::new("--tokenizer, --max-tokens and --resize are for --data"));
         }
         // The parser has seen to it that there are labels.
         let (labels, classes) =

@@ -118,7 +118,7 @@ impl ProbeArguments {
             checkpoints: self.checkpoints.weights.clone(),
             node: self.node.node.clone(),
             layers: self.probe.layer.clone(),
-            train: self.data.spec(),
+            train: self.data.labelled(),
             test: references(&self.test.test),
             test_labels: reference(&self.test.test_labels),
             neighbours: self.probe.neighbours,

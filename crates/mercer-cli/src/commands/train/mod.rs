@@ -1,15 +1,17 @@
-//! `mercer train`: trains a described network on data.
+//! `mercer train`: trains a described network, or that of an ONNX file, on data.
 
 pub(crate) mod report;
 pub(crate) mod settings;
 
 use crate::console::Console;
-use crate::options::{ARCH, DataOptions, ImportOptions, TestOptions, reference, references};
+use crate::options::{ARCH, DataOptions, ImportOptions, NET, NodeOption, PARAMS, TestOptions, reference, references};
 use crate::output::{DryRunOption, OutputFolder, ResumeOption};
 use clap::ArgAction;
 use mercer::Error;
+use mercer::job::train::TuningSpec;
 use mercer::job::{Destination, Job, Opened, TrainJob};
 use settings::TrainingOptions;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -21,6 +23,10 @@ Examples:
       --test test.npz:x --test-labels test.npz:y --checkpoint-every 5 -o run
   mercer train --arch resnet.toml --data cifar.npz:x --labels cifar.npz:y --crop-margin 4 --flip --epochs 200 \\
       --optimiser sgd --momentum 0.9 --schedule step --step-at 100,150 --stop-loss 0.001 -o run
+  mercer train --net minilm.onnx --head 2 --data tweets.csv:text --labels tweets.csv:mood \\
+      --tokenizer tokenizer.json --learning-rate 2e-5 -o tuned        fine-tune a network with a new head
+  mercer train …the same… --params 'head*'          train the head alone; with --redraw, on random features
+  mercer train --arch cnn.toml --data images/ --resize 32 --scale 1/255 -o run
   mercer train …the same… -o run --resume           continue after Ctrl-C, with the same result
 
 A network is a few lines of TOML, for instance:
@@ -43,7 +49,7 @@ The kinds are mlp, cnn, resnet, residual and two-layer. All take activation (\"r
 \"tanh/0.6278\"), most take initialisation and law (\"normal\", \"cauchy\"); mlp and cnn take batch_norm = true. The output
 folder holds model.onnx, weights.safetensors, result.json, state.safetensors for --resume, and the checkpoints.";
 
-/// Train a small network described in TOML
+/// Train a small network described in TOML, or fine-tune an ONNX model
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
@@ -51,8 +57,25 @@ folder holds model.onnx, weights.safetensors, result.json, state.safetensors for
     mut_arg("test", |arg| arg.action(ArgAction::Set).requires("test_labels"))
 )]
 pub(crate) struct TrainArguments {
-    #[arg(long, value_name = "FILE.toml", help = ARCH)]
-    arch: PathBuf,
+    #[arg(long, value_name = "FILE.toml", help = ARCH, required_unless_present = "net", conflicts_with = "net")]
+    arch: Option<PathBuf>,
+
+    #[arg(long, value_name = "MODEL.onnx", help = NET)]
+    net: Option<PathBuf>,
+
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', help = PARAMS, requires = "net")]
+    params: Vec<String>,
+
+    /// Put a new dense layer with N outputs, named head, in the place of the last one
+    #[arg(long, value_name = "N", requires = "net")]
+    head: Option<NonZeroUsize>,
+
+    /// Draw all weights again: matrices from N(0, 0.02²), scales 1, biases 0
+    #[arg(long, requires = "net")]
+    redraw: bool,
+
+    #[command(flatten)]
+    node: NodeOption,
 
     #[command(flatten)]
     import: ImportOptions,
@@ -85,7 +108,14 @@ impl TrainArguments {
             eval_labels: reference(&self.test.test_labels),
             training: self.training.spec(),
             precision: self.training.precision(),
-            ..TrainJob::new(&self.arch, self.data.spec())
+            tuning: self.net.clone().map(|net| TuningSpec {
+                net,
+                params: self.params.clone(),
+                head: self.head.map(NonZeroUsize::get),
+                node: self.node.node.clone(),
+                redraw: self.redraw,
+            }),
+            ..TrainJob::new(self.arch.clone().unwrap_or_default(), self.data.labelled())
         }
     }
 

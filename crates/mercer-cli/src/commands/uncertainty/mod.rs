@@ -4,7 +4,7 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{
-    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, ParameterOptions, PrecisionOption,
+    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, PARAMS, ParameterOptions, PrecisionOption,
     SeedOption, TestOptions, WEIGHT_DECAY, choice, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFolder};
@@ -68,8 +68,7 @@ pub(crate) struct UncertaintyArguments {
     #[command(flatten)]
     node: NodeOption,
 
-    /// Treat only these parameters or layers as uncertain (repeatable; may contain * and ?)
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', help_heading = "Network")]
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', help_heading = "Network", help = PARAMS)]
     params: Vec<String>,
 
     #[command(flatten)]
@@ -211,7 +210,7 @@ impl UncertaintyArguments {
             noise: posterior.noise_std,
             draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.draw_scale }),
             seed: self.seed.seed,
-            train: self.data.spec(),
+            train: self.data.labelled(),
             train_size: self.train_size,
             test: references(&self.test.test),
             test_labels: reference(&self.test.test_labels),

@@ -171,7 +171,8 @@ fn a_machine_keeps_its_columns() {
     saved.save(folder.path(), Existing::Refuse).unwrap();
     assert!(KernelMachine::load(folder.path()).unwrap().samples.columns.is_empty());
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    let columns = Columns { inputs: names(&["b", "a"]), used: names(&["y"]), named: true, single: false };
+    let columns =
+        Columns { inputs: names(&["b", "a"]), used: names(&["y"]), named: true, single: false, reading: None };
     saved.samples.columns = vec![Some(columns)];
     saved.save(folder.path(), Existing::Replace).unwrap();
     let loaded = KernelMachine::load(folder.path()).unwrap();

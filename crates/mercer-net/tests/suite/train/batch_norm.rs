@@ -177,7 +177,7 @@ fn a_batch_of_one_sample_is_refused_where_it_has_one_value() {
     let points = ndarray::Array2::<f32>::zeros((5, 2)).into_dyn();
     let inputs = Dataset::from_array("points", points.view()).unwrap();
     let labels = Labels::Classes(Classes::new(vec![0, 1, 2, 0, 1], 3).unwrap());
-    let samples = TrainingSamples { inputs: &inputs, labels: &labels };
+    let samples = TrainingSamples::one(&inputs, &labels);
     let run = |batch: usize, trainer: &mut Trainer<f32>| {
         let settings =
             TrainingSettings { batch_size: Some(batch), ..TrainingSettings::new(1, Schedule::constant(0.1)) };
@@ -238,7 +238,7 @@ fn run(epochs: usize, folder: &Path) -> Result<Trainer<f32>, NetError> {
     };
     let checkpoints = settings.checkpoints.iter().copied().filter(|&epoch| epoch <= epochs).collect();
     let training = TrainingLoop::new(TrainingSettings { checkpoints, ..settings }).folder(folder).resume(true);
-    training.run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
+    training.run(&mut trainer, TrainingSamples::one(&inputs, &labels))?;
     Ok(trainer)
 }
 

@@ -33,7 +33,7 @@ fn trained(settings: TrainingSettings, folder: Option<&Path>, threads: usize) ->
         if let Some(folder) = folder {
             training = training.folder(folder);
         }
-        training.run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })
+        training.run(&mut trainer, TrainingSamples::one(&inputs, &labels))
     })?;
     Ok((trainer.weights().parameters.clone(), history))
 }

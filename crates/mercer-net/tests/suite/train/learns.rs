@@ -17,7 +17,7 @@ fn two_moons() {
         (Dataset::from_array("moons", points.into_dyn().view()).unwrap(), Labels::Classes(classes))
     };
     let ((inputs, labels), (test_inputs, test_labels)) = (set(1), set(2));
-    let test = TrainingSamples { inputs: &test_inputs, labels: &test_labels };
+    let test = TrainingSamples::one(&test_inputs, &test_labels);
     for (activation, initialisation) in [
         (Activation::Relu, Initialisation::He),
         (Activation::SinCos, Initialisation::Standard),
@@ -27,7 +27,7 @@ fn two_moons() {
         let mut trainer = trainer(&network, Loss::CrossEntropy, Optimiser::adam());
         let rate = if initialisation == Initialisation::Ntk { 0.1 } else { 0.01 };
         let fit = TrainingLoop::new(settings(40, 50, rate)).evaluation(test);
-        let history = fit.run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels }).unwrap();
+        let history = fit.run(&mut trainer, TrainingSamples::one(&inputs, &labels)).unwrap();
         let accuracy = history.last().unwrap().evaluation.unwrap().accuracy.unwrap();
         println!("two moons, {activation}: {accuracy}");
         assert!(accuracy > 0.97, "{activation}: {accuracy}");
@@ -49,9 +49,8 @@ fn the_digits() {
     ];
     let network = Cnn::new(&[1, 8, 8], &layers, 10).initialisation(Initialisation::He).build(0).unwrap();
     let mut trainer = trainer(&network, Loss::CrossEntropy, Optimiser::adam_w());
-    let fit = TrainingLoop::new(settings(8, 64, 0.003))
-        .evaluation(TrainingSamples { inputs: &test_inputs, labels: &test_labels });
-    let history = fit.run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels }).unwrap();
+    let fit = TrainingLoop::new(settings(8, 64, 0.003)).evaluation(TrainingSamples::one(&test_inputs, &test_labels));
+    let history = fit.run(&mut trainer, TrainingSamples::one(&inputs, &labels)).unwrap();
     let last = history.last().unwrap();
     println!("digits: {last:?}");
     assert!(last.evaluation.unwrap().accuracy.unwrap() > 0.95, "{last:?}");
@@ -67,8 +66,7 @@ fn a_regression_by_gradient_descent_on_the_whole_set() {
     let network = TwoLayer::new(5, 256).activation(Activation::Tanh).build(0).unwrap();
     let mut trainer = trainer(&network, Loss::squared(), Optimiser::Gd { weight_decay: 0.0 });
     let whole = TrainingSettings { batch_size: None, schedule: Schedule::constant(1.0), ..settings(400, 1, 1.0) };
-    let history =
-        TrainingLoop::new(whole).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels }).unwrap();
+    let history = TrainingLoop::new(whole).run(&mut trainer, TrainingSamples::one(&inputs, &labels)).unwrap();
     let (first, last) = (history[0].training.loss, history[399].training.loss);
     println!("regression: {first} to {last}");
     assert!(last < 0.25 * first, "{first} to {last}");

@@ -10,6 +10,7 @@ mod resume;
 mod stop;
 mod subset;
 mod threads;
+mod tuning;
 
 use mercer_net::Network;
 use mercer_net::train::{Loss, Optimiser, Trainer};

@@ -20,9 +20,9 @@ fn one_output_learns_two_classes() {
     for loss in [Loss::CrossEntropy, Loss::SigmoidSquared] {
         let mut trainer = trainer(&Mlp::new(2, &[32], 1).build(0).unwrap(), loss.clone(), Optimiser::adam());
         let settings = TrainingSettings { batch_size: Some(20), ..TrainingSettings::new(60, Schedule::constant(0.02)) };
-        let evaluation = TrainingSamples { inputs: &test, labels: &truth };
+        let evaluation = TrainingSamples::one(&test, &truth);
         let training = TrainingLoop::new(settings).evaluation(evaluation);
-        let history = training.run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels }).unwrap();
+        let history = training.run(&mut trainer, TrainingSamples::one(&inputs, &labels)).unwrap();
         let last = history.last().unwrap();
         let metrics = last.evaluation.unwrap();
         assert!(metrics.accuracy.unwrap() > 0.97 && metrics.loss < 0.2, "{loss:?}: {last:?}");

@@ -48,7 +48,7 @@ fn interrupted(folder: &Path) {
     let (inputs, labels) = moons(0);
     let progress = Context::listening(After(AtomicUsize::new(10)));
     let fit = TrainingLoop::new(settings()).folder(folder).context(&progress);
-    let error = fit.run(&mut new_trainer(), TrainingSamples { inputs: &inputs, labels: &labels }).unwrap_err();
+    let error = fit.run(&mut new_trainer(), TrainingSamples::one(&inputs, &labels)).unwrap_err();
     assert!(matches!(error, NetError::Cancelled), "{error}");
 }
 
@@ -56,8 +56,8 @@ fn interrupted(folder: &Path) {
 fn a_resumed_run_ends_with_the_same_bits() {
     let (inputs, labels) = moons(0);
     let (test_inputs, test_labels) = moons(1);
-    let samples = TrainingSamples { inputs: &inputs, labels: &labels };
-    let test = TrainingSamples { inputs: &test_inputs, labels: &test_labels };
+    let samples = TrainingSamples::one(&inputs, &labels);
+    let test = TrainingSamples::one(&test_inputs, &test_labels);
     let whole_folder = tempfile::tempdir().unwrap();
     let mut whole = new_trainer();
     let whole_history =
@@ -105,7 +105,7 @@ fn a_run_is_not_resumed_with_something_else() {
     let swapped = Labels::Classes(mercer_data::Classes::new(classes, 2).unwrap());
     let try_with = |trainer: &mut Trainer<f32>, settings: TrainingSettings, inputs: &Dataset, labels: &Labels| {
         let fit = TrainingLoop::new(settings).folder(folder.path()).resume(true);
-        fit.run(trainer, TrainingSamples { inputs, labels }).unwrap_err().to_string()
+        fit.run(trainer, TrainingSamples::one(inputs, labels)).unwrap_err().to_string()
     };
     let text = try_with(&mut new_trainer(), TrainingSettings { seed: 1, ..settings() }, &inputs, &labels);
     assert!(text.contains("its seed was 9, but is now 1"), "{text}");
@@ -124,8 +124,7 @@ fn a_run_is_not_resumed_with_something_else() {
     let mut other = trainer(&other, Loss::CrossEntropy, Optimiser::adam());
     assert!(try_with(&mut other, settings(), &inputs, &labels).contains("initial weights"));
     let fit = TrainingLoop::new(settings()).folder(folder.path());
-    let text =
-        fit.run(&mut new_trainer(), TrainingSamples { inputs: &inputs, labels: &labels }).unwrap_err().to_string();
+    let text = fit.run(&mut new_trainer(), TrainingSamples::one(&inputs, &labels)).unwrap_err().to_string();
     assert!(text.contains("exists"), "{text}");
     std::fs::write(folder.path().join("state.safetensors"), b"broken").unwrap();
     assert!(try_with(&mut new_trainer(), settings(), &inputs, &labels).contains("safetensors"));
@@ -141,7 +140,7 @@ fn damaged_states_are_refused() {
     let (inputs, labels) = moons(0);
     let resumed = || {
         let fit = TrainingLoop::new(settings()).folder(folder.path()).resume(true);
-        fit.run(&mut new_trainer(), TrainingSamples { inputs: &inputs, labels: &labels })
+        fit.run(&mut new_trainer(), TrainingSamples::one(&inputs, &labels))
     };
     for Damage { what, tensor, bytes } in damages(&path) {
         std::fs::write(&path, bytes).unwrap();
@@ -191,8 +190,7 @@ fn a_loss_that_is_not_finite_names_epoch_and_step() {
     let (inputs, labels) = moons(0);
     let mut trainer = trainer(&network(), Loss::squared(), Optimiser::sgd());
     let wild = TrainingSettings { schedule: Schedule::constant(1e6), checkpoints: vec![], ..settings() };
-    let error =
-        TrainingLoop::new(wild).run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels }).unwrap_err();
+    let error = TrainingLoop::new(wild).run(&mut trainer, TrainingSamples::one(&inputs, &labels)).unwrap_err();
     let NetError::Diverged { epoch: Some(epoch), step, loss } = error else { panic!("{error}") };
     assert!(epoch >= 1 && (1..=3).contains(&step) && !loss.is_finite());
     assert!(error.to_string().contains(&format!("epoch {epoch}, step {step}")));
@@ -203,7 +201,7 @@ fn a_loss_that_is_not_finite_names_epoch_and_step() {
 fn bad_settings_are_refused() {
     let (inputs, labels) = moons(0);
     let try_with = |settings: TrainingSettings| {
-        let samples = TrainingSamples { inputs: &inputs, labels: &labels };
+        let samples = TrainingSamples::one(&inputs, &labels);
         TrainingLoop::new(settings).run(&mut new_trainer(), samples).unwrap_err().to_string()
     };
     let plain = || TrainingSettings { checkpoints: vec![], ..settings() };
@@ -212,13 +210,10 @@ fn bad_settings_are_refused() {
     assert!(try_with(TrainingSettings { schedule: Schedule::constant(0.0), ..plain() }).contains("learning_rate"));
     let (few, _) = moons(3);
     let few = Dataset::from_array("few", few.rows::<f64>(0..100).unwrap().view()).unwrap();
-    let samples = TrainingSamples { inputs: &few, labels: &labels };
+    let samples = TrainingSamples::one(&few, &labels);
     let text = TrainingLoop::new(plain()).run(&mut new_trainer(), samples).unwrap_err().to_string();
     assert_eq!(text, "few has 100 samples and 120 labels");
     let mut gd = trainer(&network(), Loss::CrossEntropy, Optimiser::Gd { weight_decay: 0.0 });
-    let text = TrainingLoop::new(plain())
-        .run(&mut gd, TrainingSamples { inputs: &inputs, labels: &labels })
-        .unwrap_err()
-        .to_string();
+    let text = TrainingLoop::new(plain()).run(&mut gd, TrainingSamples::one(&inputs, &labels)).unwrap_err().to_string();
     assert!(text.contains("whole set"), "{text}");
 }

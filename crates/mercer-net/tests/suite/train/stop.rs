@@ -44,7 +44,7 @@ fn run(folder: &Path, stop_loss: Option<f64>, steps: usize) -> Result<(Trainer<f
     let context = Context::listening(After(AtomicUsize::new(steps)));
     let mut trainer = new_trainer();
     let training = TrainingLoop::new(settings(stop_loss)).folder(folder).resume(true).context(&context);
-    let history = training.run(&mut trainer, TrainingSamples { inputs: &inputs, labels: &labels })?;
+    let history = training.run(&mut trainer, TrainingSamples::one(&inputs, &labels))?;
     Ok((trainer, history))
 }
 

@@ -13,7 +13,7 @@ type Trained = (Vec<Vec<f32>>, Vec<Epoch>);
 
 fn trained(network: &Network, inputs: &Dataset, labels: &Labels, settings: &TrainingSettings) -> Trained {
     let mut trainer = trainer(network, Loss::CrossEntropy, Optimiser::adam());
-    let samples = TrainingSamples { inputs, labels };
+    let samples = TrainingSamples::one(inputs, labels);
     let history = TrainingLoop::new(settings.clone()).evaluation(samples).run(&mut trainer, samples).unwrap();
     (trainer.weights().parameters.clone(), history)
 }
@@ -25,7 +25,8 @@ fn a_subset_trains_as_a_copy_of_its_rows() {
     let half = &shuffled(90, 5, 0)[..45];
     let all = Dataset::from_array("moons", points.view().into_dyn()).unwrap();
     let labels = Labels::Classes(classes.clone());
-    let (inputs, chosen) = TrainingSamples { inputs: &all, labels: &labels }.subset(half).unwrap();
+    let (mut inputs, chosen) = TrainingSamples::one(&all, &labels).subset(half).unwrap();
+    let inputs = inputs.remove(0);
     let copy = Dataset::from_array("copy", points.select(Axis(0), half).view().into_dyn()).unwrap();
     let copied = Classes::new(half.iter().map(|&row| classes.indices()[row]).collect(), 2).unwrap();
     let network = Mlp::new(2, &[12], 2).build(4).unwrap();
@@ -48,7 +49,8 @@ fn a_subset_of_images_too() {
     let copy = images.select(Axis(0), &rows);
     let copy = Dataset::from_array("copy", copy.view().into_dyn()).unwrap().with_preprocess(steps).unwrap();
     let labels = Labels::Classes(Classes::new(classes, 3).unwrap());
-    let (inputs, chosen) = TrainingSamples { inputs: &all, labels: &labels }.subset(&rows).unwrap();
+    let (mut inputs, chosen) = TrainingSamples::one(&all, &labels).subset(&rows).unwrap();
+    let inputs = inputs.remove(0);
     let network = Cnn::new(&[1, 6, 6], &[CnnLayer::conv(3, 3), CnnLayer::max_pool(2)], 3).build(0).unwrap();
     let settings = TrainingSettings {
         batch_size: Some(3),
@@ -57,5 +59,5 @@ fn a_subset_of_images_too() {
     };
     let same = trained(&network, &copy, &labels.select(&rows).unwrap(), &settings);
     assert_eq!(trained(&network, &inputs, &chosen, &settings), same);
-    assert!(TrainingSamples { inputs: &all, labels: &labels }.subset(&[20]).is_err());
+    assert!(TrainingSamples::one(&all, &labels).subset(&[20]).is_err());
 }

@@ -46,6 +46,10 @@ impl Retraining {
             return Err(Error::new(format!("{}: it was not trained by mercer", net.display())).hint(hint));
         };
         let (arch, training, precision) = (job.arch.clone(), job.training.clone(), job.precision);
+        if job.tuning.is_some() {
+            let text = format!("{}: networks trained from an ONNX file cannot be trained again here", net.display());
+            return Err(Error::new(text).hint("leave out ‹validate›"));
+        }
         if !arch.exists() {
             let text = format!("{}: the description of {} is missing", arch.display(), net.display());
             return Err(Error::new(text).hint("run the command where the network was trained"));

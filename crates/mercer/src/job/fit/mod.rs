@@ -80,7 +80,7 @@ pub struct FitPlan {
 impl FitJob {
     /// Classes for classifiers, numbers for regressions.
     fn known(&self, n_samples: usize, opening: Opening<'_>) -> Result<Known, Error> {
-        let dataset = self.labels.open(opening.inputs)?;
+        let dataset = self.labels.open_labels(opening.inputs)?;
         let names = self.classes.as_deref().map(parse_classes).transpose();
         let order = names.map_err(|error| Error::new(format!("‹classes› {error}")))?.map(ClassOrder::Names);
         let known = Known::read(&dataset, self.machine.name().is_classifier(), order.as_ref())?;

@@ -5,7 +5,9 @@ use super::machine::MachineSpec;
 use crate::Error;
 use crate::job::record::InputRecord;
 use crate::job::rows::{UserRows, fingerprint, flat};
-use crate::spec::{DataRef, DataSpec, KernelSpec, Known, NetworkSource, Opening, PreprocessSpec, Samples};
+use crate::spec::{
+    DataRef, DataSpec, DecodingSpec, KernelSpec, Known, NetworkSource, Opening, PreprocessSpec, Samples,
+};
 use mercer_data::folder::{SavedSamples, digest};
 use mercer_data::{Dataset, Labels};
 use mercer_kernel::classic::{ClassicError, Formula, KernelParameter};
@@ -34,6 +36,9 @@ pub enum Training {
         /// The preprocessing of the samples.
         #[serde(default, skip_serializing_if = "PreprocessSpec::is_empty")]
         preprocess: PreprocessSpec,
+        /// How texts and images become numbers.
+        #[serde(default, skip_serializing_if = "DecodingSpec::is_empty")]
+        decoding: DecodingSpec,
     },
 }
 
@@ -72,8 +77,8 @@ impl Training {
         let (setting, data, basis) = match self {
             Self::Gram(data) => ("gram", data, SampleKind::Gram),
             Self::Features(data) => ("features", data, SampleKind::Features),
-            Self::Kernel { kernel, data, preprocess } => {
-                let options = DataSpec { preprocess: preprocess.clone(), ..options };
+            Self::Kernel { kernel, data, preprocess, decoding } => {
+                let options = DataSpec { preprocess: preprocess.clone(), decoding: decoding.clone(), ..options };
                 let opened = OpenedKernel::open(kernel, data, &options, machine, opening)?;
                 return Ok(Opened::Kernel(Box::new(opened)));
             }

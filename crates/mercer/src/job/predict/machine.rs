@@ -201,7 +201,7 @@ fn known(
     opening: Opening<'_>,
 ) -> Result<Option<spec::Known>, Error> {
     let Some(labels) = &data.labels else { return Ok(None) };
-    let dataset = labels.open(opening.inputs)?;
+    let dataset = labels.open_labels(opening.inputs)?;
     if dataset.n_samples() != n_samples {
         let text = format!("‹labels› {labels}: {} labels for {n_samples} samples", dataset.n_samples());
         return Err(Error::new(text).hint("samples and labels must be in the same order"));

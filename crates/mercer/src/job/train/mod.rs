@@ -1,4 +1,4 @@
-//! Trains a described network on data.
+//! Trains a described network, or the network of an ONNX file, on data.
 //!
 //! ```
 //! use mercer::job::train::{TrainJob, TrainingSpec};
@@ -15,13 +15,16 @@
 mod findings;
 mod place;
 mod settings;
+mod tuning;
 
 use super::record::InputRecord;
 use super::{Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;
 use crate::error::AboutNetwork;
 use crate::spec::open_architecture;
-use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision, Samples, fingerprint_of_labels};
+use crate::spec::{
+    DataRef, DataSpec, Opening, ParameterSpec, Precision, Samples, fingerprint_of_inputs, fingerprint_of_labels,
+};
 use crate::text::{bytes, count, suggested};
 pub use findings::{EpochFindings, TrainFindings, TrainPlan};
 use mercer_data::folder::digest;
@@ -35,13 +38,18 @@ use serde::{Deserialize, Serialize};
 pub use settings::{LossName, OptimiserName, ScheduleName, TrainingSpec};
 use std::fmt;
 use std::path::{Path, PathBuf};
+pub use tuning::TuningSpec;
 
-/// Trains a described network on data. The result is a folder.
+/// Trains a network on data. The result is a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainJob {
-    /// The description of the network.
+    /// The description of the network; empty if the network is from a file.
+    #[serde(default, skip_serializing_if = "is_empty")]
     pub arch: PathBuf,
+    /// The file of the network, and what of it is trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<TuningSpec>,
     /// Memory limit for the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import_limit: Option<usize>,
@@ -67,17 +75,35 @@ fn yes() -> bool {
     true
 }
 
+fn is_empty(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
 impl TrainJob {
     /// Trains a described network on labelled samples with the default settings in single precision.
     pub fn new(arch: impl Into<PathBuf>, data: DataSpec) -> Self {
         let (training, precision) = (TrainingSpec::default(), Precision::F32);
-        let arch = arch.into();
-        Self { arch, import_limit: None, data, eval_data: None, eval_labels: None, training, precision, annotate: true }
+        let (arch, tuning, annotate) = (arch.into(), None, true);
+        let (import_limit, eval_data, eval_labels) = (None, None, None);
+        Self { arch, tuning, import_limit, data, eval_data, eval_labels, training, precision, annotate }
+    }
+
+    /// Trains the network of a file.
+    pub fn tuned(tuning: TuningSpec, data: DataSpec) -> Self {
+        Self { tuning: Some(tuning), ..Self::new("", data) }
+    }
+
+    /// The description or the file.
+    fn path(&self) -> &Path {
+        self.tuning.as_ref().map_or(&self.arch, |tuning| &tuning.net)
     }
 
     /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.training.check()?;
+        if is_empty(&self.arch) == self.tuning.is_none() {
+            return Err(Error::new("training needs one network: ‹arch› or ‹net›"));
+        }
         if self.data.labels.is_none() {
             return Err(Error::new("training needs ‹labels›").hint("‹labels› FILE[:KEY], one per sample"));
         }
@@ -115,10 +141,19 @@ impl Job for TrainJob {
         let _phase = opening.context.phase("opening");
         self.check()?;
         let parameters = ParameterSpec { import_limit: self.import_limit, ..ParameterSpec::default() };
-        let (architecture, mut network) = open_architecture(&self.arch, self.training.seed, &parameters)?;
-        let described = serde_json::to_string(&architecture);
-        let described = described.map_err(|error| Error::new(format!("{}: {error}", self.arch.display())))?;
-        let samples = Samples::open(&self.data, &network, opening)?;
+        let (described, file, mut network, samples) = match &self.tuning {
+            Some(tuning) => {
+                let (tuned, samples) = tuning.open(&self.data, &parameters, self.training.seed, opening)?;
+                (tuned.described, Some(tuned.bytes), tuned.network, samples)
+            }
+            None => {
+                let (architecture, network) = open_architecture(&self.arch, self.training.seed, &parameters)?;
+                let described = serde_json::to_string(&architecture);
+                let described = described.map_err(|error| Error::new(format!("{}: {error}", self.arch.display())))?;
+                let samples = Samples::open(&self.data, &network, opening)?;
+                (digest(described.as_bytes()), None, network, samples)
+            }
+        };
         samples.hint(Some(&network), opening)?;
         let evaluation = self.evaluation(&network, &samples, opening)?;
         let trained_on = samples.trained_on();
@@ -130,10 +165,9 @@ impl Job for TrainJob {
         job.training = self.training.completed(matches!(training.labels, Labels::Classes(_)));
         let (settings, loss, optimiser) = (job.training.settings(), job.training.loss(), job.training.optimiser());
         for set in [Some(&training), evaluation.as_ref()].into_iter().flatten() {
-            fits(&self.arch, &network, set, &loss)?;
+            fits(self.path(), self.tuning.is_some(), &network, set, &loss)?;
         }
-        let described = digest(described.as_bytes());
-        let run = Run { job, described, network, training, evaluation, settings, loss, optimiser };
+        let run = Run { job, described, file, network, training, evaluation, settings, loss, optimiser };
         let plan = match self.precision {
             Precision::F32 => run.plan::<f32>(opening.context)?,
             Precision::F64 => run.plan::<f64>(opening.context)?,
@@ -146,16 +180,30 @@ impl Job for TrainJob {
 /// Samples with labels, in the form that the trainer takes.
 #[derive(Debug)]
 struct Set {
-    inputs: Dataset,
+    /// One per input of the network.
+    inputs: Vec<Dataset>,
     labels: Labels,
 }
 
 impl Set {
-    fn new(mut samples: Samples) -> Result<Self, Error> {
-        match (samples.inputs.pop(), samples.labels) {
-            (Some(inputs), Some(labels)) if samples.inputs.is_empty() => Ok(Self { inputs, labels }),
-            _ => Err(Error::new("training needs one set of data, and labels")),
+    fn new(samples: Samples) -> Result<Self, Error> {
+        match samples.labels {
+            Some(labels) => Ok(Self { inputs: samples.inputs, labels }),
+            None => Err(Error::new("training needs labels")),
         }
+    }
+
+    fn n_samples(&self) -> usize {
+        self.samples().n_samples()
+    }
+
+    /// The files.
+    fn place(&self) -> String {
+        self.inputs.iter().map(Dataset::place).collect::<Vec<_>>().join(", ")
+    }
+
+    fn shapes(&self) -> Vec<Vec<usize>> {
+        self.inputs.iter().map(|set| set.sample_shape().to_vec()).collect()
     }
 
     fn samples(&self) -> train::TrainingSamples<'_> {
@@ -167,8 +215,10 @@ impl Set {
 #[derive(Debug)]
 struct Run {
     job: TrainJob,
-    /// A digest of the description.
+    /// A digest of the description or of the file.
     described: String,
+    /// The file, with its new head, if the network is from one.
+    file: Option<Vec<u8>>,
     network: Network,
     training: Set,
     evaluation: Option<Set>,
@@ -233,7 +283,7 @@ struct Content<'a> {
 
 impl Run {
     fn trainer<T: Real>(&self) -> Result<Trainer<T>, Error> {
-        let graph = self.network.declared_graph().about(&self.job.arch)?;
+        let graph = self.network.graph(&self.training.shapes()).about(self.job.path())?;
         let weights = self.network.weights::<T>(&graph);
         Ok(Trainer::new(graph, weights, self.loss.clone(), self.optimiser.clone())?)
     }
@@ -250,8 +300,8 @@ impl Run {
     fn plan<T: Real>(&self, context: &Context) -> Result<TrainPlan, Error> {
         let trainer = self.trainer::<T>()?;
         let batch = self.fit(Path::new("")).check(&trainer, self.training.samples())?;
-        let (n_samples, epochs) = (self.training.inputs.n_samples(), self.settings.epochs);
-        let n_evaluation_samples = self.evaluation.as_ref().map(|set| set.inputs.n_samples());
+        let (n_samples, epochs) = (self.training.n_samples(), self.settings.epochs);
+        let n_evaluation_samples = self.evaluation.as_ref().map(Set::n_samples);
         let evaluated = n_evaluation_samples.unwrap_or(0).min(TrainingLoop::EVALUATION_ROWS);
         let step = trainer.bytes(batch).max(trainer.evaluation_bytes(evaluated));
         let needed = step.saturating_add(resident_memory());
@@ -264,7 +314,7 @@ impl Run {
         let flops = trainer.graph().flops() as f64 * epochs as f64;
         let measured = n_samples + n_evaluation_samples.unwrap_or(0);
         Ok(TrainPlan {
-            network: self.job.arch.display().to_string(),
+            network: self.job.path().display().to_string(),
             precision: self.job.precision,
             n_params: self.network.n_params(),
             n_samples,
@@ -307,9 +357,13 @@ impl Run {
         };
         let _phase = context.phase("writing");
         place.adopt()?;
-        let Self { job, network, training, evaluation, settings, loss, optimiser, .. } = self;
-        place.folder.file(files::MODEL, &network.to_onnx_bytes()?)?;
-        place.folder.file(files::TENSORS, &network.to_safetensors_bytes()?)?;
+        let Self { job, file, network, training, evaluation, settings, loss, optimiser, .. } = self;
+        let (model, tensors) = match &file {
+            Some(file) => tuning::written(&network, file, job.import_limit)?,
+            None => (network.to_onnx_bytes()?, network.to_safetensors_bytes()?),
+        };
+        place.folder.file(files::MODEL, &model)?;
+        place.folder.file(files::TENSORS, &tensors)?;
         let n_params = network.n_params();
         let precision = job.precision;
         let findings = TrainFindings {
@@ -319,12 +373,12 @@ impl Run {
             weights: files::TENSORS.to_owned(),
             precision,
             n_params,
-            n_samples: training.inputs.n_samples(),
-            n_evaluation_samples: evaluation.as_ref().map(|set| set.inputs.n_samples()),
+            n_samples: training.n_samples(),
+            n_evaluation_samples: evaluation.as_ref().map(Set::n_samples),
             settings: settings.clone(),
             loss,
             optimiser,
-            preprocess: training.inputs.preprocess().clone(),
+            preprocess: training.inputs.first().map(|set| set.preprocess().clone()).unwrap_or_default(),
             class_names: match &training.labels {
                 Labels::Classes(classes) => Some(classes.names().to_vec()),
                 Labels::Targets(_) => None,
@@ -349,14 +403,15 @@ impl Run {
             place,
             fingerprint,
         };
-        let mut inputs = vec![record("arch", self.job.arch.display().to_string(), self.described.clone())];
+        let setting = if self.job.tuning.is_some() { "net" } else { "arch" };
+        let mut inputs = vec![record(setting, self.job.path().display().to_string(), self.described.clone())];
         let sets = [
             (["data", "labels"], Some(&self.training), &self.job.data.labels),
             (["eval-data", "eval-labels"], self.evaluation.as_ref(), &self.job.eval_labels),
         ];
         for ([data, labels], set, named) in sets {
             let Some(set) = set else { continue };
-            inputs.push(record(data, set.inputs.place().to_owned(), set.inputs.fingerprint()?));
+            inputs.push(record(data, set.place(), fingerprint_of_inputs(&set.inputs)?));
             let place = named.as_ref().map(ToString::to_string).unwrap_or_default();
             inputs.push(record(labels, place, fingerprint_of_labels(&set.labels)));
         }
@@ -365,11 +420,13 @@ impl Run {
 }
 
 /// Checks that the network fits the samples and labels.
-fn fits(path: &Path, network: &Network, set: &Set, loss: &Loss) -> Result<(), Error> {
-    let (place, path) = (set.inputs.place(), path.display());
-    let about =
-        |error| Error::new(format!("{place} does not fit {path}: {error}")).hint(format!("set `inputs` in {path}"));
-    let graph = network.graph(&[set.inputs.sample_shape().to_vec()]).map_err(about)?;
+fn fits(path: &Path, is_file: bool, network: &Network, set: &Set, loss: &Loss) -> Result<(), Error> {
+    let (place, path) = (set.place(), path.display());
+    let about = |error| {
+        let error = Error::new(format!("{place} does not fit {path}: {error}"));
+        if is_file { error } else { error.hint(format!("set `inputs` in {path}")) }
+    };
+    let graph = network.graph(&set.shapes()).map_err(about)?;
     let n_outputs = graph.outputs().first().map_or(0, |&(_, id)| graph.value(id).meta.numel());
     let needed = set.labels.n_outputs();
     // A single output distinguishes two classes under some losses.
@@ -393,5 +450,8 @@ fn fits(path: &Path, network: &Network, set: &Set, loss: &Loss) -> Result<(), Er
     } else {
         ""
     };
-    Err(error.hint(format!("set `outputs = {needed}` in {path}{otherwise}")))
+    Err(match is_file {
+        true => error.hint(format!("‹head› {needed}{otherwise}")),
+        false => error.hint(format!("set `outputs = {needed}` in {path}{otherwise}")),
+    })
 }

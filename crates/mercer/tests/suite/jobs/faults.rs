@@ -11,7 +11,7 @@ use mercer::job::train::TrainingSpec;
 use mercer::job::uncertainty::PosteriorMethod;
 use mercer::job::{Destination, EigenJob, FitJob, Job, Opened, TrainJob, UncertaintyJob};
 use mercer::prelude::Context;
-use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
+use mercer::spec::{DataRef, DataSpec, DecodingSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
 use ndarray::{Array1, Array2};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -131,7 +131,7 @@ fn rbf() -> KernelSpec {
 fn fitting_may_end_anywhere() {
     let scratch = Scratch::new();
     let (data, preprocess) = (vec![scratch.data("x.npy")], PreprocessSpec::default());
-    let training = Training::Kernel { kernel: Box::new(rbf()), data, preprocess };
+    let training = Training::Kernel { kernel: Box::new(rbf()), data, preprocess, decoding: DecodingSpec::default() };
     let machine = MachineSpec::from(MachineName::Glm);
     check("fit", &FitJob { machine, training, labels: scratch.data("y.npy"), classes: None, seed: 1 }, false);
 }

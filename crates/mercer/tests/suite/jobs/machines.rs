@@ -8,7 +8,7 @@ use mercer::job::{AnyJob, Destination, FitJob, Job, Opened, Outcome, PredictJob,
 use mercer::net::arch::Architecture;
 use mercer::run::names::Named;
 use mercer::run::{Context, Listener};
-use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
+use mercer::spec::{DataRef, DataSpec, DecodingSpec, Inputs, KernelSpec, Opening, PreprocessSpec};
 use ndarray::{Array1, Array2, ArrayD};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,12 @@ fn given(name: &str, array: ArrayD<f32>) -> Inputs {
 
 fn kernel(kernel: KernelSpec, data: &[DataRef]) -> Training {
     let kernel = Box::new(kernel);
-    Training::Kernel { kernel, data: data.to_vec(), preprocess: PreprocessSpec::default() }
+    Training::Kernel {
+        kernel,
+        data: data.to_vec(),
+        preprocess: PreprocessSpec::default(),
+        decoding: DecodingSpec::default(),
+    }
 }
 
 fn network(path: &Path) -> KernelSpec {
