@@ -40,8 +40,6 @@ class _Worker:
     version: str
     instructions: str
     sees: bool
-    memory: int | None
-    threads: int
 
 
 @dataclass(frozen=True)
@@ -68,12 +66,7 @@ class Shared:
 
 def _about(probe: str) -> _Worker:
     """Runs on a worker: what decides whether it can take part."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    limit = worker.memory_manager.memory_limit
-    sees = os.path.exists(probe)
-    return _Worker(_mercer.VERSION, _mercer.instructions(), sees, int(limit) if limit else None, worker.state.nthreads)
+    return _Worker(_mercer.VERSION, _mercer.instructions(), os.path.exists(probe))
 
 
 def _work(path: tuple[str, ...], keywords: dict[str, Any], budget: int | None) -> tuple[int, int]:

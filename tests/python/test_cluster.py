@@ -148,7 +148,7 @@ def test_what_a_cluster_refuses(client, net, x, tmp_path, monkeypatch):
         mc.gram("trace", x, net=net, out=tmp_path / "g.npy", client=client)
     with pytest.raises(mc.Error, match="did you mean"):
         mc.gram("trce", x, net=net, out=tmp_path / "g.zarr", client=client)
-    own = _cluster._Worker(_mercer.VERSION, _mercer.instructions(), True, 1 << 30, 1)
+    own = _cluster._Worker(_mercer.VERSION, _mercer.instructions(), True)
     other = {"version": "0.0.1", "instructions": "x86_64 v2", "sees": False}
     for field, text in [("version", "0.0.1.*\n.*same version"), ("instructions", "instruction sets"), ("sees", "does not see")]:
         with pytest.raises(mc.Error, match=text) as caught:

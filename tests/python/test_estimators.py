@@ -47,7 +47,12 @@ ESTIMATORS = [
 CHECKS: dict[str, int] = {}
 
 #: The checks that fail, and why. A check that passes although it is listed is an error.
-EXPECTED: dict[str, dict[str, str]] = {}
+DRAWS = "probabilities of three or more classes are means over draws, and the draws of a sample depend on its place"
+EXPECTED: dict[str, dict[str, str]] = {
+    "GaussianProcessClassifier": dict.fromkeys(
+        ["check_methods_subset_invariance", "check_methods_sample_order_invariance"], DRAWS
+    ),
+}
 
 ran = collections.Counter()
 
@@ -154,14 +159,14 @@ def test_the_functions_of_the_package_give_the_same_numbers():
 
 
 def test_features_approximate_the_kernel():
-    train, test, _, _ = halves("wine")
-    exact = mc.kernel(KERNEL, test)
+    x, _ = SETS["wine"]()
+    exact = mc.kernel(KERNEL, x)
     for transformer, most in [
         (mc.Nystrom(KERNEL, 60), 0.05),
         (mc.RandomFourier(KERNEL, 2000), 0.12),
         (mc.RandomFourier(KERNEL, 2000, orthogonal=True), 0.12),
     ]:
-        features = transformer.fit(train).transform(test)
+        features = transformer.fit_transform(x)
         assert np.abs(features @ features.T - exact).max() < most, transformer
 
 

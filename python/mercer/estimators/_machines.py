@@ -148,7 +148,8 @@ class _Probabilities(Classes):
 
     def predict(self, X: Any) -> AnyArray:
         """The classes of samples."""
-        found: AnyArray = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        codes = np.argmax(self.predict_proba(X), axis=1)
+        found: AnyArray = self.classes_[codes]
         return found
 
 

@@ -424,7 +424,13 @@ class Surrogate(ClassifierMixin, _Probabilities, _WithNetwork):
 
 
 def _standard(targets: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Targets with mean zero and variance one, with their means and standard deviations."""
+    """Targets with mean zero and about variance one, and what brings them back: a mean and a scale for each."""
     mean, scale = targets.mean(axis=0), targets.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    return (targets - mean) / scale, mean, scale
+    if (targets == mean).all():
+        mean = mean - 0.5 * scale
+    found = (targets - mean) / scale
+    # Whole numbers would be read as classes.
+    if (found == np.round(found)).all():
+        found, scale = found / np.sqrt(2.0), scale * np.sqrt(2.0)
+    return found, mean, scale

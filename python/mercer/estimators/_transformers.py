@@ -161,9 +161,8 @@ class RandomFourier(_Functions):
     kernel : str, default="rbf()"
         A kernel of the kernel language.
     n_components : int, default=100
-        How many features, at most.
-    frequencies : int, optional
-        The number of random frequencies, each a cosine and a sine; by default half of ``n_components``.
+        How many features: a cosine and a sine for every random frequency. They are rotated to the principal directions
+        on the training samples, so there are at most as many as samples.
     orthogonal : bool, default=False
         Whether frequencies are orthogonal to each other, which lowers the error.
     random_state : int or RandomState, default=0
@@ -184,22 +183,20 @@ class RandomFourier(_Functions):
         kernel: str = "rbf()",
         n_components: int = 100,
         *,
-        frequencies: int | None = None,
         orthogonal: bool = False,
         random_state: Any = 0,
         threads: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
-        self.frequencies = frequencies
         self.orthogonal = orthogonal
         self.random_state = random_state
         self.threads = threads
 
     def fit(self, X: Any, y: Any = None) -> RandomFourier:
         """Draw the frequencies."""
-        frequencies = self.frequencies or max(1, self.n_components // 2)
-        self._learn("rff", X, frequencies=frequencies, orthogonal=self.orthogonal, precision="f64")
+        features = self.n_components + self.n_components % 2
+        self._learn("rff", X, frequencies=features, orthogonal=self.orthogonal, precision="f64")
         return self
 
 
@@ -255,5 +252,5 @@ class NeuralEF(_Functions):
     def fit(self, X: Any, y: Any = None) -> NeuralEF:
         """Learn the functions."""
         settings = {"iterations": self.iterations, "batch": self.batch, "learning_rate": self.learning_rate}
-        self._learn("neuralef", X, **settings)
+        self._learn("neuralef", X, precision="f64", **settings)
         return self
