@@ -13,12 +13,13 @@ import os
 import shutil
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mercer import _mercer
-from mercer._errors import Error
+from mercer._errors import Error, MercerWarning
 from mercer._jobs import Command, call, commands
 
 logger = logging.getLogger("mercer")
@@ -76,7 +77,9 @@ def _work(path: tuple[str, ...], keywords: dict[str, Any], budget: int | None) -
     worker = get_worker()
     limit = worker.memory_manager.memory_limit
     memory = int(limit * _SHARE) if limit else budget
-    with _TURN:
+    with _TURN, warnings.catch_warnings():
+        # The process of the user has told of them.
+        warnings.simplefilter("ignore", MercerWarning)
         outcome = call(path, {**keywords, "memory": memory, "threads": worker.state.nthreads, "progress": False})
     found = outcome.to_dict()
     prepared = found.get("prepared_blocks")

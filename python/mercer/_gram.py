@@ -161,7 +161,7 @@ def features(
     >>> import numpy as np
     >>> net = mc.Network.from_arch({"mlp": {"inputs": [2], "widths": [8], "outputs": 3}})
     >>> mc.features("ck", np.ones((4, 2)), net=net).shape
-    (4, 8)
+    (4, 9)
     """
     keywords = {"kernel": kernel, "data": data, "as_features": True, **settings}
     return _on_cluster(client, keywords, out) if client is not None else _stored({**keywords, "out": out})

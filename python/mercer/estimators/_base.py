@@ -57,7 +57,8 @@ class JobEstimator(BaseEstimator):
     def _samples(self, X: Any) -> AnyArray:
         """New samples, checked."""
         check_is_fitted(self)
-        return self._checked(X, reset=False)
+        found: AnyArray = self._checked(X, reset=False)
+        return found
 
     def _checked(self, X: Any, **settings: Any) -> Any:
         """Samples, and labels if there are any."""
@@ -107,20 +108,18 @@ class Classes(JobEstimator):
         return x, codes.astype(np.int64)
 
     def _scores(self, X: Any) -> AnyArray:
-        """A column per class; of two classes the score of the second alone."""
-        values = self._values(self._samples(X))
-        return _of_two(values) if len(self.classes_) == 2 else values
+        """A column per class; of two classes the score of the second against the first."""
+        return self._in_shape(self._values(self._samples(X)))
+
+    def _in_shape(self, values: AnyArray) -> AnyArray:
+        """Scores as scikit-learn has them: one column for two classes."""
+        found: AnyArray = values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
+        return found
 
     def _decided(self, scores: AnyArray) -> AnyArray:
         codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
         found: AnyArray = self.classes_[codes]
         return found
-
-
-def _of_two(values: AnyArray) -> AnyArray:
-    """The score of the second of two classes against the first."""
-    found: AnyArray = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
-    return found
 
 
 class Numbers(JobEstimator):

@@ -295,7 +295,9 @@ class SVC(ClassifierMixin, Classes):
 
     def decision_function(self, X: Any) -> AnyArray:
         """The margins of the classes; of two classes, that of the second."""
-        return self._scores(X)
+        # Two classes have one machine, whose margins are those of the second class and of the first with the other sign.
+        scores = self._scores(X)
+        return scores / 2 if scores.ndim == 1 else scores
 
     def predict(self, X: Any) -> AnyArray:
         """The classes of samples."""

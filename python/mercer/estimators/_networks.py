@@ -45,7 +45,7 @@ class _WithNetwork(JobEstimator):
         network = Network.from_arch(self._description(x, outputs), seed)
         if self.epochs == 0:
             return network
-        settings = {"epochs": self.epochs, "learning_rate": self.learning_rate, "seed": seed, "loss": loss}
+        settings: dict[str, Any] = {"epochs": self.epochs, "learning_rate": self.learning_rate, "seed": seed, "loss": loss}
         trained, _ = network.train(x, labels, threads=self.threads, progress=False, **settings)
         return trained
 
@@ -397,10 +397,9 @@ class Surrogate(ClassifierMixin, _Probabilities, _WithNetwork):
         return self._values(x, self._machine(), probabilities=True)
 
     def decision_function(self, X: Any) -> AnyArray:
-        """The scores of the classes; of two classes, the difference of theirs."""
+        """The scores of the classes; of two classes, the logarithm of their odds."""
         x = self._samples(X)
-        values = self._values(x, self._machine())
-        return values[:, -1] - (values[:, 0] if values.shape[1] == 2 else 0) if len(self.classes_) == 2 else values
+        return self._in_shape(self._values(x, self._machine()))
 
     def explain(self, X: Any, y: Any = None, **settings: Any) -> Outcome:
         """What the predictions of samples are based on, and how faithful the surrogate is to the network.
