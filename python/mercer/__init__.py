@@ -20,9 +20,30 @@ _HOMES = {
     "MercerWarning": "_errors",
     "Network": "_network",
     "Outcome": "_outcome",
+    "Saved": "_saved",
+    "features": "_gram",
     "gram": "_gram",
     "kernel": "_kernels",
     "ntk": "_kernels",
+    **dict.fromkeys(
+        (
+            "SVC",
+            "Eigenfunctions",
+            "GaussianProcessClassifier",
+            "GaussianProcessRegressor",
+            "KernelGLM",
+            "KernelRidge",
+            "LaplaceClassifier",
+            "LaplaceRegressor",
+            "NeuralEF",
+            "Nystrom",
+            "RandomFourier",
+            "Surrogate",
+            "TangentClassifier",
+            "TangentRegressor",
+        ),
+        "estimators",
+    ),
 }
 
 

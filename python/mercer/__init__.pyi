@@ -5,11 +5,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from mercer._errors import Error as Error, MercerWarning as MercerWarning
-from mercer._gram import Gram as Gram, gram as gram
+from mercer._gram import Gram as Gram, features as features, gram as gram
 from mercer._kernels import Kernel as Kernel, kernel as kernel, ntk as ntk
 from mercer._network import Network as Network
 from mercer._outcome import Outcome as Outcome
 from mercer._resources import Progress
+from mercer._saved import Saved as Saved
+from mercer.estimators import (
+    SVC as SVC,
+    Eigenfunctions as Eigenfunctions,
+    GaussianProcessClassifier as GaussianProcessClassifier,
+    GaussianProcessRegressor as GaussianProcessRegressor,
+    KernelGLM as KernelGLM,
+    KernelRidge as KernelRidge,
+    LaplaceClassifier as LaplaceClassifier,
+    LaplaceRegressor as LaplaceRegressor,
+    NeuralEF as NeuralEF,
+    Nystrom as Nystrom,
+    RandomFourier as RandomFourier,
+    Surrogate as Surrogate,
+    TangentClassifier as TangentClassifier,
+    TangentRegressor as TangentRegressor,
+)
 
 # Arrays of NumPy, DLPack, Zarr, Dask, pandas, polars and Arrow, or nested lists.
 _ArrayLike = Any
@@ -66,7 +83,7 @@ def predict(
     *,
     data: _Samples,
     net: Network | str | os.PathLike[str] | None = None,
-    from_: Outcome | str | os.PathLike[str] | None = None,
+    from_: Outcome | Saved | str | os.PathLike[str] | None = None,
     probabilities: bool | None = None,
     weights: str | os.PathLike[str] | None = None,
     include: str | Sequence[str] | None = None,
@@ -828,7 +845,7 @@ def explain(
     *,
     test: _Samples,
     net: Network | str | os.PathLike[str] | None = None,
-    from_: Outcome | str | os.PathLike[str] | None = None,
+    from_: Outcome | Saved | str | os.PathLike[str] | None = None,
     kernel: str | Sequence[str] | None = None,
     machine: Literal["glm", "sgd", "ridge", "neighbours"] | Sequence[Literal["glm", "sgd", "ridge", "neighbours"]] | None = None,
     to: Literal["labels", "network"] | None = None,
@@ -836,7 +853,7 @@ def explain(
     penalty_norm: Literal["weights", "function"] | None = None,
     folds: int | None = None,
     neighbours: int | None = None,
-    cache: Outcome | str | os.PathLike[str] | None = None,
+    cache: Outcome | Saved | str | os.PathLike[str] | None = None,
     labels: _ArrayLike | None = None,
     classes: Sequence[str] | str | os.PathLike[str] | None = None,
     scale: float | str | None = None,
@@ -865,6 +882,7 @@ def explain(
     import_limit: int | str | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool | None = None,
+    part: str | None = None,
     precision: Literal["f32", "f64"] | None = None,
     seed: int | None = None,
     dry_run: bool | None = None,
@@ -873,6 +891,7 @@ def explain(
     memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | Progress | None = None,
+    client: Any = None,
 ) -> Outcome:
     """Explain predictions by training data, with a measure of how faithful the explanation is."""
 
@@ -886,7 +905,7 @@ def audit(
     penalty_norm: Literal["weights", "function"] | None = None,
     folds: int | None = None,
     neighbours: int | None = None,
-    cache: Outcome | str | os.PathLike[str] | None = None,
+    cache: Outcome | Saved | str | os.PathLike[str] | None = None,
     classes: Sequence[str] | str | os.PathLike[str] | None = None,
     scale: float | str | None = None,
     mean: float | Sequence[float] | None = None,

@@ -32,6 +32,9 @@ _TERMINAL = {"json", "quiet", "verbose", "help", "version"}
 #: Keywords of every function, which are not flags of the line.
 _COMMON = ("memory", "threads", "progress")
 
+#: Functions whose work a Dask cluster can share, with the keyword ``client``.
+SHARED = {("explain",)}
+
 #: The name of a temporary result: commands that write an array need its ending.
 _RESULTS: dict[tuple[str, ...], str] = {("predict",): "predictions.npy", ("kernel",): "kernel.npy", ("report",): "report.html"}
 
@@ -110,6 +113,7 @@ class _Line:
 
     words: list[str]
     arrays: list[tuple[str, Any]] = field(default_factory=list)
+    folders: list[tuple[str, bytes]] = field(default_factory=list)
     folder: tempfile.TemporaryDirectory[str] | None = None
     classes: list[str] | None = None
 
@@ -140,6 +144,13 @@ class _Line:
 
 def call(path: tuple[str, ...], keywords: Mapping[str, Any]) -> Outcome:
     """Run a command with these keywords."""
+    if path in SHARED and keywords.get("client") is not None:
+        from mercer import _cluster
+
+        rest = {key: value for key, value in keywords.items() if key != "client"}
+        _check(commands()[path], {key: value for key, value in rest.items() if key not in _COMMON})
+        shared: Outcome = _cluster.explain(keywords["client"], rest)
+        return shared
     command = commands()[path]
     settings = {key: value for key, value in keywords.items() if value is not None}
     common = {key: settings.pop(key, None) for key in _COMMON}
@@ -154,7 +165,7 @@ def call(path: tuple[str, ...], keywords: Mapping[str, Any]) -> Outcome:
     if line.classes is not None and "classes" in command.keywords and "classes" not in settings:
         _append(line, command.keywords["classes"], line.classes)
     with resources(**common) as use:
-        text = _mercer.call(line.words, line.arrays, use)
+        text = _mercer.call(line.words, line.arrays, use, line.folders)
     return Outcome(command.name, json.loads(text) if text.strip() else {}, place)
 
 
@@ -176,6 +187,7 @@ def _check(command: Command, settings: Mapping[str, Any]) -> None:
 def _append(line: _Line, flag: Flag, value: Any) -> None:
     """Add a keyword to the line."""
     from mercer._network import Network
+    from mercer._saved import Saved
 
     if flag.value is None:
         if not isinstance(value, bool):
@@ -190,6 +202,9 @@ def _append(line: _Line, flag: Flag, value: Any) -> None:
     elif isinstance(value, Network):
         line.add(flag, value.path)
         line.words += value.flags()
+    elif isinstance(value, Saved):
+        line.add(flag, "\0" + flag.keyword)
+        line.folders += value.named(flag.keyword)
     elif isinstance(value, (str, os.PathLike)):
         line.add(flag, os.fspath(value))
     elif flag.takes_labels:
@@ -330,7 +345,8 @@ def parameters(command: Command) -> list[inspect.Parameter]:
             needed.append(inspect.Parameter(name, keyword))
         else:
             others.append(inspect.Parameter(name, keyword, default=None))
-    return [*needed, *others, *(inspect.Parameter(name, keyword, default=None) for name in _COMMON)]
+    common = [*_COMMON, *(["client"] if command.path in SHARED else [])]
+    return [*needed, *others, *(inspect.Parameter(name, keyword, default=None) for name in common)]
 
 
 def documentation(command: Command) -> str:
@@ -347,6 +363,8 @@ def documentation(command: Command) -> str:
     lines += ["memory : int or str, optional", "    Memory limit in bytes, or as ``\"4GiB\"``."]
     lines += ["threads : int, optional", "    Number of threads; this does not change the results."]
     lines += ["progress : bool or callable, optional", "    Whether to show progress, or a function that is told."]
+    if command.path in SHARED:
+        lines += ["client : distributed.Client, optional", "    A Dask cluster whose workers compute the kernel values."]
     lines += ["", "Returns", "-------", "Outcome", "    Findings, arrays and figures."]
     return "\n".join(lines)
 

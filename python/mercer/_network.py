@@ -240,6 +240,10 @@ class Network:
         flags += [f"--weights={options['weights']}"] if "weights" in options else []
         return flags + ([f"--import-limit={options['import_limit']}"] if "import_limit" in options else [])
 
+    def options(self) -> dict[str, Any]:
+        """The choice of parameters as keywords of a command."""
+        return dict(self._options)
+
     def __call__(
         self,
         x: Samples,

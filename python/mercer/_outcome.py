@@ -47,7 +47,7 @@ class Outcome:
     @property
     def arrays(self) -> Mapping[str, AnyArray]:
         """The arrays that were written, by name; each is read when it is asked for."""
-        return _Arrays(self._files(".npy"))
+        return _Arrays(self._files(".npy"), self._place)
 
     @property
     def figures(self) -> dict[str, str]:
@@ -142,8 +142,10 @@ class Outcome:
 class _Arrays(Mapping[str, "AnyArray"]):
     """Arrays in files, read when they are asked for."""
 
-    def __init__(self, files: dict[str, str]) -> None:
+    def __init__(self, files: dict[str, str], place: Place) -> None:
         self._files = files
+        # A temporary folder lives as long as somebody may read from it.
+        self._place = place
 
     def __getitem__(self, name: str) -> AnyArray:
         import numpy as np

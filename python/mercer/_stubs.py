@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mercer._jobs import Command, commands, public
+from mercer._jobs import SHARED, Command, commands, public
 from mercer._types import stub
 
 _HEAD = '''\
@@ -15,11 +15,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from mercer._errors import Error as Error, MercerWarning as MercerWarning
-from mercer._gram import Gram as Gram, gram as gram
+from mercer._gram import Gram as Gram, features as features, gram as gram
 from mercer._kernels import Kernel as Kernel, kernel as kernel, ntk as ntk
 from mercer._network import Network as Network
 from mercer._outcome import Outcome as Outcome
 from mercer._resources import Progress
+from mercer._saved import Saved as Saved
+from mercer.estimators import (
+    SVC as SVC,
+    Eigenfunctions as Eigenfunctions,
+    GaussianProcessClassifier as GaussianProcessClassifier,
+    GaussianProcessRegressor as GaussianProcessRegressor,
+    KernelGLM as KernelGLM,
+    KernelRidge as KernelRidge,
+    LaplaceClassifier as LaplaceClassifier,
+    LaplaceRegressor as LaplaceRegressor,
+    NeuralEF as NeuralEF,
+    Nystrom as Nystrom,
+    RandomFourier as RandomFourier,
+    Surrogate as Surrogate,
+    TangentClassifier as TangentClassifier,
+    TangentRegressor as TangentRegressor,
+)
 
 # Arrays of NumPy, DLPack, Zarr, Dask, pandas, polars and Arrow, or nested lists.
 _ArrayLike = Any
@@ -41,6 +58,8 @@ def _keywords(command: Command, indent: str) -> list[str]:
     lines.append(f"{indent}memory: int | str | None = None,")
     lines.append(f"{indent}threads: int | None = None,")
     lines.append(f"{indent}progress: bool | Progress | None = None,")
+    if command.path in SHARED:
+        lines.append(f"{indent}client: Any = None,")
     return lines
 
 

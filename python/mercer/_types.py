@@ -19,7 +19,7 @@ _TYPES = {
     "FILE.toml": (f"Mapping[str, Any] | {_PATH}", "mapping or path"),
     "FILE.toml|MODEL.onnx": (f"Network | Mapping[str, Any] | {_PATH}", "Network, mapping or path"),
     "FILE|A,B,…": (f"Sequence[str] | {_PATH}", "sequence of str, or path"),
-    "DIR": (f"Outcome | {_PATH}", "Outcome or path"),
+    "DIR": (f"Outcome | Saved | {_PATH}", "Outcome, Saved or path"),
     "RESULT": (f"Outcome | {_PATH}", "Outcome or path"),
     "PATH": (_PATH, "path"),
     "FILE.safetensors": (_PATH, "path"),

@@ -494,6 +494,7 @@ def test_every_command_is_a_function():
         function = getattr(mc, path[0])
         function = function if len(path) == 1 else getattr(function, path[1].replace("-", "_"))
         keywords = {*_jobs.commands()[path].keywords, "memory", "threads", "progress"}
+        keywords |= {"client"} if path in _jobs.SHARED else set()
         assert set(inspect.signature(function).parameters) == keywords
         assert "Parameters" in function.__doc__ and " --" not in function.__doc__
 

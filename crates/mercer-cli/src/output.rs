@@ -1,6 +1,6 @@
 //! `-o`: where results go. All commands overwrite, or refuse to, by the same rules.
 
-use mercer::job::Destination;
+use mercer::job::{Destination, Share};
 use std::path::PathBuf;
 
 /// Help of `--out`, shared by all commands.
@@ -44,6 +44,22 @@ pub(crate) struct ResumeOption {
     /// Resume an interrupted run
     #[arg(long, conflicts_with = "force")]
     pub(crate) resume: bool,
+}
+
+/// Which part of the work to do.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct PartOption {
+    /// Compute only one of several equal parts of the kernel matrices, as in 1/4: each of four processes takes one
+    #[arg(long, value_name = "I/N", value_parser = parse_share)]
+    pub(crate) part: Option<Share>,
+}
+
+/// `I/N`, one of several parts.
+fn parse_share(text: &str) -> Result<Share, String> {
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let share = text.split_once('/').and_then(|(part, of)| Some(Share { part: number(part)?, of: number(of)? }));
+    share.ok_or_else(|| format!("`{text}` is not a part such as 1/4"))
 }
 
 /// Whether to plan without running.

@@ -20,7 +20,7 @@ mod _mercer {
     #[pymodule_export]
     use crate::arrays::Numbers;
     #[pymodule_export]
-    use crate::commands::{call, describe, main, size};
+    use crate::commands::{call, describe, instructions, main, pack, size};
     #[pymodule_export]
     use crate::kernel::Kernel;
     #[pymodule_export]

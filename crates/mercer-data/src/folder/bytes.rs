@@ -52,6 +52,25 @@ impl FolderWriter {
 }
 
 impl Folder {
+    /// The folder as bytes, without its named files: they are for people and other programs, and what was saved does
+    /// not need them.
+    ///
+    /// # Errors
+    /// [`DataError::Damaged`] if an object was changed.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut manifest = self.manifest.clone();
+        manifest.files.clear();
+        let text = manifest.sealed(PLACE)?;
+        check_length(PLACE, &text)?;
+        let mut bytes = [MAGIC.as_slice(), &(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+        let names: BTreeMap<&str, &str> =
+            self.object_entries().map(|(name, entry)| (entry.digest.as_str(), name)).collect();
+        for name in names.values() {
+            bytes.extend_from_slice(&self.object(name)?);
+        }
+        Ok(bytes)
+    }
+
     /// Opens a folder from bytes.
     ///
     /// # Errors

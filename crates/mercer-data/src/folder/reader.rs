@@ -26,7 +26,7 @@ const MAPPED: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Folder {
     place: String,
-    manifest: Manifest,
+    pub(super) manifest: Manifest,
     backing: Backing,
 }
 

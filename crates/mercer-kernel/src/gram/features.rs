@@ -77,6 +77,12 @@ impl<'a, T: Real> FeatureRun<'a, T> {
         })
     }
 
+    /// The blocks divided among this many processes.
+    pub fn partition(&self, parts: usize) -> Vec<Tiles> {
+        let (blocks, parts) = (self.layout().n_tiles(), parts.max(1));
+        (0..parts).map(|part| Tiles::range(blocks * part / parts..blocks * (part + 1) / parts)).collect()
+    }
+
     /// Computes the given blocks and passes each to `sink`.
     pub fn run(&self, blocks: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<GramOutcome> {
         let plan = self.plan(blocks, context)?;

@@ -28,6 +28,7 @@ mod kept_operator;
 mod listing;
 mod operator;
 mod panels;
+mod partition;
 mod plan;
 mod sink;
 mod sizes;
@@ -150,6 +151,12 @@ impl<'a, T: Real> Gram<'a, T> {
             least_bytes: sizes.least(layout.row_blocks(), symmetric),
             gflop,
         })
+    }
+
+    /// The tiles divided among this many processes: parts of about equal work with few blocks in common. They depend
+    /// on the kernel and the numbers of samples alone, so that every process finds the same.
+    pub fn partition(&self, parts: usize) -> Vec<Tiles> {
+        partition::partition(&self.layout(), &self.cost, parts)
     }
 
     /// Computes the given tiles and passes each to `sink`.

@@ -216,6 +216,7 @@ fn kernel(folder: &Path) -> KernelJob {
         features: false,
         precision: Precision::F32,
         tiles: None,
+        part: None,
     }
 }
 

@@ -55,7 +55,7 @@ pub use destination::Destination;
 pub use eigen::EigenJob;
 pub use explain::ExplainJob;
 pub use fit::FitJob;
-pub use kernel::KernelJob;
+pub use kernel::{KernelJob, Share};
 pub use outcome::{Artefact, Measurements, Outcome, PhaseTime, Stopwatch};
 pub use predict::PredictJob;
 pub use probe::ProbeJob;

@@ -2,12 +2,15 @@
 
 use super::{DecodingSpec, PreprocessSpec, fingerprint_of_labels};
 use crate::Error;
+use mercer_data::folder::{Folder, FolderKind};
 use mercer_data::{ClassOrder, Classes, Dataset, ImageFolder, Labels, Source, parse_classes};
 use mercer_run::Context;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
 /// An array that a job names: a file, as `[NAME=]FILE[:KEY]`, or an array of the program that runs the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,10 +81,11 @@ impl fmt::Display for DataRef {
     }
 }
 
-/// The arrays that a program passes to a job.
+/// The arrays and saved folders that a program passes to a job.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     arrays: BTreeMap<String, Dataset>,
+    folders: BTreeMap<String, Arc<[u8]>>,
 }
 
 impl Inputs {
@@ -94,6 +98,22 @@ impl Inputs {
     pub fn with(mut self, name: &str, array: Dataset) -> Self {
         self.arrays.insert(name.to_owned(), array);
         self
+    }
+
+    /// Adds a saved folder as bytes ([`Folder::to_bytes`]). A job names it as `\0name`, which no path begins with.
+    pub fn with_folder(mut self, name: &str, bytes: Arc<[u8]>) -> Self {
+        self.folders.insert(name.to_owned(), bytes);
+        self
+    }
+
+    /// Opens a saved folder: one that the program passed, or one on disk.
+    pub(crate) fn folder(&self, place: &Path, kind: Option<FolderKind>) -> Result<Folder, Error> {
+        let Some(name) = place.to_str().and_then(|text| text.strip_prefix('\0')) else {
+            return Ok(Folder::open(place, kind)?);
+        };
+        let missing = || Error::new(format!("the folder {name} was not given"));
+        let bytes = self.folders.get(name).ok_or_else(missing)?;
+        Ok(Folder::from_bytes(bytes.to_vec(), kind)?)
     }
 
     /// The array of a name.

@@ -7,7 +7,7 @@ use crate::options::{
     DataOptions, FROM, NET, NodeOption, OOD, ParameterOptions, PrecisionOption, SeedOption, SurrogateOptions,
     TestOptions, TrainingNames, choice, reference, references, with_default,
 };
-use crate::output::{DryRunOption, OutputFolder};
+use crate::output::{DryRunOption, OutputFolder, PartOption};
 use mercer::Error;
 use mercer::job::explain::{ClassChoice, ValidateSpec, Validation};
 use mercer::job::{Destination, ExplainJob};
@@ -102,6 +102,9 @@ pub(crate) struct ExplainArguments {
     output: OutputFolder,
 
     #[command(flatten)]
+    part: PartOption,
+
+    #[command(flatten)]
     precision: PrecisionOption,
 
     #[command(flatten)]
@@ -193,6 +196,10 @@ impl ExplainArguments {
     }
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
+        if let Some(share) = self.part.part {
+            let found = self.job().fill(share, console.opening())?;
+            return console.result(&found, || report::filled(&found));
+        }
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
         let text = |outcome: &_| report::outcome(outcome, &self.output.out);
         console.perform(&self.job(), &destination, report::plan, text).map(drop)

@@ -2,7 +2,9 @@
 
 use crate::format::table;
 use mercer::job::Outcome;
-use mercer::job::explain::{ExplainFindings, ExplainPlan, SanityFindings, SurrogateFindings, ValidationFindings};
+use mercer::job::explain::{
+    ExplainFindings, ExplainPlan, FillFindings, SanityFindings, SurrogateFindings, ValidationFindings,
+};
 use mercer::text::{bytes, count, duration};
 use std::fmt::Write;
 use std::path::Path;
@@ -12,6 +14,12 @@ pub(super) fn plan(plan: &ExplainPlan) -> String {
     let (train, test) = (count(plan.n_train, "training sample"), count(plan.n_test, "test sample"));
     let kernels = plan.kernels.join(", ");
     format!("{kernels} on {train} and {test}, {} at most; nothing was done\n", bytes(plan.bytes))
+}
+
+/// Describes a part of the kernel values.
+pub(super) fn filled(found: &FillFindings) -> String {
+    let (tiles, blocks) = (count(found.tiles_computed, "tile"), count(found.prepared_blocks, "block"));
+    format!("part {} of {}: {tiles} computed, {blocks} prepared\n", found.part.part, found.part.of)
 }
 
 /// Describes the result.

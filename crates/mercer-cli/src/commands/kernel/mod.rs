@@ -4,7 +4,7 @@ mod report;
 
 use crate::console::Console;
 use crate::options::{DataOptions, KernelOptions, ParameterOptions, PrecisionOption, references};
-use crate::output::{DryRunOption, OutputFile, ResumeOption};
+use crate::output::{DryRunOption, OutputFile, PartOption, ResumeOption};
 use mercer::Error;
 use mercer::job::{Destination, Job, KernelJob, Opened};
 use std::ops::Range;
@@ -22,7 +22,7 @@ Examples:
   mercer kernel --net cnn.onnx --data images.npy --kernel 'nngp-mc(networks=1000, initialisation=he)' -o mean.npy
   mercer kernel --kernel 'rbf(lengthscale=1.5) + 0.1*linear' --data x.npy --precision f64 -o gram.npy
 
-A .zarr store can be interrupted, resumed, filled by several processes (--tiles), checked (`mercer info`) and opened in
+A .zarr store can be interrupted, resumed, filled by several processes (--part), checked (`mercer info`) and opened in
 Python with zarr or dask. A mean over random networks exists for every network and comes with its standard errors in a
 second file (mean.standard_error.npy); they do not tell how far the finite width is from the limit.
 
@@ -64,8 +64,11 @@ pub(crate) struct KernelArguments {
     resume: ResumeOption,
 
     /// Compute only these tiles of a store, as in 0..64
-    #[arg(long, value_name = "A..B", value_parser = parse_range, help_heading = "Output")]
+    #[arg(long, value_name = "A..B", value_parser = parse_range, conflicts_with = "part", help_heading = "Output")]
     tiles: Option<Range<usize>>,
+
+    #[command(flatten)]
+    part: PartOption,
 
     #[command(flatten)]
     precision: PrecisionOption,
@@ -84,6 +87,7 @@ impl KernelArguments {
             features: self.as_features,
             precision: self.precision.precision,
             tiles: self.tiles.clone(),
+            part: self.part.part,
         }
     }
 

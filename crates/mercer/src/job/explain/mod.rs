@@ -35,7 +35,7 @@ pub use opened::OpenedExplain;
 pub use validate::{MethodFindings, SanityFindings, ValidateSpec, Validation, ValidationFindings};
 pub use words::Sight;
 
-use super::{Destination, Job, Stopwatch};
+use super::{Destination, Job, Share, Stopwatch};
 use crate::Error;
 use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision};
 use serde::{Deserialize, Serialize};
@@ -178,7 +178,36 @@ pub struct ExplainPlan {
     pub bytes: usize,
 }
 
+/// What a process added to the kernel values that a cache keeps.
+#[derive(Clone, Debug, Serialize)]
+pub struct FillFindings {
+    /// The part of the work that it did.
+    pub part: Share,
+    /// Tiles that were computed.
+    pub tiles_computed: usize,
+    /// Blocks of samples that were prepared for them.
+    pub prepared_blocks: usize,
+}
+
 impl ExplainJob {
+    /// Computes one of several parts of the kernel values that the cache keeps, and explains nothing. Once all parts are
+    /// there, the job itself reads them.
+    ///
+    /// # Errors
+    /// If there is no cache, and as [`Job::open`].
+    pub fn fill(&self, share: Share, opening: Opening<'_>) -> Result<FillFindings, Error> {
+        share.check()?;
+        if self.cache.is_none() {
+            return Err(Error::new("‹part›: kernel values are shared through a folder").hint("‹cache› DIR"));
+        }
+        let destination = Destination { dry_run: true, ..Destination::default() };
+        let opened = OpenedExplain::open(self, &destination, Stopwatch::start(), opening)?.with_stores()?;
+        match self.precision {
+            Precision::F32 => opened.fill::<f32>(share, opening.context),
+            Precision::F64 => opened.fill::<f64>(share, opening.context),
+        }
+    }
+
     /// Explains with the defaults: a multinomial model on the normalised trace kernel, fitted to the labels.
     pub fn new(net: impl Into<PathBuf>, train: DataSpec, test: Vec<DataRef>) -> Self {
         Self { net: Some(net.into()), ..Self::empty(train, test) }

@@ -5,15 +5,15 @@ use super::retrain::Retraining;
 use super::saved::{self, SavedExplanation};
 use super::validate::Validation;
 use super::work::Work;
-use super::{ClassChoice, ExplainJob, ExplainPlan};
+use super::{ClassChoice, ExplainJob, ExplainPlan, FillFindings};
 use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::surrogate::{
     Classified, KernelRows, KernelStores, SurrogateMachine, TestSet, check_memory, needed_bytes,
 };
-use crate::job::{Destination, Opened, Outcome, Stopwatch};
+use crate::job::{Destination, Opened, Outcome, Share, Stopwatch};
 use crate::spec::{DataRef, KernelSpec, Opening, Precision};
-use mercer_data::Classes;
+use mercer_data::{Classes, Dataset};
 use mercer_kernel::Real;
 use mercer_learn::KernelMachine;
 use mercer_run::Context;
@@ -110,6 +110,26 @@ impl OpenedExplain {
         };
         check_memory(opened.plan.bytes, opened.plan.n_train, opening.context)?;
         Ok(opened)
+    }
+
+    /// Computes a part of the kernel values that the cache keeps, as far as it is missing.
+    pub(super) fn fill<T: Real>(&self, share: Share, context: &Context) -> Result<FillFindings, Error> {
+        let others: Vec<&[Dataset]> =
+            [Some(&self.test), self.ood.as_ref()].into_iter().flatten().map(|set| &set.samples.inputs[..]).collect();
+        let mut found = FillFindings { part: share, tiles_computed: 0, prepared_blocks: 0 };
+        for rows in self.kernels::<T>()? {
+            for filled in rows.fill(&self.known.samples.inputs, &others, share, context)? {
+                found.tiles_computed += filled.tiles;
+                found.prepared_blocks += filled.prepared;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Opens the folder of stores, also where nothing else is written.
+    pub(super) fn with_stores(mut self) -> Result<Self, Error> {
+        self.stores = KernelStores::open(self.job.cache.as_deref(), false)?;
+        Ok(self)
     }
 
     /// The kernels, built but not computed.

@@ -103,14 +103,14 @@ pub(super) fn save_surrogate(folder: &Path, machine: &KernelMachine, force: bool
 impl SavedExplanation {
     /// Opens an explanation with the network and the training samples it is of.
     pub(super) fn open(path: &Path, node: Option<&str>, opening: Opening<'_>) -> Result<(Classified, Self), Error> {
-        let folder = Folder::open(path, Some(KIND))
-            .map_err(|error| Error::from(error).hint("‹from› names a folder that `mercer explain` wrote"))?;
+        let folder = (opening.inputs.folder(path, Some(KIND)))
+            .map_err(|error| error.hint("‹from› names a folder that `mercer explain` wrote"))?;
         if let Some(first) = folder.content::<Value>()?.get("from").and_then(Value::as_str) {
             let text = format!("‹from› {}: it was made with the surrogate of {first}", path.display());
             return Err(Error::with_code("other-kind", text).hint(format!("‹from› {first}")));
         }
         let content: Content = folder.content()?;
-        let machine = KernelMachine::read(&Folder::open(&path.join(SURROGATE), Some(SURROGATE_KIND))?)?;
+        let machine = KernelMachine::read(&opening.inputs.folder(&path.join(SURROGATE), Some(SURROGATE_KIND))?)?;
         let network = SavedNetwork::read(&folder.objects().part("network"), &content.network)?;
         let network = network.open().map_err(|error| Error::of_network(path, error))?;
         let node = node.or(content.node.as_deref());

@@ -41,6 +41,9 @@ pub use target::Room;
 pub(crate) use target::Target;
 use work::Work;
 
+/// More processes than this do not share a matrix.
+const MOST_PARTS: usize = 4096;
+
 /// A kernel on data, as a matrix or as features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +66,35 @@ pub struct KernelJob {
     /// Compute only these tiles of a store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tiles: Option<Range<usize>>,
+    /// Compute only one of several parts of a store with about equal work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Share>,
+}
+
+/// One of several parts of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Which, counted from 1.
+    pub part: usize,
+    /// How many parts there are.
+    pub of: usize,
+}
+
+impl Share {
+    /// Rejects a part that is not there.
+    pub(crate) fn check(self) -> Result<(), Error> {
+        let Self { part, of } = self;
+        if part == 0 || part > of || of > MOST_PARTS {
+            let text = format!("‹part› {part}/{of}: parts are counted from 1, and there are at most {MOST_PARTS}");
+            return Err(Error::new(text).hint("‹part› 1/4"));
+        }
+        Ok(())
+    }
+
+    /// The part of a partition.
+    pub(crate) fn of(self, mut parts: Vec<Tiles>) -> Tiles {
+        parts.swap_remove(self.part - 1)
+    }
 }
 
 /// The planned work and its cost.
@@ -132,14 +164,23 @@ impl KernelJob {
     /// Contradictory settings are rejected, not ignored.
     fn check(&self) -> Result<(), Error> {
         self.kernel.check()?;
+        if let Some(share) = self.part {
+            if self.tiles.is_some() {
+                return Err(Error::new("‹part› and ‹tiles› both choose tiles").hint("leave one of them out"));
+            }
+            share.check()?;
+        }
         if self.features && !self.against.is_empty() {
             return Err(Error::new("‹as-features› writes the features of ‹data›; ‹against› is for matrices"));
         }
         Ok(())
     }
 
-    fn chosen_tiles(&self, layout: &StoreLayout) -> Result<Tiles, Error> {
-        let n_tiles = layout.n_tiles();
+    fn chosen_tiles<T: Real>(&self, work: &Work<'_, T>) -> Result<Tiles, Error> {
+        if let Some(share) = self.part {
+            return Ok(share.of(work.partition(share.of)));
+        }
+        let n_tiles = work.layout().n_tiles();
         let range = self.tiles.clone().unwrap_or(0..n_tiles);
         if range.start >= n_tiles {
             let (start, end) = (range.start, range.end);
@@ -191,8 +232,9 @@ impl Job for KernelJob {
     type Opened = OpenedKernel;
 
     fn open(&self, destination: &Destination, opening: Opening<'_>) -> Result<OpenedKernel, Error> {
-        let target = Target::check(destination, self.tiles.is_some(), self.by_layer)?;
         self.check()?;
+        let partial = self.tiles.as_ref().map(|_| "tiles").or(self.part.map(|_| "part"));
+        let target = Target::check(destination, partial, self.by_layer)?;
         let (typed, plan) = match self.precision {
             Precision::F32 => {
                 let typed = self.open_as::<f32>(target, opening)?;
@@ -267,7 +309,7 @@ impl<T: Real> Typed<T> {
     fn plan(&self, context: &Context) -> Result<KernelPlan, Error> {
         let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
-        let wanted = self.job.chosen_tiles(&layout)?;
+        let wanted = self.job.chosen_tiles(&work)?;
         let plan = work.plan(&self.job, &wanted, context)?;
         Ok(KernelPlan {
             kernel: self.job.kernel.name(),
@@ -286,7 +328,7 @@ impl<T: Real> Typed<T> {
         let Some(target) = &self.target else { return Err(Error::new("there is no destination for the result")) };
         let work = Work::new(&self.job, &self.built, &self.rows, self.columns.as_ref(), &self.held)?;
         let layout = work.layout();
-        let wanted = self.job.chosen_tiles(&layout)?;
+        let wanted = self.job.chosen_tiles(&work)?;
         let inputs = self.inputs()?;
         let opened = target.open::<T>(&layout, || self.manifest(&layout, &inputs), context)?;
         let tiles = opened.missing().common(&wanted);
@@ -334,7 +376,9 @@ impl<T: Real> Typed<T> {
             let outputs = outputs
                 .map(|(name, path)| Ok(OutputRecord { name: name.clone(), digest: digest_of(Path::new(path))? }));
             let outputs = outputs.collect::<Result<Vec<_>, Error>>()?;
-            Record::new(self.job.clone(), inputs, outputs, outcome.measurements.clone()).write(target.path())?;
+            // The store is complete, whichever part of it this run has computed.
+            let job = KernelJob { tiles: None, part: None, ..self.job.clone() };
+            Record::new(job, inputs, outputs, outcome.measurements.clone()).write(target.path())?;
         }
         Ok(outcome)
     }

@@ -52,7 +52,11 @@ impl Room {
 
 impl Target {
     /// Rejects a result that could not be written, before the work begins.
-    pub(super) fn check(destination: &Destination, some_tiles: bool, by_layer: bool) -> Result<Option<Self>, Error> {
+    pub(super) fn check(
+        destination: &Destination,
+        partial: Option<&str>,
+        by_layer: bool,
+    ) -> Result<Option<Self>, Error> {
         let Destination { force, resume, dry_run, .. } = *destination;
         let Some(path) = &destination.path else {
             let missing = Error::new("there is no destination for the result").hint("‹out› OUT.npy or ‹out› OUT.zarr");
@@ -75,9 +79,8 @@ impl Target {
                 return Err(Error::new(format!("‹out› {place}: the result is a .npy file or a .zarr store"))
                     .hint(format!("‹out› {}", path.with_extension("npy").display())));
             }
-            if resume || some_tiles {
-                let setting = if resume { "‹resume›" } else { "‹tiles›" };
-                return Err(Error::new(format!("{setting} needs a store: a .npy file is written as a whole"))
+            if let Some(setting) = if resume { Some("resume") } else { partial } {
+                return Err(Error::new(format!("‹{setting}› needs a store: a .npy file is written as a whole"))
                     .hint(format!("‹out› {}", path.with_extension("zarr").display())));
             }
             if !dry_run && !by_layer {
@@ -177,7 +180,7 @@ impl Target {
         context: &Context,
     ) -> Result<(Store, Tiles), Error> {
         let missing = || Error::new("there is no destination for the store").hint("‹out› OUT.zarr");
-        let target = Self::check(destination, true, false)?.ok_or_else(missing)?;
+        let target = Self::check(destination, None, false)?.ok_or_else(missing)?;
         target.room(layout, &layout.all_tiles())?.check()?;
         match target.open::<T>(layout, || manifest, context)? {
             Opened::Store(store, tiles) => Ok((store, tiles)),

@@ -42,6 +42,13 @@ impl<'a, T: Real> Work<'a, T> {
         }
     }
 
+    pub(super) fn partition(&self, parts: usize) -> Vec<Tiles> {
+        match self {
+            Self::Gram(gram) => gram.partition(parts),
+            Self::Features(run) => run.partition(parts),
+        }
+    }
+
     pub(super) fn plan(&self, job: &KernelJob, tiles: &Tiles, context: &Context) -> Result<Plan, Error> {
         let plan = match self {
             Self::Gram(gram) => gram.plan(tiles, context),

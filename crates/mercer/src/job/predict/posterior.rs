@@ -55,7 +55,7 @@ impl PosteriorRun {
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
         variance::check(destination)?;
-        let posterior = SavedPosterior::open(place)?;
+        let posterior = SavedPosterior::read(folder)?;
         let samples = posterior.samples(&job.data, opening)?;
         samples.hint(Some(posterior.network()), opening)?;
         Ok(Self { place: place.display().to_string(), fingerprint: folder.fingerprint(), posterior, samples })

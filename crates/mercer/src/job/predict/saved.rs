@@ -8,7 +8,7 @@ use super::{PredictJob, PredictPlan, Work};
 use crate::Error;
 use crate::job::{Destination, eigen};
 use crate::spec::{DataSpec, Opening, Samples};
-use mercer_data::folder::{Folder, FolderKind};
+use mercer_data::folder::FolderKind;
 use mercer_data::{Columns, Preprocess};
 use mercer_learn::KernelMachine;
 use mercer_net::Network;
@@ -25,9 +25,10 @@ pub(super) fn open(
     opening: Opening<'_>,
 ) -> Result<(Work, PredictPlan), Error> {
     let (given, (place, before)) = (place, eigen::located(place));
-    let folder = Folder::open(place, None).map_err(|error| {
-        Error::from(error).hint("‹from› names a folder that `mercer fit`, eigen, uncertainty or train wrote")
-    })?;
+    let folder = opening
+        .inputs
+        .folder(place, None)
+        .map_err(|error| error.hint("‹from› names a folder that `mercer fit`, eigen, uncertainty or train wrote"))?;
     let kind = folder.kind().to_owned();
     let is_network = kind == SAVED.name;
     if !is_network {
@@ -44,7 +45,7 @@ pub(super) fn open(
         return Err(Error::new(format!("‹probabilities› is for classifiers; {} holds {kind}", place.display())));
     }
     // If the kind is known, the version is checked as well.
-    let known = |kind: FolderKind| Folder::open(place, Some(kind));
+    let known = |kind: FolderKind| opening.inputs.folder(place, Some(kind));
     match &kind[..] {
         name if name == KernelMachine::KIND.name => {
             let folder = known(KernelMachine::KIND)?;

@@ -5,8 +5,9 @@
 //! the threads: products are of [`PRODUCT_ROWS`] rows at a time, and strips consist of whole tiles.
 
 use super::Classified;
-use super::stores::{KernelStores, StoredKernel};
+use super::stores::{Filled, KernelStores, StoredKernel};
 use crate::Error;
+use crate::job::Share;
 use crate::spec::{KernelSpec, NetworkSource};
 use mercer_data::Dataset;
 use mercer_kernel::gram::{FeatureRun, Gram, InMemory};
@@ -113,6 +114,25 @@ impl<T: Real> KernelRows<T> {
             (None, _) => Values::Gram(Gram::new(&*self.built.kernel, train).to_wide_kernel(context).map_err(failed)?),
         };
         Ok(())
+    }
+
+    /// Computes a part of what is kept: the features of the training samples, or their kernel values with each other and
+    /// with other samples. Nothing if nothing is kept.
+    pub(crate) fn fill(
+        &self,
+        train: &[Dataset],
+        others: &[&[Dataset]],
+        share: Share,
+        context: &Context,
+    ) -> Result<Vec<Filled>, Error> {
+        match (&self.stored, self.map(), &self.stores) {
+            (Some(stored), ..) => std::iter::once(None)
+                .chain(others.iter().copied().map(Some))
+                .map(|samples| stored.fill(samples, train, share, context))
+                .collect(),
+            (None, Some(map), Some(stores)) => Ok(vec![stores.fill_features(&**map, train, share, context)?]),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Uses features that were computed before.

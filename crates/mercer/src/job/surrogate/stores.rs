@@ -7,7 +7,7 @@ use super::rows::RowVisitor;
 use crate::Error;
 use crate::error::cannot_write;
 use crate::job::Destination;
-use crate::job::kernel::{Target, facts};
+use crate::job::kernel::{Share, Target, facts};
 use crate::spec::fingerprint_of_inputs;
 use mercer_data::folder::digest;
 use mercer_data::{Dataset, RowBlock};
@@ -22,6 +22,15 @@ use std::sync::Arc;
 /// A folder of stores.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelStores(PathBuf);
+
+/// What a process added to a store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filled {
+    /// Tiles that were computed.
+    pub(crate) tiles: usize,
+    /// Blocks of samples that were prepared for them.
+    pub(crate) prepared: usize,
+}
 
 /// A kernel whose values are stored.
 pub(crate) struct StoredKernel<T> {
@@ -57,6 +66,36 @@ impl KernelStores {
         array.into_dimensionality::<Ix2>().map_err(|error| Error::new(format!("features: {error}")))
     }
 
+    /// Computes a part of the features of all samples, as far as it is missing.
+    pub(crate) fn fill_features<T: Real>(
+        &self,
+        map: &dyn FeatureMap<T>,
+        samples: &[Dataset],
+        share: Share,
+        context: &Context,
+    ) -> Result<Filled, Error> {
+        let run = FeatureRun::new(map, samples);
+        let manifest = facts(&run.layout(), Vec::new(), map.identity()).fact("data", fingerprint_of_inputs(samples)?);
+        let (store, missing) = self.begun::<T>(&run.layout(), manifest, context)?;
+        let tiles = missing.common(&share.of(run.partition(share.of)));
+        run.run(&tiles, &store, context)?;
+        Ok(Filled { tiles: tiles.len(), prepared: tiles.len() })
+    }
+
+    /// A store and its missing tiles.
+    fn begun<T: Real>(
+        &self,
+        layout: &StoreLayout,
+        manifest: Manifest,
+        context: &Context,
+    ) -> Result<(Store, Tiles), Error> {
+        let shape = layout.shape();
+        let what = serde_json::to_string(&(&manifest.facts, &shape)).map_err(|error| Error::new(error.to_string()))?;
+        let name = format!("{}.zarr", &digest(what.as_bytes())[..16]);
+        let destination = Destination { resume: true, ..Destination::new(self.0.join(name)) };
+        Target::store::<T>(&destination, layout, manifest, context)
+    }
+
     /// A complete store. Tiles that are missing are computed.
     fn filled<T: Real>(
         &self,
@@ -65,11 +104,7 @@ impl KernelStores {
         context: &Context,
         fill: impl FnOnce(&Tiles, &Store) -> Result<(), KernelError>,
     ) -> Result<Store, Error> {
-        let shape = layout.shape();
-        let what = serde_json::to_string(&(&manifest.facts, &shape)).map_err(|error| Error::new(error.to_string()))?;
-        let name = format!("{}.zarr", &digest(what.as_bytes())[..16]);
-        let destination = Destination { resume: true, ..Destination::new(self.0.join(name)) };
-        let (store, missing) = Target::store::<T>(&destination, layout, manifest, context)?;
+        let (store, missing) = self.begun::<T>(layout, manifest, context)?;
         fill(&missing, &store)?;
         Ok(store)
     }
@@ -89,6 +124,40 @@ impl<T: Real> StoredKernel<T> {
 
     fn manifest(&self, gram: &Gram<'_, T>) -> Manifest {
         facts(&gram.layout(), self.kernel.beside(), self.kernel.identity())
+    }
+
+    /// Computes a part of the kernel values of the training samples, with each other or with other samples, as far as it
+    /// is missing.
+    pub(crate) fn fill(
+        &self,
+        samples: Option<&[Dataset]>,
+        train: &[Dataset],
+        share: Share,
+        context: &Context,
+    ) -> Result<Filled, Error> {
+        let (gram, manifest) = match samples {
+            None => {
+                let gram = Gram::new(&*self.kernel, train);
+                let manifest = self.manifest(&gram).fact("data", fingerprint_of_inputs(train)?);
+                (gram, manifest)
+            }
+            Some(samples) => {
+                let gram = Gram::new(&*self.kernel, samples).against(train);
+                let manifest = self.across(&gram, samples, train)?;
+                (gram, manifest)
+            }
+        };
+        let (store, missing) = self.stores.begun::<T>(&gram.layout(), manifest, context)?;
+        let tiles = missing.common(&share.of(gram.partition(share.of)));
+        let prepared = gram.plan(&tiles, context)?.prepared_blocks;
+        gram.run(&tiles, &store, context)?;
+        Ok(Filled { tiles: tiles.len(), prepared })
+    }
+
+    /// The facts of new samples with the training samples.
+    fn across(&self, gram: &Gram<'_, T>, samples: &[Dataset], train: &[Dataset]) -> Result<Manifest, Error> {
+        let manifest = self.manifest(gram).fact("data", fingerprint_of_inputs(samples)?);
+        Ok(manifest.fact("against", fingerprint_of_inputs(train)?))
     }
 
     /// The kernel values of the training samples with each other.
@@ -121,11 +190,7 @@ impl<T: Real> StoredKernel<T> {
         visit: &mut RowVisitor<'_>,
     ) -> Result<(), Error> {
         let gram = Gram::new(&*self.kernel, samples).against(train);
-        let manifest = self
-            .manifest(&gram)
-            .fact("data", fingerprint_of_inputs(samples)?)
-            .fact("against", fingerprint_of_inputs(train)?);
-        let store = self.store(&gram, manifest, context)?;
+        let store = self.store(&gram, self.across(&gram, samples, train)?, context)?;
         let tile = store.layout().tile;
         let scaled = match (self.normalised, &self.scales) {
             (false, _) => None,

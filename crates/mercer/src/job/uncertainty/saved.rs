@@ -66,17 +66,21 @@ impl SavedPosterior {
     /// # Errors
     /// If files are missing or damaged, of another kind, or of a newer version.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let folder = Folder::open(folder, Some(KIND))?;
+        Self::read(&Folder::open(folder, Some(KIND))?)
+    }
+
+    /// Reads an open folder.
+    pub(crate) fn read(folder: &Folder) -> Result<Self, Error> {
         let Glance { laplace: Laplace { precision }, predictive } = folder.content()?;
         predictive.check()?;
         let (posterior, network) = match precision {
             Precision::F32 => {
-                let posterior = Posterior::read(&folder)?;
+                let posterior = Posterior::read(folder)?;
                 let network = posterior.network()?;
                 (Either::F32(Box::new(posterior)), network)
             }
             Precision::F64 => {
-                let posterior = Posterior::read(&folder)?;
+                let posterior = Posterior::read(folder)?;
                 let network = posterior.network()?;
                 (Either::F64(Box::new(posterior)), network)
             }

@@ -118,6 +118,7 @@ fn a_matrix_that_does_not_fit_is_multiplied_with() {
         features: false,
         precision: Precision::F64,
         tiles: None,
+        part: None,
     };
     for name in ["gram.zarr", "gram.npy"] {
         run(&gram, &Inputs::none(), &place(name), &Context::new());

@@ -20,6 +20,7 @@ fn rbf(data: impl Into<DataRef>) -> KernelJob {
         features: false,
         precision: Precision::F64,
         tiles: None,
+        part: None,
     }
 }
 

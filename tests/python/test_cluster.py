@@ -1,0 +1,188 @@
+"""Kernel matrices on Dask's workers: the same bits, whatever happens to the workers."""
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mercer._mercer", reason="the extension module is not built")
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("zarr")
+
+import mercer as mc  # noqa: E402
+from mercer import _cluster, _mercer  # noqa: E402
+
+
+def local_cluster(workers=4, **settings):
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, memory_limit="1500MiB", dashboard_address=None, **settings
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def net():
+    return mc.Network.from_arch({"mlp": {"inputs": [64], "widths": [256, 256], "outputs": 10}})
+
+
+@pytest.fixture(scope="module")
+def x():
+    return np.random.default_rng(0).normal(size=(2000, 64)).astype("f4")
+
+
+@pytest.fixture(scope="module")
+def expected(net, x):
+    return mc.ntk(net, x)
+
+
+def tiles(store):
+    return sum(len(names) for folder, _, names in os.walk(os.path.join(store, "kernel", "c")))
+
+
+def kill_when(client, store, counts):
+    """Kills a worker whenever the store has this many more files; returns the thread and the ids of the victims."""
+    victims = []
+
+    def work():
+        for count in counts:
+            while tiles(store) < count:
+                time.sleep(0.002)
+            pids = client.run(os.getpid, on_error="ignore")
+            victim = next(pid for pid in pids.values() if pid not in victims)
+            os.kill(victim, signal.SIGKILL)
+            victims.append(victim)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread, victims
+
+
+def test_four_workers_write_the_same_bits(client, net, x, expected, tmp_path):
+    gram = mc.gram("trace", x, net=net, out=tmp_path / "g.zarr", client=client)
+    assert gram.numpy().tobytes() == expected.tobytes()
+    assert gram.dask().chunksize == (256, 256) and gram.info()["complete"]
+    np.testing.assert_allclose(gram.dask().mean().compute(), expected.mean(dtype="f8"), rtol=1e-4)
+    assert gram.shared.workers == gram.shared.parts == 4 and gram.shared.tiles == 36
+    # Eight blocks; each worker prepares those of its part.
+    assert gram.shared.prepared_blocks == 20
+    assert not os.path.exists(tmp_path / "g.zarr.inputs")
+    spectrum = mc.eigen.lanczos(gram=gram, components=2)
+    assert spectrum.values[0] == pytest.approx(np.linalg.eigvalsh(expected.astype("f8"))[-1] / len(x), rel=1e-4)
+    again = mc.gram("trace", x, net=net, out=tmp_path / "g.zarr", client=client, resume=True)
+    assert again.shared.tiles == 0
+    with pytest.raises(mc.Error, match="exists already"):
+        mc.gram("trace", x, net=net, out=tmp_path / "g.zarr", client=client)
+
+
+def test_workers_that_are_killed(net, x, expected, tmp_path):
+    store = tmp_path / "g.zarr"
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
+        thread, victims = kill_when(client, store, [6, 20])
+        gram = mc.gram("trace", x, net=net, out=store, client=client)
+        thread.join(timeout=30)
+    assert len(victims) == 2, "no worker was killed in the middle"
+    assert gram.info()["complete"] and gram.numpy().tobytes() == expected.tobytes()
+
+
+def test_a_cluster_that_is_stopped_and_started_again(net, x, expected, tmp_path):
+    store = tmp_path / "g.zarr"
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
+        outcome = []
+
+        def work():
+            try:
+                mc.gram("trace", x, net=net, out=store, client=client)
+            except BaseException as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        while tiles(store) < 8:
+            time.sleep(0.002)
+        for pid in client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)
+        client.close()
+    thread.join(timeout=30)
+    there = tiles(store)
+    assert outcome and 8 <= there < 64, there
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
+        gram = mc.gram("trace", x, net=net, out=store, client=client, resume=True)
+    assert 0 < gram.shared.tiles < 36
+    assert gram.numpy().tobytes() == expected.tobytes()
+
+
+def test_features_and_rectangles(client, net, x, tmp_path):
+    features = mc.features("trace(sketch=sjlt:64)", x, net=net, out=tmp_path / "f.zarr", client=client)
+    assert features.numpy().tobytes() == np.asarray(mc.features("trace(sketch=sjlt:64)", x, net=net)).tobytes()
+    cross = mc.gram("trace", x[:300], against=x[300:900], net=net, out=tmp_path / "c.zarr", client=client)
+    assert cross.numpy().tobytes() == mc.ntk(net, x[:300], x[300:900]).tobytes()
+
+
+def test_explanations(client, x, tmp_path):
+    labels = np.array(["negative", "positive"])[(x[:600, 0] * x[:600, 1] > 0).astype(int)]
+    net = mc.Network.from_arch({"mlp": {"inputs": [64], "widths": [32], "outputs": 2}})
+    net, _ = net.train(x[:600], labels, epochs=5)
+    job = {"net": net, "data": x[:600], "labels": labels, "test": x[600:700], "penalty": 1.0, "classes": ["negative", "positive"]}
+    alone = mc.explain(**job, cache=tmp_path / "alone")
+    shared = mc.explain(**job, cache=tmp_path / "shared", client=client)
+    assert shared.scores.tobytes() == alone.scores.tobytes()
+    names = lambda folder: {name for name in os.listdir(folder) if name.endswith(".zarr")}  # noqa: E731
+    assert names(tmp_path / "shared") == names(tmp_path / "alone") and len(names(tmp_path / "alone")) == 2
+    with pytest.raises(mc.Error, match="cache"):
+        mc.explain(**job, client=client)
+
+
+def test_what_a_cluster_refuses(client, net, x, tmp_path, monkeypatch):
+    with pytest.raises(mc.Error, match="needs out"):
+        mc.gram("trace", x, net=net, client=client)
+    with pytest.raises(mc.Error, match="store"):
+        mc.gram("trace", x, net=net, out=tmp_path / "g.npy", client=client)
+    with pytest.raises(mc.Error, match="did you mean"):
+        mc.gram("trce", x, net=net, out=tmp_path / "g.zarr", client=client)
+    own = _cluster._Worker(_mercer.VERSION, _mercer.instructions(), True)
+    other = {"version": "0.0.1", "instructions": "x86_64 v2", "sees": False}
+    for field, text in [("version", "0.0.1.*\n.*same version"), ("instructions", "instruction sets"), ("sees", "does not see")]:
+        with pytest.raises(mc.Error, match=text) as caught:
+            _cluster._same({"tcp://a": own, "tcp://b": dataclasses.replace(own, **{field: other[field]})}, "/data")
+        assert "tcp://b" in str(caught.value) and caught.value.hints and caught.value.code == "cluster"
+
+
+def test_workers_that_do_not_share_the_folder_or_the_version(client, net, x, tmp_path):
+    """The checks run on the workers themselves."""
+
+    def other_version(version):
+        from mercer import _mercer as own
+
+        own.VERSION = version
+
+    client.run(other_version, "0.0.0")
+    try:
+        with pytest.raises(mc.Error, match="has mercer 0.0.0"):
+            mc.gram("trace", x, net=net, out=tmp_path / "g.zarr", client=client)
+    finally:
+        client.run(other_version, _mercer.VERSION)
+
+    def blindfold(on):
+        import os.path
+
+        if on:
+            os.path._exists, os.path.exists = os.path.exists, lambda path: ".mercer-" not in str(path) and os.path._exists(path)
+        else:
+            os.path.exists = os.path._exists
+
+    client.run(blindfold, True)
+    try:
+        with pytest.raises(mc.Error, match="does not see the folder"):
+            mc.gram("trace", x, net=net, out=tmp_path / "g.zarr", client=client)
+    finally:
+        client.run(blindfold, False)
+    assert not os.path.exists(tmp_path / "g.zarr")
