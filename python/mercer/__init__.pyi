@@ -1010,6 +1010,45 @@ def spectrum(
 ) -> Outcome:
     """Look at spectra of weights and kernels: bulk, spikes, tails, alignment with labels, over training."""
 
+def shift(
+    *,
+    net: Network | str | os.PathLike[str] | None = None,
+    from_: Outcome | str | os.PathLike[str] | None = None,
+    include: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    unmerge: bool | None = None,
+    import_limit: int | str | None = None,
+    classes: Sequence[str] | str | os.PathLike[str] | None = None,
+    scale: float | str | None = None,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    standardise: bool | None = None,
+    layout: Literal["nchw", "nhwc", "nhw"] | None = None,
+    test: _Samples | None = None,
+    test_labels: _ArrayLike | None = None,
+    layer: str | Sequence[str] | None = None,
+    kernel: str | Sequence[str] | None = None,
+    permutations: int | None = None,
+    level: float | str | None = None,
+    fail_below: float | str | None = None,
+    keep: float | str | None = None,
+    reduce_to: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool | None = None,
+    precision: Literal["f32", "f64"] | None = None,
+    seed: int | None = None,
+    dry_run: bool | None = None,
+    node: str | None = None,
+    data: _Samples | None = None,
+    labels: _ArrayLike | None = None,
+    landmarks: int | None = None,
+    weights: str | os.PathLike[str] | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+) -> Outcome:
+    """Test whether new data is like old data, seen through a network: where, which samples, and why."""
+
 def info(
     *,
     file: _ArrayLike,

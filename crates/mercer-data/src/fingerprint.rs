@@ -104,6 +104,20 @@ mod tests {
     use crate::{Existing, Preprocess, Source, write_npy};
     use ndarray::{Array2, ArrayD, array};
 
+    /// More than what is worth giving back, so that the fingerprint releases pages as it goes.
+    #[test]
+    fn released_pages_are_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.npy");
+        let values = Array2::from_shape_fn((66 << 10, 1 << 10), |(i, j)| (i * 31 + j * 7 + i * j) as u8);
+        write_npy(&path, &values, Existing::Refuse).unwrap();
+        let data = Dataset::open(&Source::new(&path, None)).unwrap();
+        let before = data.rows::<f64>(40_000..40_002).unwrap();
+        data.release();
+        assert_eq!(data.rows::<f64>(40_000..40_002).unwrap(), before);
+        assert_eq!(before[[1, 3]], f64::from(values[[40_001, 3]]));
+    }
+
     fn dataset(values: &ArrayD<f64>) -> Dataset {
         Dataset::from_array("values", values.view()).unwrap()
     }

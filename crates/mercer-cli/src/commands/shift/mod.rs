@@ -111,15 +111,15 @@ struct ShiftOptions {
     permutations: usize,
 
     /// Corrected p-value up to which data counts as shifted
-    #[arg(long, value_name = "P", default_value_t = 0.05)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.05)]
     level: f64,
 
     /// Exit with code 1 if the corrected p-value is at most this
-    #[arg(long, value_name = "P", requires = "test")]
+    #[arg(long, value_name = "NUMBER", requires = "test")]
     fail_below: Option<f64>,
 
     /// Least density of the other set, relative to its own, where a sample is kept
-    #[arg(long, value_name = "RATIO", default_value_t = 0.5)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.5)]
     keep: f64,
 
     /// Reduce wider layers to this many numbers, by a random projection

@@ -38,6 +38,13 @@ pub struct ShiftFindings {
     pub sentences: Vec<String>,
 }
 
+impl ShiftFindings {
+    /// Whether the network decides for its classes at other rates.
+    pub(super) fn decisions_differ(&self) -> bool {
+        self.tests.iter().any(|test| test.name == TestKind::Predictions && test.p_value <= self.level)
+    }
+}
+
 /// A test.
 #[derive(Clone, Debug, Serialize)]
 pub struct TestFindings {

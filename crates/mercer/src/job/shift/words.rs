@@ -2,7 +2,6 @@
 
 use super::findings::{ShiftFindings, ShiftKind};
 use crate::text::{count, grouped};
-use mercer_lens::shift::TestKind;
 use mercer_run::names::Named;
 
 /// Sentences about the findings, the most important first.
@@ -66,6 +65,11 @@ fn of_classes(found: &ShiftFindings) -> Vec<String> {
                  shift (label shift)."
                     .to_owned(),
             ),
+            Some(ShiftKind::Covariate) if !found.decisions_differ() => all.push(
+                "The network decides for its classes at the same rates: samples of the same class look different (covariate \
+                 shift)."
+                    .to_owned(),
+            ),
             Some(ShiftKind::Covariate) => all.push(
                 "Old samples with the estimated rates of classes differ from the new ones as well: samples of the same class \
                  look different (covariate shift), and the estimated rates are not reliable."
@@ -73,8 +77,7 @@ fn of_classes(found: &ShiftFindings) -> Vec<String> {
             ),
             None => {}
         }
-        let changed = found.tests.iter().any(|test| test.name == TestKind::Predictions && test.p_value <= found.level);
-        if let Some(rates) = labels.rates.as_ref().filter(|_| changed && found.kind == Some(ShiftKind::Label)) {
+        if let Some(rates) = labels.rates.as_ref().filter(|_| found.kind == Some(ShiftKind::Label)) {
             let change = |class: &usize| rates.second[*class] - rates.first[*class];
             let largest = (0..labels.classes.len()).max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()));
             if let Some(class) = largest {

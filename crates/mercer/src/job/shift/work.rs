@@ -116,10 +116,13 @@ impl OpenedShift {
         if let Some(Decisions { labels, accuracy, matched, .. }) = decisions {
             let matched_p_value = matched.map(super::passes::Matched::p_value).transpose()?;
             findings.estimated_accuracy = Some(accuracy);
-            findings.kind = matched_p_value.filter(|_| findings.shifted).map(|p| match p <= self.job.level {
-                true => ShiftKind::Covariate,
-                false => ShiftKind::Label,
-            });
+            // Without other rates of decisions, the classes cannot explain the shift.
+            let other_rates = findings.decisions_differ();
+            findings.kind =
+                matched_p_value.filter(|_| findings.shifted).map(|p| match other_rates && p > self.job.level {
+                    true => ShiftKind::Label,
+                    false => ShiftKind::Covariate,
+                });
             findings.label_shift = Some(super::findings::LabelShiftFindings { matched_p_value, ..labels });
         }
         self.samples(&reader.views[reader.main()].name, second, reader.main(), findings)
