@@ -119,6 +119,7 @@ impl Tour<'_> {
             features: false,
             precision: Precision::F32,
             tiles: None,
+            part: None,
         };
         self.run(&kernel, "kernel.npy", "the network as a kernel: how similar digits are to it")?;
         let eigen = EigenJob {

@@ -132,9 +132,6 @@ impl<'a, T: Real> Course<'a, T> {
         (source, seed): (&NetworkSource, u64),
         (inputs, labels): (&'a [Dataset], &'a Labels),
     ) -> Result<Self, Error> {
-        let [inputs] = inputs else {
-            return Err(Error::new("‹checkpoint-at›: only networks with one input are trained"));
-        };
         let network = source.network().ok_or_else(|| Error::new("there is no network to train"))?;
         let last = job.training.checkpoint_at.iter().copied().max().and_then(NonZeroUsize::new);
         let epochs = last.ok_or_else(|| Error::new("‹checkpoint-at›: there is no epoch to train for"))?;
