@@ -28,7 +28,7 @@ fn sets() -> Folder {
         ("old", [100, 100, 100], 0.0),
         ("same", [70, 70, 70], 0.0),
         ("rates", [20, 60, 160], 0.0),
-        ("moved", [70, 70, 70], 0.25),
+        ("moved", [70, 70, 70], 0.7),
     ];
     for (at, (name, counts, moved)) in sets.into_iter().enumerate() {
         let (points, classes) = points(counts, moved, 5 + at as u64);
@@ -64,8 +64,8 @@ fn the_contract_of_shift() {
     let layer = &report["layers"][0];
     assert!(layer["n_features"] == 12 && layer["accuracy"].as_f64().unwrap() > 0.55, "{layer}");
     let accuracy = &report["estimated_accuracy"];
-    for key in ["first", "thresholded", "by_confidence", "test"] {
-        assert!((0.8..=1.0).contains(&accuracy[key].as_f64().unwrap()), "{key}: {accuracy}");
+    for (key, least) in [("first", 0.9), ("thresholded", 0.3), ("by_confidence", 0.6), ("test", 0.6)] {
+        assert!((least..=1.0).contains(&accuracy[key].as_f64().unwrap()), "{key}: {accuracy}");
     }
     assert!(report["sentences"][0].as_str().unwrap().contains("not like the old"), "{report}");
     assert!(report["approximations"].to_string().contains("random Fourier features"), "{report}");
@@ -201,7 +201,7 @@ fn bad_input_is_named() {
         ("shift --data none.npy --test old.npy".to_owned(), &["none.npy", "no samples"]),
         ("shift --data old.npy --test same.npy --kernel trace".to_owned(), &["trace", "--net"]),
         ("shift --data old.npy --test same.npy --layer a".to_owned(), &["--layer", "--net"]),
-        (SHIFT.to_owned(), &["nothing to do", "--test", "--out"]),
+        (SHIFT.to_owned(), &["nothing to do", "--test", "-o DIR"]),
         (format!("{SHIFT} --test same.npy --permutations 9"), &["--permutations 9", "19"]),
         (format!("{SHIFT} --test same.npy --permutations 0"), &["--permutations 0"]),
         (format!("{SHIFT} --test same.npy --level 2"), &["--level 2"]),
