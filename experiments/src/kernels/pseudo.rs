@@ -182,7 +182,7 @@ fn number(value: &Value) -> Cell {
 fn table(cases: &[Case]) -> Fallible<Table> {
     let mut table =
         Table::new("NTK and pseudo-NTK; accuracies of the two linearised networks and of the network itself.")
-            .column("network", Format::Text)
+            .column("network", Format::Plain)
             .column("parameters", Format::Plain)
             .column("epoch", Format::Plain)
             .column("off/on", Format::Fixed(3));
