@@ -101,7 +101,7 @@ struct NetworksOptions {
     arch: Option<PathBuf>,
 
     /// Factors of the hidden widths of --arch, such as 0.5,1,2
-    #[arg(long, value_name = "FACTORS", value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     widths: Vec<f64>,
 
     /// Networks per width, which differ in their seed [default: 1]
