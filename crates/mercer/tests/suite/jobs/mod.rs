@@ -1,5 +1,6 @@
 //! Jobs through the library, as every door runs them.
 
+mod decoding;
 mod eigen;
 mod explain;
 mod faults;
