@@ -23,6 +23,7 @@ _TYPES = {
     "RESULT": (f"Outcome | {_PATH}", "Outcome or path"),
     "PATH": (_PATH, "path"),
     "FILE.safetensors": (_PATH, "path"),
+    "FILE.json": (_PATH, "path"),
     "N": ("int", "int"),
     "K": ("int", "int"),
     "M": ("int", "int"),

@@ -1,6 +1,7 @@
 //! Jobs through the library, as every door runs them.
 
 mod compare;
+mod decoding;
 mod eigen;
 mod explain;
 mod faults;
