@@ -108,7 +108,7 @@ def test_without_script_everything_is_there(chromium, demo):
             for at in range(figures.count()):
                 box = figures.nth(at).locator("svg").last.bounding_box()
                 assert box and box["width"] > 100 and box["height"] > 50
-            assert page.locator("table").first.is_visible() and page.locator(".browser table").first.is_visible()
+            assert page.locator("section.job table").first.is_visible() and page.locator(".browser table").first.is_visible()
             assert page.locator(".slider").first.is_hidden()
 
 

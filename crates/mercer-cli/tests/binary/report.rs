@@ -362,6 +362,7 @@ fn what_is_no_result_is_refused() {
     folder.refuse("report images.npy -o page.html", &["images.npy", "run.json"]);
     folder.write("taken.html", b"mine");
     folder.refuse("report train -o taken.html", &["taken.html", "--force"]);
+    folder.refuse("report train -o taken.html --force", &["taken.html"]);
     folder.refuse("report train -o empty", &["empty", "folder"]);
     folder.refuse("report train -o no/such/page.html", &["no/such"]);
     // Of a newer version.

@@ -238,7 +238,19 @@ impl Card {
     }
 }
 
+/// The line by which a page of ours is known.
+const GENERATOR: &str = "<meta name=\"generator\" content=\"Mercer\">";
+
+/// The bytes within which that line is.
+const HEAD: usize = 2048;
+
 impl Page {
+    /// Whether a file begins like a page that was made here.
+    pub fn is_ours(beginning: &[u8]) -> bool {
+        let head = &beginning[..beginning.len().min(HEAD)];
+        head.windows(GENERATOR.len()).any(|part| part == GENERATOR.as_bytes())
+    }
+
     /// The most bytes of a page.
     pub const LIMIT: usize = 2_000_000;
 
@@ -283,7 +295,7 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n{GENERATOR}\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
             escape(&self.title)
         )

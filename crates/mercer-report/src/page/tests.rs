@@ -89,6 +89,7 @@ fn names_are_never_markup() {
 #[test]
 fn policies_name_the_script_and_the_style() {
     let html = page("x").to_html();
+    assert!(Page::is_ours(html.as_bytes()) && !Page::is_ours(b"<!doctype html>") && !Page::is_ours(b""));
     // By another implementation: printf '' | openssl dgst -sha256 -binary | base64
     assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     assert!(html.contains(&format!("script-src 'sha256-{}'; style-src 'sha256-{}'", hash(SCRIPT), hash(STYLE))));

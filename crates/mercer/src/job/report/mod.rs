@@ -29,7 +29,7 @@ use super::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;
 use crate::spec::Opening;
 use crate::text::count;
-use mercer_data::{DataError, write_atomic};
+use mercer_data::{DataError, read_regular, write_atomic};
 use mercer_report::page::{Finding, Page};
 use mercer_run::Context;
 use run::Run;
@@ -99,6 +99,9 @@ impl fmt::Display for Chosen {
         }
     }
 }
+
+/// The longest file that ‹force› is asked to replace.
+const LONGEST: u64 = 64 << 20;
 
 /// The results that a report is about.
 #[derive(Clone, Debug, Serialize)]
@@ -174,6 +177,13 @@ impl Job for ReportJob {
         }
         if !destination.force && path.symlink_metadata().is_ok() {
             return Err(DataError::Exists { place: path.display().to_string() }.into());
+        }
+        // ‹force› replaces a page, not any file.
+        if path.symlink_metadata().is_ok() {
+            let failed = |error: std::io::Error| crate::error::cannot_open(path.display(), &error);
+            if !Page::is_ours(&read_regular(path, LONGEST).map_err(failed)?) {
+                return Err(DataError::Foreign { place: path.display().to_string() }.into());
+            }
         }
         destination.check_parent()?;
         let runs = self.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>, Error>>()?;
