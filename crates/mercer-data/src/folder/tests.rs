@@ -388,6 +388,28 @@ fn folders_of_bytes() {
     }
 }
 
+/// A folder on disk as bytes holds the same things, without the files for people.
+#[test]
+fn a_folder_becomes_bytes() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("saved");
+    let writer = FolderWriter::create(&path, KIND, Existing::Refuse).unwrap();
+    writer.objects().array("own", &array![1.0, 2.0]).unwrap();
+    writer.objects().array("same", &array![1.0, 2.0]).unwrap();
+    writer.objects().array("other", &array![3.0]).unwrap();
+    writer.file("notes.txt", |file| file.write_all(b"for people")).unwrap();
+    writer.commit(&"content").unwrap();
+    let saved = Folder::open(&path, Some(KIND)).unwrap();
+    let bytes = saved.to_bytes().unwrap();
+    let folder = Folder::from_bytes(bytes.clone(), Some(KIND)).unwrap();
+    assert!(folder.verify().is_empty() && folder.file_names().next().is_none());
+    assert_eq!((folder.content::<String>().unwrap().as_str(), folder.fingerprint()), ("content", saved.fingerprint()));
+    for name in ["own", "same", "other"] {
+        assert_eq!(&*folder.object(name).unwrap(), &*saved.object(name).unwrap());
+    }
+    assert_eq!(folder.to_bytes().unwrap(), bytes);
+}
+
 /// Samples are kept in their own type, whatever the order of their file, and without preprocessing.
 #[test]
 fn samples_keep_their_type() {

@@ -1,8 +1,8 @@
 //! A kernel from given arrays, from files, and done again.
 
 use mercer::data::{Dataset, Existing, Source, write_npy};
-use mercer::job::{AnyJob, Destination, Job, KernelJob, Opened, replay};
-use mercer::prelude::Context;
+use mercer::job::{AnyJob, Destination, Job, KernelJob, Opened, Share, replay};
+use mercer::prelude::{Context, Store};
 use mercer::spec::{DataRef, DataSpec, Inputs, KernelSpec, Opening, Precision};
 use ndarray::{Array2, ArrayD};
 use std::path::{Path, PathBuf};
@@ -92,4 +92,34 @@ fn a_run_is_done_again() {
     // Nothing of the second run stays.
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 3, "the network, the array, the store");
+}
+
+/// Several runs with a part each fill a store with the bits of one run, in any order; the record is that of the whole job.
+#[test]
+fn parts_fill_a_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.npy");
+    write_npy(&file, &points(1100), Existing::Refuse).unwrap();
+    let job = rbf(file.display().to_string());
+    let (context, inputs) = (Context::new(), Inputs::none());
+    let opening = || Opening { inputs: &inputs, context: &context };
+    let whole = run(&job, &inputs, folder.path().join("whole.npy"));
+    let path = folder.path().join("parts.zarr");
+    let destination = Destination { resume: true, ..Destination::new(&path) };
+    for part in [2, 3, 1] {
+        let job = KernelJob { part: Some(Share { part, of: 3 }), ..job.clone() };
+        let outcome = job.open(&destination, opening()).unwrap().run(&context).unwrap();
+        assert!(outcome.findings.tiles_computed > 0 && outcome.findings.complete == (part == 1));
+    }
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.read_all::<f64>("kernel").unwrap(), whole);
+    assert!(replay(&path, &Context::new()).unwrap().is_same());
+    for (part, of, text) in [(0, 3, "counted from 1"), (4, 3, "counted from 1"), (1, 5000, "at most 4096")] {
+        let job = KernelJob { part: Some(Share { part, of }), ..job.clone() };
+        let error = job.open(&destination, opening()).unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    let job = KernelJob { part: Some(Share { part: 1, of: 3 }), ..job };
+    let error = job.open(&Destination::new(folder.path().join("parts.npy")), opening()).unwrap_err();
+    assert!(error.to_string().contains("needs a store"), "{error}");
 }
