@@ -33,7 +33,7 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["open"], &["report", "demo"]),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
     (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe", "compare", "shift"]),
-    (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws"], &["uncertainty"]),
+    (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws", "weight-decay"], &["uncertainty"]),
     (
         &["net", "weights", "include", "exclude", "unmerge"],
         &["predict", "uncertainty", "explain", "audit", "probe", "spectrum", "compare", "shift"],

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::job::eigen::{EigenMethod, EigenSource};
 use crate::job::report::ReportFindings;
 use crate::job::train::{EpochFindings, TrainFindings, TrainJob, TrainingSpec};
-use crate::job::uncertainty::PosteriorMethod;
+use crate::job::uncertainty::{PosteriorMethod, PriorChoice};
 use crate::job::{
     AuditJob, Destination, EigenJob, ExplainJob, Job, KernelJob, Opened, ProbeJob, ReportJob, SpectrumJob,
     UncertaintyJob,
@@ -34,6 +34,12 @@ const KERNEL: &str = "normalised(trace)";
 /// The folder of the tour, in that of the demo.
 pub(super) const TOUR: &str = "tour";
 
+/// The half of the unseen digits that settings are chosen by.
+const VALIDATION: &str = "validation";
+
+/// The half that results are judged on.
+const HELD_OUT: &str = "held-out";
+
 /// The findings of the tour.
 #[derive(Clone, Debug, Serialize)]
 pub struct TourFindings {
@@ -45,7 +51,8 @@ pub struct TourFindings {
     pub report: ReportFindings,
 }
 
-/// Writes labels of which a few are wrong, which ones they are, and images of another kind: digits turned by a quarter.
+/// Writes labels of which a few are wrong, which ones they are, images of another kind (digits turned by a quarter), and the two
+/// halves of the unseen digits: one to choose by, and one to be judged on.
 pub(super) fn write(folder: &Path, train: &Digits, test: &Digits, seed: u64) -> Result<(), Error> {
     let mut labels: Array1<i64> = train.classes.indices().iter().map(|&class| class as i64).collect();
     let mut wrong = Array1::<i64>::zeros(labels.len());
@@ -59,7 +66,15 @@ pub(super) fn write(folder: &Path, train: &Digits, test: &Digits, seed: u64) -> 
     let pixels = test.pixels()?;
     let (n, side) = (pixels.len_of(Axis(0)), pixels.len_of(Axis(1)));
     let turned = Array3::from_shape_fn((n, side, side), |(image, row, column)| pixels[[image, column, side - 1 - row]]);
-    Ok(write_npy(&folder.join("turned-images.npy"), &turned.insert_axis(Axis(1)), Existing::Replace)?)
+    write_npy(&folder.join("turned-images.npy"), &turned.insert_axis(Axis(1)), Existing::Replace)?;
+    let classes: Array1<i64> = test.classes.indices().iter().map(|&class| class as i64).collect();
+    for (first, name) in [VALIDATION, HELD_OUT].into_iter().enumerate() {
+        let rows: Vec<usize> = (first..n).step_by(2).collect();
+        let images = pixels.select(Axis(0), &rows).insert_axis(Axis(1));
+        write_npy(&folder.join(format!("{name}-images.npy")), &images, Existing::Replace)?;
+        write_npy(&folder.join(format!("{name}-labels.npy")), &classes.select(Axis(0), &rows), Existing::Replace)?;
+    }
+    Ok(())
 }
 
 /// The tour through a folder.
@@ -84,8 +99,10 @@ impl Tour<'_> {
         DataSpec { labels, ..one(file(self.folder, "train-images.npy")) }
     }
 
-    fn test(&self) -> (Vec<DataRef>, Option<DataRef>) {
-        (vec![file(self.folder, "test-images.npy")], Some(file(self.folder, "test-labels.npy")))
+    /// Images and labels of a half of the unseen digits.
+    fn half(&self, name: &str) -> (Vec<DataRef>, Option<DataRef>) {
+        let part = |what: &str| file(self.folder, &format!("{name}-{what}.npy"));
+        (vec![part("images")], Some(part("labels")))
     }
 
     fn checkpoints(&self) -> Vec<PathBuf> {
@@ -110,7 +127,7 @@ impl Tour<'_> {
         let folder = self.folder.join(TOUR);
         std::fs::create_dir_all(&folder).map_err(|error| crate::error::cannot_write(folder.display(), &error))?;
         let training = self.trained(like, on_epoch)?;
-        let (net, train, (test, test_labels)) = (self.net(), self.train(), self.test());
+        let (net, train, (test, test_labels)) = (self.net(), self.train(), self.half(HELD_OUT));
         let kernel = KernelJob {
             kernel: KernelSpec::new(KERNEL).with_net(&net),
             data: one(test[0].clone()),
@@ -148,6 +165,7 @@ impl Tour<'_> {
         self.run(&audit, "review", "an audit of its labels")?;
         let mut sure = UncertaintyJob::new(&net, train.clone(), test.clone());
         (sure.test_labels, sure.seed, sure.method) = (test_labels.clone(), self.seed, PosteriorMethod::LastLayerKron);
+        (sure.prior, (sure.validation, sure.validation_labels)) = (PriorChoice::Validation, self.half(VALIDATION));
         sure.ood = vec![file(self.folder, "turned-images.npy")];
         self.run(&sure, "sure", "how sure it may be, also of digits that are turned by a quarter")?;
         let mut probe = ProbeJob::new(&net, train.clone());

@@ -10,7 +10,7 @@ use crate::options::{
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
 use mercer::job::train::TrainingSpec;
-use mercer::job::{CompareJob, Destination, Job, Opened};
+use mercer::job::{CompareJob, Destination};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -155,12 +155,7 @@ impl CompareArguments {
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
-        let opened = self.job().open(&destination, console.opening())?;
-        if self.dry_run.dry_run {
-            let plan = opened.plan();
-            return console.result(plan, || report::plan(plan));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, self.output.out.as_deref()))
+        let text = |outcome: &_| report::outcome(outcome, self.output.out.as_deref());
+        console.perform(&self.job(), &destination, report::plan, text).map(drop)
     }
 }

@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
-use mercer::job::{Destination, Job, Opened, ShiftJob};
+use mercer::job::{Destination, ShiftJob};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -164,15 +164,10 @@ impl ShiftArguments {
             }
         }
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
-        let opened = self.job().open(&destination, console.opening())?;
-        if self.dry_run.dry_run {
-            let plan = opened.plan();
-            return console.result(plan, || report::plan(plan));
-        }
-        let outcome = opened.run(console.context())?;
-        console.result(&outcome, || report::outcome(&outcome, self.output.out.as_deref()))?;
-        let crossed = self.shift.fail_below.zip(outcome.findings.p_value).filter(|(limit, p)| p <= limit);
-        match crossed {
+        let text = |outcome: &_| report::outcome(outcome, self.output.out.as_deref());
+        let outcome = console.perform(&self.job(), &destination, report::plan, text)?;
+        let found = outcome.and_then(|outcome| outcome.findings.p_value);
+        match self.shift.fail_below.zip(found).filter(|(limit, p)| p <= limit) {
             None => Ok(()),
             Some((limit, p)) => Err(Error::check(format!("the corrected p-value is {p:.4}, at most {limit}"))),
         }

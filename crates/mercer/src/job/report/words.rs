@@ -272,6 +272,17 @@ impl Words<'_> {
             );
             self.say(0.58, Some("reliability.svg"), text);
         }
+        if let (Some(temperature), Some(n_samples)) =
+            (self.number("/chosen/temperature"), self.number("/chosen/n_samples"))
+        {
+            let taken = match self.text("/chosen/predictor") {
+                "temperature" => format!("the network's own probabilities at the temperature {temperature:.2}"),
+                _ => "the posterior".to_owned(),
+            };
+            let text =
+                format!("{n_samples} samples that the network was not trained on chose {taken} as the prediction.");
+            self.say(0.5, Some("reliability.svg"), text);
+        }
         if let Some(prior) = self.number("/prior_precision") {
             let (method, by) = (self.text("/method").to_owned(), self.text("/prior").to_owned());
             self.say(0.2, None, format!("The {method} posterior has a prior of precision {prior:.3} ({by})."));
