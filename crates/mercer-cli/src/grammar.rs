@@ -35,7 +35,7 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["layer", "kernel"], &["probe", "spectrum", "shift"]),
     (&["direction", "leading", "products"], &["spectrum"]),
     (&["neighbours", "svm-cost", "untrained", "compared", "permutations", "other-net"], &["probe"]),
-    (&["permutations", "level", "fail-below", "keep", "reduce-to", "landmarks"], &["shift"]),
+    (&["permutations", "level", "fail-below", "keep-above", "reduce-to", "landmarks"], &["shift"]),
     (&["from"], &["predict", "explain", "shift"]),
     (&["chunk"], &["predict"]),
     (&["against", "as-features", "by-layer"], &["kernel"]),
