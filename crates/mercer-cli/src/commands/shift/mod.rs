@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer shift --net model.onnx --data old.npz:x --test new.npz:x            is the new data like the old, in all layers?
+  mercer shift --net model.onnx --data old.npz:x --test new.npz:x            is new data like old data, in all layers?
   mercer shift --net model.onnx --data old.npz:x --labels old.npz:y --test new.npz:x -o look     which samples, and why?
   mercer shift --net model.onnx --data old.npz:x --labels old.npz:y -o reference                 save a reference, then
   mercer shift --from reference --test new.npz:x --fail-below 0.01           in a pipeline: exit 1 below p = 0.01
