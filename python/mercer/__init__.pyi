@@ -1117,7 +1117,7 @@ def shift(
     permutations: int | None = None,
     level: float | str | None = None,
     fail_below: float | str | None = None,
-    keep: float | str | None = None,
+    keep_above: float | str | None = None,
     reduce_to: int | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool | None = None,

@@ -55,7 +55,7 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["direction", "leading", "products"], &["spectrum"]),
     (&["kernel", "arch", "widths", "seeds", "ridge", "checkpoint-at", "optimiser"], &["compare"]),
     (&["neighbours", "svm-cost", "untrained", "compared", "permutations", "other-net"], &["probe"]),
-    (&["permutations", "level", "fail-below", "keep", "reduce-to", "landmarks"], &["shift"]),
+    (&["permutations", "level", "fail-below", "keep-above", "reduce-to", "landmarks"], &["shift"]),
     (&["from"], &["predict", "explain", "shift"]),
     (&["chunk"], &["predict"]),
     (&["against", "as-features", "by-layer"], &["kernel"]),

@@ -118,25 +118,28 @@ impl View {
         let Self { centre, fourier, halves, products, gaussian } = self;
         let whole = halves[0].clone().joined(&halves[1]);
         let covariances = [0, 1].map(|half| covariance(&products[half], &halves[half].total, halves[half].n_rows));
-        let [Classifiers { statistics, own: w0, threshold: t0 }, other] = [(0, 1), (1, 0)]
-            .map(|(train, test)| {
-                classifiers((&halves[train], &covariances[train]), (&halves[test], &covariances[test]))
-            })
-            .into_iter()
-            .collect::<Result<Vec<_>>>()?
-            .try_into()
-            .unwrap_or_else(|_| [Classifiers::default(), Classifiers::default()]);
-        let classifier = statistics.iter().zip(&other.statistics).map(|(a, b)| 0.5 * (a + b)).collect();
+        let role = |train: usize, test: usize| {
+            classifiers((&halves[train], &covariances[train]), (&halves[test], &covariances[test]))
+        };
+        let (one, other) = (role(0, 1)?, role(1, 0)?);
+        let classifier = one.statistics.iter().zip(&other.statistics).map(|(a, b)| 0.5 * (a + b)).collect();
         let joined = &products[0] + &products[1];
         let (components, explained) = components(&covariance(&joined, &whole.total, whole.n_rows))?;
         let mut directions = Array2::zeros((centre.len(), 4));
         directions.slice_mut(s![.., ..2]).assign(&components);
-        directions.column_mut(2).assign(&w0);
+        directions.column_mut(2).assign(&one.own);
         directions.column_mut(3).assign(&other.own);
         let witness = gaussian.difference(0).unwrap_or_else(|| Array1::zeros(fourier.n_features()));
         let statistics = ViewStatistics { linear: whole.mmd(), gaussian: gaussian.mmd(), classifier };
         Ok((
-            FittedView { centre, fourier, directions, thresholds: [t0, other.threshold], explained, witness },
+            FittedView {
+                centre,
+                fourier,
+                directions,
+                thresholds: [one.threshold, other.threshold],
+                explained,
+                witness,
+            },
             statistics,
         ))
     }
@@ -230,7 +233,6 @@ fn components(covariance: &Array2<f64>) -> Result<(Array2<f64>, [f64; 2])> {
 }
 
 /// The classifiers that are trained on one half, for every permutation, tested on the other.
-#[derive(Default)]
 struct Classifiers {
     statistics: Vec<f64>,
     /// The classifier of the sets as they are, and the middle of the two sets.
@@ -245,8 +247,7 @@ fn classifiers(
     let (width, n_columns) = (train.total.len(), train.counts.len());
     let trace = own.diag().sum();
     let nothing = Classifiers { statistics: vec![0.0; n_columns], own: Array1::zeros(width), threshold: 0.0 };
-    if train.n_rows < 2 || test.n_rows < 2 || trace.partial_cmp(&f64::MIN_POSITIVE) != Some(std::cmp::Ordering::Greater)
-    {
+    if train.n_rows < 2 || test.n_rows < 2 || trace <= f64::MIN_POSITIVE {
         return Ok(nothing);
     }
     // Relative to the trace, so that squares neither overflow nor vanish.

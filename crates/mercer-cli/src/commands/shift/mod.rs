@@ -14,11 +14,11 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mercer shift --net model.onnx --data old.npz:x --test new.npz:x                is the new data like the old, in all layers?
-  mercer shift --net model.onnx --data old.npz:x --labels old.npz:y --test new.npz:x -o look     labels or samples? which?
+  mercer shift --net model.onnx --data old.npz:x --test new.npz:x            is new data like old data, in all layers?
+  mercer shift --net model.onnx --data old.npz:x --labels old.npz:y --test new.npz:x -o look     which samples, and why?
   mercer shift --net model.onnx --data old.npz:x --labels old.npz:y -o reference                 save a reference, then
-  mercer shift --from reference --test new.npz:x --fail-below 0.01               in a pipeline: exit 1 below p = 0.01
-  mercer shift --data old.npy --test new.npy --kernel 'rbf(lengthscale=2)'       without a network";
+  mercer shift --from reference --test new.npz:x --fail-below 0.01           in a pipeline: exit 1 below p = 0.01
+  mercer shift --data old.npy --test new.npy --kernel 'rbf(lengthscale=2)'   without a network";
 
 const MORE: &str = "\
 Every layer is tested in four ways: the means of its features (mmd-linear), their distribution (mmd-gaussian), a linear
@@ -37,7 +37,7 @@ parameter. Samples are read in blocks, so they need not fit into memory. With --
 kernels, seed and precision are those of the reference. With -o, the folder is a reference itself and holds
 
   samples.csv      every sample: principal components, the classifier's score, the witness (positive: like new samples),
-                   the density of the other set over that of its own, and whether that is at least --keep
+                   the density of the other set over that of its own, and whether that is at least --keep-above
   densities.svg    the first two principal components of both sets in the last layer
   tests.svg        p-values and accuracies by layer
   result.json      all findings";
@@ -120,7 +120,7 @@ struct ShiftOptions {
 
     /// Least density of the other set, relative to its own, where a sample is kept
     #[arg(long, value_name = "NUMBER", default_value_t = 0.5)]
-    keep: f64,
+    keep_above: f64,
 
     /// Reduce wider layers to this many numbers, by a random projection
     #[arg(long, value_name = "N", default_value_t = 1024)]
@@ -140,7 +140,7 @@ impl ShiftArguments {
             test_labels: reference(&self.test.test_labels),
             permutations: self.shift.permutations,
             level: self.shift.level,
-            keep: self.shift.keep,
+            keep: self.shift.keep_above,
             reduce_to: self.shift.reduce_to,
             landmarks: self.landmarks.landmarks.unwrap_or(job.landmarks),
             seed: self.seed.seed,

@@ -174,7 +174,7 @@ impl ShiftJob {
             return Err(Error::new(format!("‹level› {}: must be between 0 and 1", self.level)));
         }
         if !(self.keep >= 0.0 && self.keep.is_finite()) {
-            return Err(Error::new(format!("‹keep› {}: must be a number that is not negative", self.keep)));
+            return Err(Error::new(format!("‹keep-above› {}: must be a number that is not negative", self.keep)));
         }
         let least = 1.0 / (self.permutations + 1) as f64;
         if !self.test.is_empty() && least > self.level {
