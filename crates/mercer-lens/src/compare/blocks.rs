@@ -1,8 +1,8 @@
 //! Kernels with a matrix of outputs per pair of samples, beside kernels with a number.
 //!
-//! A network with `C` outputs has the tangent kernel `Θ`, a matrix of side `N·C` with a `C × C` block per pair of samples.
-//! A scalar kernel `κ` of side `N` stands for `κ ⊗ I_C`: every output is learnt by itself, with the same kernel (Mohamadi
-//! and Sutherland 2022, arXiv 2206.12543, equations 2 and 6). Distance and alignment are those of the two matrices of
+//! A network with `C` outputs has the tangent kernel `Θ`, a matrix of side `N·C` with a `C × C` block per pair of
+//! samples. A scalar kernel `κ` of side `N` stands for `κ ⊗ I_C`: every output is learnt by itself, with the same kernel
+//! (Mohamadi and Sutherland 2022, arXiv 2206.12543, equations 2 and 6). Distance and alignment are those of the two matrices of
 //! side `N·C`; the Kronecker product is never formed. Its eigenvalues are those of `κ`, `C` times each.
 //!
 //! **Mass.** For the blocks `B = Θ(xᵢ, xⱼ)` of all pairs of samples,

@@ -3,8 +3,8 @@
 //! Small matrices are decomposed. Of large ones, the largest eigenvalue comes from products with the matrix (Lanczos),
 //! and the smallest from products with its inverse: with `A + σI = LLᵀ` it is `1/θ − σ`, where `θ` is the largest
 //! eigenvalue of `L⁻ᵀL⁻¹` and `σ` the jitter that the factor needed, 0 or as small as rounding. The factor costs `n³/3`
-//! operations, a decomposition about 9n³. A matrix without a factor is indefinite beyond rounding; its smallest eigenvalue is
-//! negative, and comes from products with `−A`.
+//! operations, a decomposition about 9n³. A matrix without a factor is indefinite beyond rounding; its smallest
+//! eigenvalue is negative, and comes from products with `−A`.
 
 use crate::checks::check_count;
 use crate::error::Result;

@@ -4,10 +4,10 @@
 //! f_lin(x) = f₀(x) + K(x, D) (K(D, D) + σI)⁻¹ (Y − f₀(D))
 //! ```
 //!
-//! where `f₀` is the network, and `K` its tangent kernel `Θ`, or a scalar kernel `κ` for every output by itself, which is
-//! `κ ⊗ I` (Mohamadi and Sutherland 2022, arXiv 2206.12543, equations 5 and 6). It is what gradient descent on the squared
-//! loss ends with. `σ` is what was asked for, plus the least jitter that a Cholesky factor needs; both are reported, with
-//! the residual that is left on the training samples.
+//! where `f₀` is the network, and `K` its tangent kernel `Θ`, or a scalar kernel `κ` for every output by itself, which
+//! is `κ ⊗ I` (Mohamadi and Sutherland 2022, arXiv 2206.12543, equations 5 and 6). It is what gradient descent on the
+//! squared loss ends with. `σ` is what was asked for, plus the least jitter that a Cholesky factor needs; their sum is
+//! reported, with the residual that is left on the training samples.
 
 use super::Valued;
 use crate::checks::{check_count, check_rows};
@@ -31,14 +31,15 @@ pub struct Linearised {
 }
 
 impl Linearised {
-    /// Fits what the network leaves over, `Y − f₀` with a row per sample and a column per output. `ridge` is relative to
-    /// the mean of the diagonal.
+    /// Fits what the network leaves over, `Y − f₀` with a row per sample and a column per output. `ridge` is relative
+    /// to the mean of the diagonal.
     ///
     /// ```
     /// use mercer_lens::{Linearised, Valued};
     /// use ndarray::array;
     ///
-    /// let fit = Linearised::fit(Valued::scalar(array![[2.0, 0.0], [0.0, 4.0]].view()), array![[1.0], [1.0]].view(), 0.0)?;
+    /// let kernel = array![[2.0, 0.0], [0.0, 4.0]];
+    /// let fit = Linearised::fit(Valued::scalar(kernel.view()), array![[1.0], [1.0]].view(), 0.0)?;
     /// assert_eq!(fit.predict(array![[2.0, 2.0]].view())?, array![[1.5]]);
     /// # Ok::<(), mercer_lens::LensError>(())
     /// ```

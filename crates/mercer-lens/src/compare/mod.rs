@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`extent`] | both ends of a spectrum and the condition number |
 //! | [`likeness`] | distance and alignment of two Gram matrices |
-//! | [`kernel_likeness`] | the same where one kernel has a matrix of outputs per pair of samples, and the other a number |
+//! | [`kernel_likeness`] | the same of a kernel with a matrix of outputs per pair of samples, and a scalar one |
 //! | [`block_mass`] | how much of a matrix-valued kernel lies between different outputs |
 //! | [`Linearised`] | predictions of the network that is linear in its parameters |
 //!

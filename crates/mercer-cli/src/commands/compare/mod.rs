@@ -25,21 +25,22 @@ Examples:
 
 const MORE: &str = "\
 The kernels belong to the same samples in the same order. `distance` is ‖A − B‖/‖A‖ in the Frobenius norm, `scaled` the
-same for the multiple of B that is nearest. `CKA` is the debiased centred kernel alignment: 1 if one kernel is a multiple
-of the other, 0 on average if they have nothing in common. λmax, λmin and condition are relative differences.
+same for the multiple of B that is nearest. `CKA` is the debiased centred kernel alignment: 1 if one kernel is a
+multiple of the other, 0 on average if they have nothing in common. λmax, λmin and condition are relative differences.
 
 A kernel with one number per pair of samples, κ, stands for κ ⊗ I beside `full`, which has a C × C block per pair. A
-trace kernel is a sum over the C outputs and is divided by C. `off/on` is the sum of magnitudes off the diagonals of the
-blocks, over that on the diagonals.
+trace kernel is a sum over the C outputs and is divided by C. `off/on` is the sum of magnitudes off the diagonals of
+the blocks, over that on the diagonals.
 
-With --labels and --test, each kernel K gives the linearised network f₀(x) + K(x, D)(K(D, D) + σI)⁻¹(Y − f₀(D)), where f₀
-is the network, Y are one-hot classes (±1 for a single output) or numbers, and σ is --ridge times the mean of the diagonal,
-plus the least jitter that makes K regular. `predictions` is the norm of their difference, relative to the first.
+With --labels and --test, each kernel K gives the linearised network f₀(x) + K(x, D)(K(D, D) + σI)⁻¹(Y − f₀(D)), where
+f₀ is the network, Y are one-hot classes (±1 for a single output) or numbers, and σ is --ridge times the mean of the
+diagonal, plus the least jitter that makes K regular. `predictions` is the norm of their difference, relative to the
+first.
 
---widths multiplies the hidden widths of --arch: units of dense layers, channels of convolutions. Networks are drawn with
---seed and the seeds after it. With --checkpoint-at they are trained on --data and --labels first, and compared after
-these epochs. With -o, the folder holds kernels.svg, agreement.svg (over widths or checkpoints), circle.svg (κ(x₀, x) for
-points on a circle) and result.json.";
+--widths multiplies the hidden widths of --arch: units of dense layers, channels of convolutions. Networks are drawn
+with --seed and the seeds after it. With --checkpoint-at they are trained on --data and --labels first, and compared
+after these epochs. With -o, the folder holds kernels.svg, agreement.svg (over widths or checkpoints), circle.svg
+(κ(x₀, x) for points on a circle) and result.json.";
 
 fn after_long_help() -> String {
     format!("{EXAMPLES}\n\n{MORE}")

@@ -41,6 +41,9 @@ pub struct NetworkFindings {
     /// The epochs of training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<usize>,
+    /// The file of its weights, without folder and ending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
     /// Its parameters.
     pub n_params: usize,
     /// The share of the samples on which the network itself is right.
@@ -73,7 +76,7 @@ pub struct MatrixFindings {
     /// The linearised network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitFindings>,
-    /// `κ(x₀, x)` for all samples, if these are points on a circle; the mean over the outputs of a matrix-valued kernel.
+    /// `κ(x₀, x)` for all samples, if these are points on a circle; for a matrix-valued kernel the mean over outputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<Vec<f64>>,
 }

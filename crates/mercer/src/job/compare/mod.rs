@@ -9,8 +9,8 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
-//! A kernel with a number per pair of samples, `κ`, stands for `κ ⊗ I` beside one with a matrix per pair (`full`). A trace
-//! kernel is a sum over the outputs, so it is divided by their number first; [`MatrixFindings::factor`] says so.
+//! A kernel with a number per pair of samples, `κ`, stands for `κ ⊗ I` beside one with a matrix per pair (`full`). A
+//! trace kernel is a sum over the outputs, so it is divided by their number; [`MatrixFindings::factor`] says so.
 
 mod figures;
 mod findings;
@@ -59,8 +59,8 @@ pub struct CompareJob {
     /// Described networks per width. Their seeds are [`seed`](Self::seed) and those after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<usize>,
-    /// How described networks are trained on the samples; they are looked at after the epochs of `checkpoint_at`. Without
-    /// any, they are not trained.
+    /// How described networks are trained on the samples; they are looked at after the epochs of `checkpoint_at`.
+    /// Without any, they are not trained.
     #[serde(skip_serializing_if = "is_default")]
     pub training: TrainingSpec,
     /// The samples of the kernels, with labels for predictions.
@@ -78,7 +78,7 @@ pub struct CompareJob {
     /// The seed of everything random.
     #[serde(with = "crate::job::seed", skip_serializing_if = "is_default")]
     pub seed: u64,
-    /// The precision of kernels. The smallest eigenvalue of an ill-conditioned kernel is known only in double precision.
+    /// The precision of kernels. Small eigenvalues of ill-conditioned kernels are known only in double precision.
     #[serde(skip_serializing_if = "is_double")]
     pub precision: Precision,
 }

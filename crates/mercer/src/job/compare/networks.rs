@@ -29,7 +29,7 @@ pub(super) struct Member {
     pub(super) name: String,
     pub(super) width: Option<f64>,
     pub(super) seed: Option<u64>,
-    /// Checkpoints of the user, or epochs of training, to look at. One without a file or an epoch is the network itself.
+    /// Checkpoints of the user, or epochs of training, to look at; or the network as it is.
     pub(super) times: Vec<Time>,
 }
 

@@ -13,7 +13,7 @@ pub(super) fn sentences(found: &CompareFindings) -> Vec<String> {
             && let (Some(share), Some(least)) = (mass.share, mass.least_distance)
         {
             all.push(format!(
-                "{} of the squares of {} lie between different outputs; no scalar kernel is nearer to it than {least:.3}.",
+                "{} of the squares of {} lie between outputs; no scalar kernel is nearer to it than {least:.3}.",
                 percent(share),
                 one.name
             ));
@@ -104,11 +104,8 @@ fn trends(networks: &[NetworkFindings]) -> Vec<String> {
 
 /// The checkpoint or epoch of a network, without its width and seed.
 pub(super) fn time(one: &NetworkFindings) -> String {
-    match one.epoch {
-        Some(epoch) => format!("epoch {epoch}"),
-        None if one.width.is_some() || one.seed.is_some() => String::new(),
-        None => one.name.clone(),
-    }
+    let epoch = one.epoch.map(|epoch| format!("epoch {epoch}"));
+    epoch.or_else(|| one.checkpoint.clone()).unwrap_or_default()
 }
 
 fn moved(from: f64, to: f64) -> &'static str {

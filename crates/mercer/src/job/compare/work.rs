@@ -164,6 +164,10 @@ impl OpenedCompare {
                 Time::Epoch(epoch) => Some(*epoch),
                 _ => None,
             },
+            checkpoint: match time {
+                Time::File(path) => Some(stem(path)),
+                _ => None,
+            },
             n_params: source.network().map_or(0, mercer_net::Network::n_params),
             accuracy,
             test_accuracy,
@@ -364,11 +368,16 @@ fn read(kept: &KeptGram, context: &Context) -> Result<Array2<f64>, Error> {
     matrix.map_err(|error| Error::new(format!("{}: {error}", kept.place())))
 }
 
+/// A file without its folder and ending.
+fn stem(path: &std::path::Path) -> String {
+    path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
 /// What a network is called: its width and seed, and its checkpoint or epoch.
 fn name(member: &Member, time: &Time) -> String {
     let time = match time {
         Time::Now => String::new(),
-        Time::File(path) => path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
+        Time::File(path) => stem(path),
         Time::Epoch(epoch) => format!("epoch {epoch}"),
     };
     match (member.name.is_empty(), time.is_empty()) {
