@@ -21,7 +21,8 @@ fn folder_of_images() -> String {
 const TEXTS: &str = "text,mood\n\"the cat sat on the mat\",good\n\"a dog\",bad\n";
 
 fn many() -> String {
-    let rows: String = (0..12).map(|row| if row % 2 == 0 { "the cat sat,good\n" } else { "a dog on mat,bad\n" }).collect();
+    let rows: String =
+        (0..12).map(|row| if row % 2 == 0 { "the cat sat,good\n" } else { "a dog on mat,bad\n" }).collect();
     format!("text,mood\n{rows}")
 }
 
