@@ -104,7 +104,7 @@ impl Look {
             }
             return store::look(path, context);
         }
-        if path.is_dir() {
+        if path.is_dir() && !holds_images(path) {
             return folder::look(path, context);
         }
         match describe(&source) {
@@ -127,6 +127,12 @@ impl Look {
 /// Whether this is the folder of a store, even a damaged one.
 fn is_store(path: &Path) -> bool {
     path.is_dir() && (has_extension(path, "zarr") || path.join("zarr.json").exists())
+}
+
+/// Whether this is a folder of images and not one of results, even damaged ones.
+fn holds_images(path: &Path) -> bool {
+    let has_results = ["folder.json", "result.json", "run.json"].iter().any(|name| path.join(name).exists());
+    !has_results && data::ImageFolder::list(path).is_ok()
 }
 
 fn has_extension(path: &Path, wanted: &str) -> bool {
