@@ -209,7 +209,7 @@ const FIRST: [&str; 12] =
 /// A table of objects; none for a list of anything else.
 fn table(title: &str, items: &[Value], place: &str) -> Option<Table> {
     const COLUMNS: usize = 24;
-    let rows: Vec<Vec<(String, String)>> = items.iter().take(200).map(|item| cells(item)).collect();
+    let rows: Vec<Vec<(String, String)>> = items.iter().take(200).map(cells).collect();
     let mut columns: Vec<String> = Vec::new();
     for (name, _) in rows.iter().flatten() {
         if columns.len() < COLUMNS && !columns.contains(name) {

@@ -302,12 +302,11 @@ impl Words<'_> {
             );
             self.say(0.5, figure, text);
         }
-        if let Some(best) = self.result["codes"]["lengths"].as_array().and_then(|all| all.last()) {
-            if let Some(accuracy) = best["accuracy"].as_f64() {
-                let text =
-                    format!("A linear classifier on them is right on {} of the held-out samples.", percent(accuracy));
-                self.say(0.55, figure, text);
-            }
+        let best = self.result["codes"]["lengths"].as_array().and_then(|all| all.last());
+        if let Some(accuracy) = best.and_then(|best| best["accuracy"].as_f64()) {
+            let text =
+                format!("A linear classifier on them is right on {} of the held-out samples.", percent(accuracy));
+            self.say(0.55, figure, text);
         }
     }
 
