@@ -99,6 +99,15 @@ impl Folder {
         run.out
     }
 
+    /// The tour, which needs more memory than small files do; it must succeed.
+    pub(crate) fn demo(&self, options: &[&str]) -> String {
+        const ROOM: usize = 2_500_000;
+        let arguments: Vec<&str> = ["demo", "--threads", "2"].into_iter().chain(options.iter().copied()).collect();
+        let run = Run::new("demo", self.command_within(ROOM, &arguments).output().expect("mercer runs"));
+        assert_eq!(run.code, Some(0), "mercer demo: {}{}", run.out, run.err);
+        run.out
+    }
+
     /// Runs the binary with `--json`, which must succeed.
     pub(crate) fn json(&self, line: &str) -> serde_json::Value {
         serde_json::from_str(&self.succeed(&format!("{line} --json"))).expect("JSON")

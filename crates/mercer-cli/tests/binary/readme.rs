@@ -81,7 +81,7 @@ fn matches(expected: &[String], found: &[&str]) -> bool {
 #[test]
 fn commands_print_what_the_readme_says() {
     let folder = Folder::with(&[]);
-    folder.succeed("demo --quiet");
+    folder.demo(&["--quiet"]);
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
     let examples = examples(&readme);
     assert!(examples.len() >= 10, "{} commands are marked", examples.len());

@@ -295,8 +295,16 @@ fn settings_that_make_no_sense() {
 #[test]
 fn the_demo() {
     let folder = Folder::with(&[]);
-    let text = folder.succeed("demo");
+    let text = folder.demo(&[]);
     assert!(text.contains("Try next") && text.contains("of 355 unseen digits"), "{text}");
+    // Five sentences: what the network can do, and that the labels that were planted wrong are found.
+    let said: Vec<&str> = text.split("\n\n").nth(1).unwrap().lines().collect();
+    assert_eq!(said.len(), 5, "{text}");
+    let found = said.iter().find(|line| line.starts_with("Of 20 labels that are known to be wrong, ")).unwrap();
+    let found: usize = found.split(" wrong, ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(found >= 18, "{text}");
+    let page = std::fs::read_to_string(folder.path("mercer-demo/report.html")).unwrap();
+    assert!(said.iter().all(|line| page.contains(line)) && page.len() < 2_000_000);
     // The commands it shows run as they stand.
     let commands = text.split("Try next:").nth(1).unwrap().replace("\\\n", " ");
     let commands: Vec<&str> = commands.lines().map(str::trim).filter(|line| line.starts_with("mercer ")).collect();
@@ -308,7 +316,14 @@ fn the_demo() {
         "predict --net mercer-demo/model.onnx --data mercer-demo/test-images.npy --labels mercer-demo/test-labels.npy";
     assert!(folder.json(line)["accuracy"].as_f64().unwrap() > 0.95);
     folder.refuse("demo", &["mercer-demo", "--force"]);
-    assert_eq!(folder.json("demo --force -q")["kind"], "training");
+    let again: serde_json::Value = serde_json::from_str(&folder.demo(&["--force", "-q", "--json"])).unwrap();
+    assert_eq!(again["kind"], "training");
+    // The same bytes, but for the time and memory that records hold.
+    let plain = |page: &str| -> Vec<String> {
+        let measured = |part: &&str| !part.contains("<dt>time<") && !part.contains("<dt>peak memory<");
+        page.split("<div>").filter(measured).map(str::to_owned).collect()
+    };
+    assert_eq!(plain(&std::fs::read_to_string(folder.path("mercer-demo/report.html")).unwrap()), plain(&page));
 }
 
 #[test]

@@ -242,7 +242,6 @@ impl Reader<'_> {
         let name = ELEMENTS.into_iter().find(|own| *own == name)?;
         let attributes = attributes_of(name, attributes)?;
         self.rest = after;
-        let mut children = Vec::new();
         let before = (self.in_series, self.in_marks);
         if name == "g" {
             self.in_marks = self.in_series;
@@ -250,7 +249,21 @@ impl Reader<'_> {
                 (self.in_series, self.in_marks, self.n_marks) = (true, false, 0);
             }
         }
-        while !closed {
+        let children = if closed { Vec::new() } else { self.children(name, depth)? };
+        (self.in_series, self.in_marks) = before;
+        if self.in_marks && matches!(name, "circle" | "rect") {
+            self.n_marks += 1;
+            if !(self.n_marks - 1).is_multiple_of(self.every) {
+                return Some(None);
+            }
+        }
+        Some(Some(Node::Element { name, attributes, children }))
+    }
+
+    /// What is inside an element, up to its end.
+    fn children(&mut self, name: &str, depth: usize) -> Option<Vec<Node>> {
+        let mut children = Vec::new();
+        loop {
             let at = self.rest.find('<')?;
             let (between, rest) = self.rest.split_at(at);
             self.rest = rest;
@@ -262,20 +275,12 @@ impl Reader<'_> {
                 let end = closing.find('>')?;
                 self.rest = &closing[end + 1..];
                 if &closing[..end] == name {
-                    break;
+                    return Some(children);
                 }
                 return None;
             }
             children.extend(self.element(depth + 1)?);
         }
-        (self.in_series, self.in_marks) = before;
-        if self.in_marks && matches!(name, "circle" | "rect") {
-            self.n_marks += 1;
-            if !(self.n_marks - 1).is_multiple_of(self.every) {
-                return Some(None);
-            }
-        }
-        Some(Some(Node::Element { name, attributes, children }))
     }
 }
 

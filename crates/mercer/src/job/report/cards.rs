@@ -105,8 +105,10 @@ fn data(run: &Run, setting: &str, print: &str) -> Card {
             let key = if setting == "test" { "/n_test" } else { "/n_samples" };
             let n = run.number(key).or_else(|| run.number("/n_train")).or_else(|| run.number("/samples"));
             card.facts.extend(n.map(|n| fact("samples", grouped(n as usize))));
-            card.facts
-                .push(fact("pictures", "none: the files are not there any more, or were read with preprocessing"));
+            card.facts.push(fact(
+                "pictures",
+                "none: the files are not there any more, or were read with the preprocessing of a network",
+            ));
         }
     }
     card.facts.push(fact("fingerprint", print));

@@ -4,7 +4,7 @@ use super::figures::one;
 use super::run::Run;
 use crate::Error;
 use crate::job::surrogate::Ids;
-use crate::spec::{DataRef, Inputs, Opening};
+use crate::spec::{DataRef, Inputs, Opening, PreprocessSpec};
 use mercer_data::{Classes, Dataset};
 use mercer_report::Picture;
 use mercer_run::Context;
@@ -28,6 +28,16 @@ impl Seen {
             _ => (first(job, &["/train/data", "/data/data"])?, first(job, &["/train/labels", "/data/labels"])),
         };
         let samples = open(files)?;
+        // Fingerprints are of the samples as a network takes them.
+        let steps = first(job, &["/train/preprocess", "/data/preprocess"]);
+        let steps = steps.and_then(|steps| serde_json::from_value::<PreprocessSpec>(steps.clone()).ok());
+        let samples = match steps {
+            Some(steps) => {
+                let steps = steps.steps(samples.sample_shape());
+                samples.with_preprocess(steps).ok()?
+            }
+            None => samples,
+        };
         if run.fingerprint(setting)? != samples.fingerprint().ok()? {
             return None;
         }

@@ -86,7 +86,7 @@ fn matrix(run: &Run, at: usize) -> Result<Option<FigureBlock>, Error> {
     }
     let matrix = Source::new(run.path.clone(), None).open()?;
     let [rows, columns] = *matrix.shape() else { return Ok(None) };
-    let pick = |n: usize| -> Vec<usize> { (0..n.min(SIDE)).map(|at| at * n / n.min(SIDE).max(1)).collect() };
+    let pick = |n: usize| -> Vec<usize> { (0..n.min(SIDE)).map(|at| at * n / n.clamp(1, SIDE)).collect() };
     let (kept, across) = (pick(rows), pick(columns));
     let mut values = Vec::with_capacity(kept.len() * across.len());
     for &row in &kept {

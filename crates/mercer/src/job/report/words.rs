@@ -313,12 +313,11 @@ impl Words<'_> {
             );
             self.say(0.5, figure, text);
         }
-        if let Some(best) = self.result["codes"]["lengths"].as_array().and_then(|all| all.last()) {
-            if let Some(accuracy) = best["accuracy"].as_f64() {
-                let text =
-                    format!("A linear classifier on them is right on {} of the held-out samples.", percent(accuracy));
-                self.say(0.55, figure, text);
-            }
+        let best = self.result["codes"]["lengths"].as_array().and_then(|all| all.last());
+        if let Some(accuracy) = best.and_then(|best| best["accuracy"].as_f64()) {
+            let text =
+                format!("A linear classifier on them is right on {} of the held-out samples.", percent(accuracy));
+            self.say(0.55, figure, text);
         }
     }
 
@@ -359,19 +358,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Against `statsmodels.stats.proportion.proportion_confint(81, 263, method="wilson")`.
-    #[test]
-    fn intervals_are_wilson_s() {
-        let (low, high) = wilson(81.0 / 263.0, 263);
-        assert!((low - 0.2553).abs() < 1e-4 && (high - 0.3662).abs() < 1e-4, "{low} {high}");
-        assert_eq!(wilson(1.0, 10).1, 1.0);
-    }
-
     /// Newcombe (1998), table I: 81 of 263 is 0.2553 to 0.3662; 0 of 20 is 0 to 0.1611.
     #[test]
-    fn small_counts_have_intervals() {
-        let (low, high) = wilson(0.0, 20);
-        assert!(low == 0.0 && (high - 0.1611).abs() < 1e-4);
+    fn intervals_are_wilson_s() {
+        let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-4, "{found} {wanted}");
+        for (share, n, low, high) in [(81.0 / 263.0, 263, 0.2553, 0.3662), (0.0, 20, 0.0, 0.1611)] {
+            let found = wilson(share, n);
+            near(found.0, low);
+            near(found.1, high);
+        }
+        near(wilson(1.0, 10).1, 1.0);
     }
 
     #[test]
