@@ -278,6 +278,7 @@ def fill_store(client: Any, keywords: Mapping[str, Any], out: str | os.PathLike[
     if not target.endswith(".zarr"):
         raise Error(f"out {target}: a cluster fills a store", "bad-request", ["out='gram.zarr'"])
     if os.path.lexists(target) and settings.get("force"):
+        # The old store is replaced here, with a first tile, before several workers continue it.
         call(("kernel",), {**settings, "out": target, "tiles": "0..1"})
     elif os.path.lexists(target) and not settings.get("resume"):
         raise Error(f"{target} exists already", "exists", ["resume=True continues it; force=True replaces it"])

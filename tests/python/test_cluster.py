@@ -121,8 +121,10 @@ def test_a_cluster_that_is_stopped_and_started_again(net, x, expected, tmp_path)
 
 
 def test_features_and_rectangles(client, net, x, tmp_path):
-    features = mc.features("trace(sketch=sjlt:64)", x, net=net, out=tmp_path / "f.zarr", client=client)
-    assert features.numpy().tobytes() == np.asarray(mc.features("trace(sketch=sjlt:64)", x, net=net)).tobytes()
+    features = mc.features("ck", x, net=net, out=tmp_path / "f.zarr", client=client)
+    assert features.numpy().tobytes() == np.asarray(mc.features("ck", x, net=net)).tobytes()
+    replaced = mc.features("ck", x[:500], net=net, out=tmp_path / "f.zarr", client=client, force=True)
+    assert len(replaced.numpy()) == 500
     cross = mc.gram("trace", x[:300], against=x[300:900], net=net, out=tmp_path / "c.zarr", client=client)
     assert cross.numpy().tobytes() == mc.ntk(net, x[:300], x[300:900]).tobytes()
 

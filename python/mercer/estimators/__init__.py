@@ -11,8 +11,8 @@ from mercer._errors import Error
 
 try:
     import sklearn
-except ImportError as error:
-    raise Error("the estimators need scikit-learn", "missing-package", ["pip install 'scikit-learn>=1.6'"]) from error
+except ImportError as _error:
+    raise Error("the estimators need scikit-learn", "missing-package", ["pip install 'scikit-learn>=1.6'"]) from _error
 
 # `validate_data` and tags as data classes came with 1.6.
 if tuple(int(part) for part in sklearn.__version__.split(".")[:2]) < (1, 6):
