@@ -224,8 +224,8 @@ fn every_kind_of_result_has_a_section() {
     let folder = Folder::with(&[]);
     let runs = every(&folder, "name");
     let html = report(&folder, &runs, &pages().join("every.html"));
-    for at in 0..runs.len() {
-        assert_eq!(html.matches(&format!("<section id=\"s{at}\" class=\"job\">")).count(), 1, "{}", runs[at]);
+    for (at, run) in runs.iter().enumerate() {
+        assert_eq!(html.matches(&format!("<section id=\"s{at}\" class=\"job\">")).count(), 1, "{run}");
     }
     assert!(
         html.contains("id=\"s1-faithfulness\"")
