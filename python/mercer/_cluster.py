@@ -245,8 +245,10 @@ def _staged(command: Command, key: str, value: Any, place: Callable[[str], str])
         options = {name: each for name, each in value.options().items() if each and name != "weights"}
         return {key: path, **options}
     if flag is None or not flag.takes_samples or isinstance(value, (str, os.PathLike)):
-        is_path = flag is not None and isinstance(value, os.PathLike)
-        return {key: _absolute(os.fspath(value)) if is_path or _is_file(value) else value}
+        kind = "" if flag is None or flag.value is None else flag.value
+        names_file = any(word in kind for word in ("FILE", "DIR", "PATH", "GRAM", "onnx"))
+        is_path = isinstance(value, os.PathLike) or (names_file and _is_file(value))
+        return {key: _absolute(os.fspath(value)) if is_path else value}
     if flag.takes_labels:
         codes, names = as_labels(value, key)
         return {key: saved(key, codes), **({"classes": names} if names is not None and key == "labels" else {})}
@@ -286,7 +288,7 @@ def fill_store(client: Any, keywords: Mapping[str, Any], out: str | os.PathLike[
         settings.pop(name, None)
     # Whatever is wrong with the job is found here, before the workers begin.
     call(path, {**settings, "out": target, "dry_run": True, "resume": os.path.lexists(target)})
-    with staged(path, settings, f"{target}.inputs") as shared:
+    with staged(path, settings, f"{target}.inputs-{uuid.uuid4().hex[:8]}") as shared:
         return run(client, path, {**shared, "out": target, "resume": True}, os.path.dirname(target), lambda: _left(target))
 
 

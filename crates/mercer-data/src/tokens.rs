@@ -213,14 +213,14 @@ impl Tokens {
             let (shape, reason) = (vec![self.longest], format!("texts are longer than {length} tokens"));
             return Err(DataError::Shape { place: place.clone(), shape, reason });
         }
+        let padding = tokenizer.padding.unwrap_or(0);
         let dtype = match part {
-            TokenPart::Ids if self.largest > u32::from(u16::MAX) => DType::U32,
+            TokenPart::Ids if self.largest.max(padding) > u32::from(u16::MAX) => DType::U32,
             TokenPart::Ids => DType::U16,
             TokenPart::Mask | TokenPart::Types => DType::U8,
         };
         let layout = Layout { dtype, order: ByteOrder::Little, shape: vec![self.n_samples(), length], fortran: false };
         layout.n_bytes(place)?;
-        let padding = tokenizer.padding.unwrap_or(0);
         let (mut spool, mut row, mut rest) = (Spool::default(), Vec::new(), self.ids.as_slice());
         for &count in &self.lengths {
             let (own, after) = rest.split_at(count as usize * size_of::<u32>());

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._arrays import AnyArray
 from mercer._jobs import call
-from mercer._network import Network
 from mercer._outcome import Outcome
 from mercer._saved import Saved
 
@@ -62,7 +61,7 @@ class JobEstimator(BaseEstimator):
 
     def _checked(self, X: Any, **settings: Any) -> Any:
         """Samples, and labels if there are any."""
-        keywords = {"dtype": FLOATS, "allow_nd": isinstance(getattr(self, "net", None), Network), **settings}
+        keywords = {"dtype": FLOATS, "allow_nd": getattr(self, "net", None) is not None, **settings}
         return validate_data(self, X, **keywords)
 
     def _seed(self) -> int:
@@ -86,7 +85,7 @@ class JobEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = getattr(self, "kernel", None) == PRECOMPUTED
-        tags.input_tags.three_d_array = isinstance(getattr(self, "net", None), Network)
+        tags.input_tags.three_d_array = getattr(self, "net", None) is not None
         return tags
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
 from mercer._arrays import AnyArray
 from mercer._jobs import call
@@ -52,6 +53,7 @@ class _WithNetwork(JobEstimator):
     def _of_kernel(self, x: AnyArray, labels: AnyArray, outputs: int, loss: str) -> dict[str, Any]:
         """The kernel of a network, or of the description of one."""
         kernel = str(getattr(self, "kernel"))
+        self.__dict__.pop("net_", None)
         if self.net is None and any(name in kernel for name in _LIMITS):
             return {"kernel": kernel, "data": x, "arch": self._description(x, outputs), "seed": self._seed()}
         self.net_ = self._network(x, labels, outputs, loss)
@@ -319,6 +321,11 @@ class LaplaceRegressor(RegressorMixin, _Variances, _WithNetwork):
         return found * scale + mean
 
 
+def _has_probabilities(surrogate: Any) -> bool:
+    """Ridge regression has scores alone."""
+    return bool(surrogate.machine != "ridge")
+
+
 class Surrogate(ClassifierMixin, _Probabilities, _WithNetwork):
     """A kernel machine that stands in for a network, so that its scores are sums over training samples.
 
@@ -391,8 +398,14 @@ class Surrogate(ClassifierMixin, _Probabilities, _WithNetwork):
         """The kernel machine alone, which predicts."""
         return Saved(tuple(("", content) for name, content in self.state_.folders if name == "surrogate"))
 
+    def predict(self, X: Any) -> AnyArray:
+        """The classes of samples."""
+        scores = self._values(self._samples(X), self._machine())
+        return self._decided(scores)
+
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> AnyArray:
-        """The probabilities of the classes, a column for each."""
+        """The probabilities of the classes, a column for each; ridge regression has none."""
         x = self._samples(X)
         return self._values(x, self._machine(), probabilities=True)
 
@@ -416,8 +429,13 @@ class Surrogate(ClassifierMixin, _Probabilities, _WithNetwork):
         Outcome
             ``attribution`` (with ``rows`` or ``all``), ``scores``, ``surrogates`` and more.
         """
-        labels = None if y is None else np.searchsorted(self.classes_, y).astype(np.int64)
         x = self._samples(X)
+        labels = None
+        if y is not None:
+            known = np.isin(y, self.classes_)
+            if not known.all():
+                raise ValueError(f"y has the class {np.asarray(y)[~known][0]!r}, which was not seen in fit")
+            labels = np.searchsorted(self.classes_, y).astype(np.int64)
         keywords = {"from_": self.state_, "test": x, "test_labels": labels, "threads": self.threads, "progress": False}
         return call(("explain",), {**keywords, **settings})
 

@@ -147,9 +147,10 @@ class Nystrom(_Functions):
 
     def fit(self, X: Any, y: Any = None) -> Nystrom:
         """Choose the landmarks."""
-        x = self._checked(X)
-        wanted = None if self.landmark_choice == "all" else min(self.landmarks or self.n_components, len(x))
-        self._learn("nystrom", x, landmarks=wanted, landmark_choice=self.landmark_choice, precision="f64")
+        wanted = None
+        if self.landmark_choice != "all":
+            wanted = min(self.landmarks or self.n_components, len(self._checked(X)))
+        self._learn("nystrom", X, landmarks=wanted, landmark_choice=self.landmark_choice, precision="f64")
         return self
 
 

@@ -1,5 +1,6 @@
 //! Texts and images as numbers.
 
+use mercer::data::LONGEST_SIDE;
 use mercer::spec::DecodingSpec;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -31,9 +32,6 @@ impl DecodingOptions {
         }
     }
 }
-
-/// The longest side of a resized image.
-const LONGEST_SIDE: usize = 8192;
 
 /// One side of a square, or height and width.
 fn parse_size(text: &str) -> Result<[usize; 2], String> {

@@ -87,8 +87,15 @@ impl<R: Read> Records<R> {
             Some(delimiter) => {
                 let mut builder = ReaderBuilder::new();
                 builder.delimiter(delimiter).has_headers(false).trim(Trim::All);
-                let parsed = builder.from_reader(text.as_bytes()).read_record(record);
-                parsed.map_err(|error| self.malformed(format!("line {line}: {error}")))?;
+                let mut reader = builder.from_reader(text.as_bytes());
+                let malformed = |error| self.malformed(format!("line {line}: {error}"));
+                reader.read_record(record).map_err(malformed)?;
+                // A mark inside a cell opens nothing, so the lines joined for it are records of their own.
+                if reader.read_record(&mut StringRecord::new()).map_err(malformed)? {
+                    let reason =
+                        "has a quotation mark inside a cell; put the cell in quotation marks and double the mark";
+                    return Err(self.malformed(format!("line {line} {reason}")));
+                }
             }
         }
         Ok(Some(line))

@@ -26,6 +26,9 @@ use decode::Pixels;
 /// The most files of a folder.
 const MOST_FILES: usize = 10_000_000;
 
+/// The longest side of a resized image, in pixels.
+pub const LONGEST_SIDE: usize = 8192;
+
 /// The files of a folder of images.
 #[derive(Clone, Debug)]
 pub struct ImageFolder {
@@ -144,6 +147,12 @@ impl ImageFolder {
         };
         if channels != 1 && channels != 3 {
             let reason = format!("images have 1 or 3 channels, not {channels}");
+            return Err(DataError::Refused { place: self.place.clone(), reason });
+        }
+        if let Some([height, width]) =
+            wish.size.filter(|size| size.iter().any(|side| !(1..=LONGEST_SIDE).contains(side)))
+        {
+            let reason = format!("images cannot be resized to {width}×{height} pixels; a side has 1 to {LONGEST_SIDE}");
             return Err(DataError::Refused { place: self.place.clone(), reason });
         }
         let (mut spool, mut size, total) = (Spool::default(), wish.size, self.files.len());

@@ -101,6 +101,21 @@ fn labels_and_ids_are_other_columns_of_the_table() {
     }
 }
 
+/// The padding token may have a larger number than every token of the texts.
+#[test]
+fn padding_keeps_its_number() {
+    let mut json: Value = serde_json::from_str(&std::fs::read_to_string(fixture("wordpiece.json")).unwrap()).unwrap();
+    json["model"]["vocab"]["[PAD]"] = 151_643.into();
+    json["added_tokens"][0]["id"] = 151_643.into();
+    json["padding"]["pad_id"] = 151_643.into();
+    let (_own, path) = file("large.json", json.to_string().as_bytes());
+    let tokenizer = Tokenizer::open(&path).unwrap();
+    let (_folder, column) = column(b"text,y\na cat,1\n", "t.csv", Some("text")).unwrap();
+    let found = column.tokenise(&tokenizer, None, &Context::new()).unwrap();
+    let ids = found.padded(TokenPart::Ids, found.longest + 1, &tokenizer).unwrap().read::<f64>().unwrap();
+    assert_eq!(ids[[0, found.longest]], 151_643.0);
+}
+
 #[test]
 fn bad_cells_are_named() {
     let tokenise = |bytes: &[u8], name: &str| {
@@ -112,6 +127,8 @@ fn bad_cells_are_named() {
     fails(tokenise(b"\xff\xfet\0e\0x\0t\0", "t.csv"), &["UTF-16"]);
     fails(tokenise(b"words,y\na cat,1\n", "t.csv"), &["no `text`", "`words`, `y`"]);
     fails(tokenise(b"text,y\n\"a cat,1\n", "t.csv"), &["quote opened in line 2 is never closed"]);
+    // Lines that a mark inside a cell would join are not lost.
+    fails(tokenise(b"text,y\na 5\" cat,1\na 3\" cat,2\n", "t.csv"), &["line 2", "quotation mark inside a cell"]);
     let long = format!("text,y\n{},1\n", "a".repeat((1 << 20) + 1));
     fails(tokenise(long.as_bytes(), "t.csv"), &["line 2", "longer than 1 MiB"]);
     fails(open_text(&Source::new(fixture("u1.npy"), None), &[], None), &["u1.npy", "CSV or TSV", "npy"]);

@@ -85,7 +85,8 @@ impl View {
 
     /// The bytes of a view and of its fit.
     pub fn bytes(width: usize, n_columns: usize, n_frequencies: usize) -> usize {
-        let numbers = width.saturating_mul(width).saturating_mul(8);
+        // Products, covariances, their sum, and a decomposition.
+        let numbers = width.saturating_mul(width).saturating_mul(15);
         let sums = width.saturating_mul(8).saturating_add(n_frequencies.saturating_mul(3)).saturating_mul(n_columns);
         numbers.saturating_add(sums).saturating_add(width.saturating_mul(n_frequencies)).saturating_mul(8)
     }

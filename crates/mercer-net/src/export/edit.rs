@@ -15,7 +15,9 @@ mod field {
     pub(super) const MODEL_METADATA: u64 = 14;
     pub(super) const GRAPH_NODE: u64 = 1;
     pub(super) const GRAPH_INITIALIZER: u64 = 5;
+    pub(super) const GRAPH_INPUT: u64 = 11;
     pub(super) const GRAPH_OUTPUT: u64 = 12;
+    pub(super) const VALUE_NAME: u64 = 1;
     pub(super) const GRAPH_VALUE_INFO: u64 = 13;
     pub(super) const NODE_INPUT: u64 = 1;
     pub(super) const NODE_OUTPUT: u64 = 2;
@@ -60,17 +62,21 @@ pub fn with_head(bytes: &[u8], head: &Head) -> Result<Vec<u8>> {
                 field::GRAPH_OUTPUT | field::GRAPH_VALUE_INFO => false,
                 _ => true,
             };
-            if number == field::GRAPH_NODE {
-                names.extend(texts(payload.bytes()?, field::NODE_OUTPUT)?);
+            if !keep {
+                continue;
             }
-            if number == field::GRAPH_INITIALIZER {
-                names.insert(tensor_name(payload.bytes()?)?);
+            match number {
+                field::GRAPH_NODE => names.extend(texts(payload.bytes()?, field::NODE_OUTPUT)?),
+                field::GRAPH_INPUT => names.extend(texts(payload.bytes()?, field::VALUE_NAME)?),
+                field::GRAPH_INITIALIZER => {
+                    names.insert(tensor_name(payload.bytes()?)?);
+                }
+                _ => {}
             }
-            if keep {
-                copy = copy.copied(number, payload);
-            }
+            copy = copy.copied(number, payload);
         }
-        let free = |base: &String| [base.clone(), format!("{base}.weight")].iter().all(|name| !names.contains(name));
+        let own = |base: &String| ["", ".weight", ".bias", "/flat"].map(|end| format!("{base}{end}"));
+        let free = |base: &String| own(base).iter().all(|name| !names.contains(name));
         let name = std::iter::once("head".to_owned()).chain((2..).map(|n| format!("head{n}"))).find(free);
         let name = name.unwrap_or_default();
         let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
@@ -261,7 +267,8 @@ impl Needed {
         // Nodes are in the order of execution.
         for (inputs, outputs) in nodes.into_iter().rev() {
             if outputs.iter().any(|name| needed.contains(name)) {
-                needed.extend(inputs);
+                // An omitted input has no name.
+                needed.extend(inputs.into_iter().filter(|name| !name.is_empty()));
             }
         }
         Ok(Self(Some(needed)))

@@ -279,6 +279,10 @@ impl Reader<'_> {
                 }
                 return None;
             }
+            // In HTML these hold text that ends only at their own end.
+            if matches!(name, "title" | "desc" | "metadata") {
+                return None;
+            }
             children.extend(self.element(depth + 1)?);
         }
     }

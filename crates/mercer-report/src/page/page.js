@@ -441,7 +441,7 @@
     });
     picked.push((figure, x, y) => {
       const close = (a, b) => Math.abs(a - b) <= 1e-4 * Math.max(1, Math.abs(a));
-      const at = samples.findIndex((sample) => sample.marks.some(([own, [u, v]]) => own === figure && close(u, x) && close(v, y)));
+      const at = samples.findIndex((sample) => sample.marks.some(([own, [u, v]]) => own === figure && u !== null && v !== null && close(u, x) && close(v, y)));
       if (at < 0) return false;
       showSample(at);
       section.scrollIntoView({ block: "nearest" });

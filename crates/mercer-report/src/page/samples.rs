@@ -8,7 +8,7 @@ use crate::figure::{Picture, base64, markup_json};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The bytes that pictures and data of one browser may take.
+/// The bytes that the pictures of all browsers of a page may take.
 const LIMIT: usize = 600_000;
 
 /// A browser of samples.
@@ -24,6 +24,7 @@ pub struct Browser {
     known: BTreeMap<String, usize>,
     left_out: usize,
     spent: usize,
+    limit: usize,
 }
 
 /// A sample, and what is known about it.
@@ -65,9 +66,9 @@ pub struct Example {
 }
 
 impl Browser {
-    /// A browser without samples.
-    pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), ..Self::default() }
+    /// A browser without samples, one of several on a page.
+    pub fn new(title: impl Into<String>, n_browsers: usize) -> Self {
+        Self { title: title.into(), limit: LIMIT / n_browsers.max(1), ..Self::default() }
     }
 
     /// Keeps a picture under a name, once; none if there is no room left.
@@ -76,7 +77,7 @@ impl Browser {
             return Some(at);
         }
         let text = base64(&picture()?.thumbnail(64).to_png());
-        if self.spent + text.len() > LIMIT {
+        if self.spent + text.len() > self.limit {
             self.left_out += 1;
             return None;
         }

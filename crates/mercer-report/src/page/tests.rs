@@ -32,7 +32,7 @@ fn page(name: &str) -> Page {
         pictures: vec![(picture.clone(), text())],
         table: Some(table.clone()),
     });
-    let mut browser = Browser::new(name);
+    let mut browser = Browser::new(name, 1);
     browser.note = text();
     let number = browser.picture(name, || Some(picture.clone()));
     browser.samples.push(Sample {

@@ -128,13 +128,8 @@ struct CourseOptions {
 impl CompareArguments {
     fn job(&self) -> CompareJob {
         let networks = &self.networks;
-        // Without epochs nothing is trained, and how does not matter.
-        let training = match self.training.checkpoint_at.is_empty() {
-            true => TrainingSpec::default(),
-            false => {
-                TrainingSpec { checkpoint_at: self.training.checkpoint_at.clone(), ..self.training.optimiser.spec() }
-            }
-        };
+        let checkpoint_at = self.training.checkpoint_at.clone();
+        let training = TrainingSpec { checkpoint_at, ..self.training.optimiser.spec() };
         CompareJob {
             grams: self.grams.clone(),
             kernels: networks.kernel.clone(),

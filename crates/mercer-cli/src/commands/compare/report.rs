@@ -64,7 +64,7 @@ fn pairs(pairs: &[PairFindings]) -> String {
     let predicts = pairs.iter().any(|pair| pair.predictions.is_some());
     let mut head = vec!["", "", "distance", "scaled", "CKA", "λmax", "λmin", "condition"];
     if predicts {
-        head.extend(["predictions", "right", "right"]);
+        head.extend(["predictions", "right (first)", "right (second)"]);
     }
     let mut rows = vec![head.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>()];
     for pair in pairs {

@@ -53,10 +53,18 @@ fn after_long_help() -> String {
     after_help = EXAMPLES,
     after_long_help = after_long_help(),
     next_help_heading = "Network",
-    mut_arg("node", |arg| with_default(arg, "the first output, or the logits before its softmax").conflicts_with("from")),
+    mut_arg("node", |arg| {
+        with_default(arg, "the first output, or the logits before its softmax").conflicts_with("from")
+    }),
     mut_arg("data", |arg| arg.required(false).required_unless_present("from").conflicts_with("from")),
     mut_arg("labels", |arg| arg.conflicts_with("from")),
-    mut_arg("landmarks", |arg| with_default(arg, "512").help_heading("Shift")),
+    mut_arg("landmarks", |arg| with_default(arg, "512").help_heading("Shift").conflicts_with("from")),
+    mut_arg("reduce_to", |arg| arg.conflicts_with("from")),
+    mut_arg("seed", |arg| arg.conflicts_with("from")),
+    mut_arg("precision", |arg| arg.conflicts_with("from")),
+    mut_arg("include", |arg| arg.conflicts_with("from")),
+    mut_arg("exclude", |arg| arg.conflicts_with("from")),
+    mut_arg("unmerge", |arg| arg.conflicts_with("from")),
     mut_arg("weights", |arg| arg.conflicts_with("from"))
 )]
 pub(crate) struct ShiftArguments {
@@ -151,7 +159,7 @@ impl ShiftArguments {
 
     pub(crate) fn run(&self, console: &Console) -> Result<(), Error> {
         if let Some(p) = self.shift.fail_below {
-            let least = 1.0 / (self.shift.permutations + 1) as f64;
+            let least = 1.0 / (self.shift.permutations as f64 + 1.0);
             if !(p > 0.0 && p < 1.0) {
                 return Err(Error::new(format!("‹fail-below› {p}: must be between 0 and 1")));
             }
@@ -164,7 +172,7 @@ impl ShiftArguments {
             }
         }
         let destination = Destination { dry_run: self.dry_run.dry_run, ..self.output.destination() };
-        let text = |outcome: &_| report::outcome(outcome, self.output.out.as_deref());
+        let text = |outcome: &_| report::outcome(outcome, self.output.out.as_deref(), self.from.is_some());
         let outcome = console.perform(&self.job(), &destination, report::plan, text)?;
         let found = outcome.and_then(|outcome| outcome.findings.p_value);
         match self.shift.fail_below.zip(found).filter(|(limit, p)| p <= limit) {

@@ -28,7 +28,7 @@ pub(super) fn plan(plan: &ShiftPlan) -> String {
 }
 
 /// Describes the result.
-pub(super) fn outcome(outcome: &Outcome<ShiftFindings>, folder: Option<&Path>) -> String {
+pub(super) fn outcome(outcome: &Outcome<ShiftFindings>, folder: Option<&Path>, is_from_reference: bool) -> String {
     let found = &outcome.findings;
     let name = found.network.as_deref().unwrap_or("the data itself");
     let (old, new) = (count(found.n_samples, "old sample"), count(found.n_test, "new sample"));
@@ -44,7 +44,12 @@ pub(super) fn outcome(outcome: &Outcome<ShiftFindings>, folder: Option<&Path>) -
         let _ = writeln!(text, "\nApproximated: {}.", found.approximations.join("; "));
     }
     if let Some(folder) = folder {
-        let _ = writeln!(text, "\nThe reference and all results are in {}", folder.display());
+        let held = match (is_from_reference, found.p_value.is_some()) {
+            (true, _) => "All results are",
+            (false, true) => "The reference and all results are",
+            (false, false) => "The reference is",
+        };
+        let _ = writeln!(text, "\n{held} in {}", folder.display());
     }
     text
 }

@@ -128,6 +128,9 @@ pub struct ComparePlan {
     pub bytes: usize,
 }
 
+/// More networks than anyone compares in one run.
+const MOST_NETWORKS: usize = 100_000;
+
 impl CompareJob {
     /// A comparison of stored matrices.
     pub fn of_files<S: Into<String>>(grams: impl IntoIterator<Item = S>) -> Self {
@@ -167,6 +170,17 @@ impl CompareJob {
         if let Some(factor) = self.widths.iter().find(|factor| !(**factor > 0.0 && factor.is_finite())) {
             return refuse(&format!("‹widths› {factor}: factors must be above 0"), "‹widths› 0.5,1,2");
         }
+        let times = self.checkpoints.len().max(self.training.checkpoint_at.len()).max(1);
+        let n_networks = self.seeds.unwrap_or(1).saturating_mul(self.widths.len().max(1)).saturating_mul(times);
+        if n_networks > MOST_NETWORKS {
+            return refuse(
+                &format!("‹widths›, ‹seeds› and checkpoints make {n_networks} networks"),
+                &format!("at most {MOST_NETWORKS} are compared in one run"),
+            );
+        }
+        if !self.trains() && self.training != TrainingSpec::default() {
+            return refuse("there are settings of a training, but nothing is trained", "‹checkpoint-at› 0,50,200");
+        }
         if self.seeds == Some(0) {
             return refuse("‹seeds› 0: at least one is needed", "‹seeds› 3");
         }
@@ -202,6 +216,9 @@ impl CompareJob {
         }
         if !(self.ridge >= 0.0 && self.ridge.is_finite()) {
             return refuse(&format!("‹ridge› {}: must be 0 or more", self.ridge), "‹ridge› 1e-6");
+        }
+        if self.ridge != 0.0 && self.test.is_empty() {
+            return refuse("‹ridge› is for predictions, and there are no test samples", "‹test› FILE[:KEY]");
         }
         self.training.check()
     }

@@ -199,7 +199,8 @@ fn check_sizes(all: &[Sized]) -> Result<(), Error> {
     let samples = |one: &Sized| one.rows / one.per_sample.max(1);
     for other in all {
         if samples(other) != samples(first) {
-            let text = format!("{} has {} rows, but {} has {}", other.name, samples(other), first.name, samples(first));
+            let text =
+                format!("{} is of {} samples, but {} is of {}", other.name, samples(other), first.name, samples(first));
             return Err(
                 Error::with_code("sample-count", text).hint("all must be of the same samples, in the same order")
             );

@@ -36,12 +36,17 @@ pub(super) fn browsers(runs: &[Run], chosen: &[Chosen], context: &Context) -> Re
     for (at, run) in runs.iter().enumerate() {
         let browser = match run.job() {
             "explain" => explained(runs, at, chosen, context)?,
-            "audit" => audited(run, chosen, context)?,
+            "audit" => audited(runs, run, chosen, context)?,
             _ => None,
         };
         browsers.extend(browser.filter(|browser| !browser.samples.is_empty()));
     }
     Ok(browsers)
+}
+
+/// How many results have a browser.
+fn n_browsers(runs: &[Run]) -> usize {
+    runs.iter().filter(|run| matches!(run.job(), "explain" | "audit")).count()
 }
 
 /// A table of a run, unless it is too large to be searched.
@@ -144,7 +149,7 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
         _ => None,
     };
     let functions = Functions::of(runs, print)?;
-    let mut browser = Browser::new(format!("Test samples of {}", run.place));
+    let mut browser = Browser::new(format!("Test samples of {}", run.place), n_browsers(runs));
     let mut predicted: BTreeMap<usize, String> = BTreeMap::new();
     for (row, cells) in records(&local).skip(1).enumerate() {
         let Some(why) = reasons.get(&row).filter(|_| cells.len() >= 9) else { continue };
@@ -213,7 +218,7 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
     Ok(Some(browser))
 }
 
-fn audited(run: &Run, chosen: &[Chosen], context: &Context) -> Result<Option<Browser>, Error> {
+fn audited(runs: &[Run], run: &Run, chosen: &[Chosen], context: &Context) -> Result<Option<Browser>, Error> {
     let Some(review) = table(run, "review.csv")? else { return Ok(None) };
     let n = run.number("/n_samples").unwrap_or(0.0) as usize;
     let (train, rows) = (Seen::of(run, "data"), Rows::of(run, n, context));
@@ -221,7 +226,7 @@ fn audited(run: &Run, chosen: &[Chosen], context: &Context) -> Result<Option<Bro
     let by_chance: BTreeSet<usize> =
         if chosen.contains(&Chosen::Random) { random(n, MOST / 4).into_iter().collect() } else { BTreeSet::new() };
     let asked: BTreeSet<usize> = named(chosen, n).into_iter().collect();
-    let mut browser = Browser::new(format!("Training samples of {}", run.place));
+    let mut browser = Browser::new(format!("Training samples of {}", run.place), n_browsers(runs));
     for (rank, cells) in records(&review).skip(1).enumerate() {
         if cells.len() < 6 || browser.samples.len() >= MOST {
             continue;

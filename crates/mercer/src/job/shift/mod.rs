@@ -176,7 +176,7 @@ impl ShiftJob {
         if !(self.keep >= 0.0 && self.keep.is_finite()) {
             return Err(Error::new(format!("‹keep-above› {}: must be a number that is not negative", self.keep)));
         }
-        let least = 1.0 / (self.permutations + 1) as f64;
+        let least = 1.0 / (self.permutations as f64 + 1.0);
         if !self.test.is_empty() && least > self.level {
             let needed = (1.0 / self.level).ceil() - 1.0;
             let text = format!("‹permutations› {}: no p-value can be below {least:.3}", self.permutations);
@@ -185,6 +185,16 @@ impl ShiftJob {
         if self.from.is_none() && self.reference.data.is_empty() {
             return Err(Error::new("‹data›: the old samples are missing")
                 .hint("‹data› FILE[:KEY], or ‹from› DIR for a saved reference"));
+        }
+        let is_given = self.net.is_some()
+            || self.node.is_some()
+            || !self.layers.is_empty()
+            || !self.kernels.is_empty()
+            || !self.reference.data.is_empty()
+            || self.reference.labels.is_some();
+        if self.from.is_some() && is_given {
+            return Err(Error::new("‹from› holds the network, the old samples, the layers and the kernels")
+                .hint("leave the others out, or leave ‹from› out"));
         }
         if self.from.is_some() && self.test.is_empty() {
             return Err(Error::new("‹from›: there are no new samples").hint("‹test› FILE[:KEY]"));

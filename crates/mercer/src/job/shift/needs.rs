@@ -47,7 +47,10 @@ impl Sizes {
     /// The bytes of a sample in a block.
     fn sample(&self) -> usize {
         let widest = self.widths.iter().copied().max().unwrap_or(0);
-        let doubles = widest.saturating_mul(4) + self.frequencies * 6 + (self.permutations + 1) * 3;
+        let doubles = widest
+            .saturating_mul(4)
+            .saturating_add(self.frequencies.saturating_mul(6))
+            .saturating_add(self.permutations.saturating_add(1).saturating_mul(3));
         let own: usize = self.widths.iter().fold(self.raw, |sum, width| sum.saturating_add(*width));
         own.saturating_mul(self.element).saturating_add(doubles.saturating_mul(size_of::<f64>())).max(1)
     }
@@ -56,7 +59,7 @@ impl Sizes {
     pub(super) fn reading(&self, context: &Context) -> Result<Reading, Error> {
         let rows = (BLOCK_BYTES / self.sample()).clamp(1, MOST_ROWS) / self.grain * self.grain;
         let block = rows.max(self.grain);
-        let columns = self.permutations + 1;
+        let columns = self.permutations.saturating_add(1);
         let views = self.widths.iter().map(|&width| View::bytes(width, columns, self.frequencies));
         // Coordinates and scores of every view, and what is written about every sample.
         let each = self.widths.len() * 4 * size_of::<f64>() + 160;

@@ -237,10 +237,16 @@ fn sizes<T: Real>(
         None => vec![("data".to_owned(), shapes.iter().flatten().product())],
     };
     let mut raw = layers.map_or(names[0].1, |layers| layers.widths().into_iter().fold(0, usize::saturating_add));
+    let mut fixed = layers.map_or(0, Layers::pass_bytes::<T>);
     for text in &job.kernels {
         let rows = views::kernel::<T>(text, (source, shapes), job)?;
         let width = rows.n_features().unwrap_or(job.landmarks);
         raw = raw.saturating_add(width);
+        if rows.n_features().is_none() {
+            // The matrix of the landmarks with its decomposition, and values of the kernel in double precision.
+            fixed = fixed.saturating_add(width.saturating_mul(width).saturating_mul(10 * size_of::<f64>()));
+            raw = raw.saturating_add(width.saturating_mul(2 * size_of::<f64>() / size_of::<T>()));
+        }
         names.push((text.clone(), width));
     }
     let sizes = Sizes {
@@ -251,7 +257,7 @@ fn sizes<T: Real>(
         permutations: job.permutations,
         frequencies: job.frequencies,
         grain: layers.map_or(1, Layers::grain),
-        fixed: layers.map_or(0, Layers::pass_bytes::<T>),
+        fixed,
     };
     Ok((names, sizes))
 }

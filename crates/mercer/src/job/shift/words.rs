@@ -65,14 +65,14 @@ fn of_classes(found: &ShiftFindings) -> Vec<String> {
                  shift (label shift)."
                     .to_owned(),
             ),
-            Some(ShiftKind::Covariate) if !found.decisions_differ() => all.push(
-                "The network decides for its classes at the same rates: samples of the same class look different (covariate \
-                 shift)."
-                    .to_owned(),
-            ),
             Some(ShiftKind::Covariate) => all.push(
                 "Old samples with the estimated rates of classes differ from the new ones as well: samples of the same class \
                  look different (covariate shift), and the estimated rates are not reliable."
+                    .to_owned(),
+            ),
+            None if found.shifted && labels.matched_p_value.is_some() => all.push(
+                "Neither the rates of its decisions nor old samples with the estimated rates of classes show a difference: whether \
+                 classes or samples have shifted is open."
                     .to_owned(),
             ),
             None => {}

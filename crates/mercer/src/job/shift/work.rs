@@ -111,18 +111,18 @@ impl OpenedShift {
         let _phase = context.phase("tests");
         self.test(&reader, &first, &second, decisions.as_ref(), permutations, findings)?;
         findings.approximations = reader.views.iter().filter_map(super::views::ViewSource::approximation).collect();
-        let count = 2 * self.job.frequencies;
+        let count = self.job.frequencies.saturating_mul(2);
         findings.approximations.push(format!("Gaussian kernels are those of {count} random Fourier features"));
         if let Some(Decisions { labels, accuracy, matched, .. }) = decisions {
             let matched_p_value = matched.map(super::passes::Matched::p_value).transpose()?;
             findings.estimated_accuracy = Some(accuracy);
-            // Without other rates of decisions, the classes cannot explain the shift.
-            let other_rates = findings.decisions_differ();
-            findings.kind =
-                matched_p_value.filter(|_| findings.shifted).map(|p| match other_rates && p > self.job.level {
-                    true => ShiftKind::Label,
-                    false => ShiftKind::Covariate,
-                });
+            // Without other rates of decisions, the classes cannot explain the shift; and a test that finds nothing is no proof.
+            let kind = |p: f64| match (p > self.job.level, findings.decisions_differ()) {
+                (false, _) => Some(ShiftKind::Covariate),
+                (true, true) => Some(ShiftKind::Label),
+                (true, false) => None,
+            };
+            findings.kind = matched_p_value.filter(|_| findings.shifted).and_then(kind);
             findings.label_shift = Some(super::findings::LabelShiftFindings { matched_p_value, ..labels });
         }
         self.samples(&reader.views[reader.main()].name, second, reader.main(), findings)

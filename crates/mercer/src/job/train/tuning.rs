@@ -85,6 +85,8 @@ impl TuningSpec {
         }
         let mut network = Network::import_bytes(&bytes, &import).about(&self.net)?;
         self.freeze(&mut network)?;
+        // Reported now, not after the training.
+        with_parameters(&bytes, network.parameters()).about(&self.net)?;
         Ok((Tuned { described, bytes, network }, samples))
     }
 
@@ -147,11 +149,15 @@ fn normal() -> Result<Normal<f64>, Error> {
 fn redrawn(mut network: Network, bytes: &[u8], seed: u64) -> Result<Vec<u8>, NetError> {
     let law = Normal::new(0.0, DEVIATION).map_err(|error| NetError::Setting(error.to_string()))?;
     let draw = |own: &mercer_net::network::Parameter| {
-        if own.shape().len() > 1 {
-            let mut random = stream(seed, &format!("train/redraw/{}", own.name()));
-            return (0..own.numel()).map(|_| law.sample(&mut random) as f32).collect();
+        if network.is_scale(own.name()) {
+            return vec![1.0; own.numel()];
         }
-        vec![if network.is_scale(own.name()) { 1.0 } else { 0.0 }; own.numel()]
+        // A bias may have axes of size one.
+        if own.shape().iter().filter(|&&size| size > 1).count() < 2 {
+            return vec![0.0; own.numel()];
+        }
+        let mut random = stream(seed, &format!("train/redraw/{}", own.name()));
+        (0..own.numel()).map(|_| law.sample(&mut random) as f32).collect()
     };
     let values: Vec<Vec<f32>> = network.parameters().iter().map(draw).collect();
     network.set_values(values.iter().map(|values| Values::from_slice(values)).collect());

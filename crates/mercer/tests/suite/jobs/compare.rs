@@ -229,7 +229,7 @@ fn bad_comparisons_are_refused() {
     let one = DataSpec { data: vec![file("one.npy").into()], ..DataSpec::default() };
     for (job, words) in [
         (CompareJob { kernels: vec!["full".to_owned()], ..base() }, "nothing to compare with"),
-        (CompareJob { grams: vec![file("small.npy")], ..base() }, "has 12 rows, but"),
+        (CompareJob { grams: vec![file("small.npy")], ..base() }, "is of 12 samples, but"),
         (CompareJob { data: one, ..no_test(base()) }, "1 samples are too few"),
         (unlabelled(base()), "need the labels"),
         (no_test(base()), "‹test›"),
