@@ -9,12 +9,12 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DecodingOptions {
-    /// Tokenizer for a column of texts, as Hugging Face writes it
+    /// Tokenizer for a column of texts, as Hugging Face writes it (--help says more)
     #[arg(long, value_name = "FILE.json")]
     tokenizer: Option<PathBuf>,
 
     /// Tokens per text: longer ones are cut [default: the longest text, as far as the network allows]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     max_tokens: Option<NonZeroUsize>,
 
     /// Resize images to N×N or HEIGHTxWIDTH pixels (bilinear with antialiasing)

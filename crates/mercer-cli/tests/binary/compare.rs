@@ -18,7 +18,7 @@ fn kernels_are_compared_in_pairs() {
     assert!(found["matrices"][0]["lambda_max"].as_f64().unwrap() > 0.0);
     assert!(folder.succeed("compare trace.npy trace.npy").contains("0.0000  1.0000"));
     folder.write_array("small.npy", array![[1.0, 0.0], [0.0, 1.0]].view());
-    folder.refuse("compare trace.npy small.npy", &["small.npy has 2 rows"]);
+    folder.refuse("compare trace.npy small.npy", &["small.npy is of 2 samples"]);
     folder.refuse("compare small.npy small.npy", &["small.npy: an alignment needs at least 4 samples"]);
     folder.refuse("compare trace.npy mlp.x.npy", &["mlp.x.npy"]);
     folder.refuse("compare trace.npy trace.npy --memory 1MiB", &["--memory", "the smallest that would do"]);

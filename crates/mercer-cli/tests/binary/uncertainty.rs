@@ -187,8 +187,15 @@ fn validation_chooses_the_prior() {
     let json = folder.json(&line(IRIS, &format!("--method last-layer-kron {validation} -o run")));
     assert_eq!(json["prior"], "validation");
     folder.refuse(&line(IRIS, "--prior validation -o other"), &["--validation"]);
-    let unused = validation.replace("--prior validation", "");
-    folder.refuse(&line(IRIS, &format!("{unused} -o other")), &["--validation", "--prior validation"]);
+    assert!(json["chosen"]["temperature"].as_f64().is_some_and(|temperature| temperature > 0.1), "{json}");
+    // Where there are such samples they choose, unless a prior is given.
+    let samples = validation.replace("--prior validation", "");
+    let json = folder.json(&line(IRIS, &format!("--method diag {samples} -o chosen")));
+    assert_eq!((&json["prior"], json["scaled"].is_object()), (&"validation".into(), true));
+    let json = folder.json(&line(IRIS, &format!("--method diag --weight-decay 0.01 {samples} -o decayed")));
+    assert_eq!((&json["prior"], &json["prior_precision"]), (&"weight decay".into(), &1.2.into()));
+    let text = folder.run(&line(IRIS, "--method diag -o unchosen")).err;
+    assert!(text.contains("nothing chooses between the posterior and the network alone"), "{text}");
 }
 
 #[test]

@@ -65,15 +65,12 @@ impl RegressionScores {
     }
 }
 
-/// A note if the posterior predicts labelled data worse than the network alone, by the mean negative log likelihood of
-/// each.
-pub fn worse(network: f64, posterior: f64) -> Option<String> {
+/// A note if something (`the posterior`) predicts labelled data worse than the network alone, by the mean negative log
+/// likelihood of each.
+pub fn worse(what: &str, network: f64, own: f64) -> Option<String> {
     // Ignore differences within rounding.
-    (posterior > network + 1e-6 * network.abs().max(1.0)).then(|| {
-        format!(
-            "the posterior predicts these labels worse than the network alone (NLL {posterior:.4} instead of {network:.4}); \
-             another prior or method may do better"
-        )
+    (own > network + 1e-6 * network.abs().max(1.0)).then(|| {
+        format!("{what} predicts these labels worse than the network alone (NLL {own:.4} instead of {network:.4})")
     })
 }
 
@@ -109,8 +106,8 @@ mod tests {
 
     #[test]
     fn a_posterior_that_is_worse_is_told() {
-        assert!(worse(0.1, 0.2).is_some_and(|text| text.contains("0.2000 instead of 0.1000")));
-        assert!(worse(0.2, 0.1).is_none() && worse(0.2, 0.2 + 1e-9).is_none());
+        assert!(worse("it", 0.1, 0.2).is_some_and(|text| text.contains("0.2000 instead of 0.1000")));
+        assert!(worse("it", 0.2, 0.1).is_none() && worse("it", 0.2, 0.2 + 1e-9).is_none());
     }
 
     #[test]

@@ -34,17 +34,17 @@ The methods, from cheap to expensive:
   eigen             all parameters, through eigenfunctions of the tangent kernel
   full              all parameters, exactly; a matrix with a row per parameter
 
---validation names samples that the network was not trained on. They choose the prior (unless --prior or --weight-decay gives
-it) and a temperature for the network alone, and the result is whatever predicts them better: the network at that temperature,
-or the posterior. Without such samples nothing is chosen, and the result is the posterior's. --test never chooses anything.
-With --weight-decay, the precision of the prior is the size of the training set times the decay.
+--validation names samples that the network was not trained on. They choose the prior (unless --prior or --weight-decay
+gives it) and a temperature for the network alone, and the result is whatever predicts them better: the network at that
+temperature, or the posterior. Without such samples nothing is chosen, and the result is the posterior's. --test never
+chooses anything. With --weight-decay, the precision of the prior is the size of the training set times the decay.
 
 Classification needs logits. If the first output ends in a softmax or sigmoid, the value before it is used; --node names
 another one. A single output is the logit of the second of two classes. Regression uses the outputs themselves.
 
 The output folder holds result.json, probabilities.npy (mean.npy and variance.npy for a regression), the same for the
-network alone as map_*.npy and for --ood as ood_*.npy (with --validation also scaled_*.npy for the network at its temperature
-and laplace_*.npy for the posterior), reliability.svg, entropy.svg, and the posterior with its network.";
+network alone as map_*.npy and for --ood as ood_*.npy (with --validation also scaled_*.npy for the network at its
+temperature and laplace_*.npy for the posterior), reliability.svg, entropy.svg, and the posterior with its network.";
 
 fn after_long_help() -> String {
     format!("{EXAMPLES}\n\n{MORE}")

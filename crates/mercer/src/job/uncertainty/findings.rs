@@ -152,9 +152,13 @@ impl UncertaintyFindings {
             );
         }
         if let (Some(network), Some(posterior)) = (self.map.nll(), self.result().nll()) {
-            let note = worse(network, posterior);
+            let (what, more) = match self.chosen.map(|chosen| chosen.predictor) {
+                Some(Predictor::Temperature) => ("the network at its temperature", ""),
+                _ => ("the posterior", "; another prior or method may do better"),
+            };
+            let note = worse(what, network, posterior);
             self.worse_than_network = Some(note.is_some());
-            note.iter().for_each(|note| context.note(note));
+            note.iter().for_each(|note| context.note(&format!("{note}{more}")));
         }
     }
 }
