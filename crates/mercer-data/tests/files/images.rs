@@ -14,11 +14,12 @@ fn pixels(key: &str) -> Vec<f64> {
     open(&fixture("pixels.npz"), Some(key)).unwrap().read::<f64>().unwrap().into_iter().collect()
 }
 
-/// The largest difference of an image from Pillow's.
-fn difference(set: &Dataset, row: usize, key: &str) -> f64 {
+/// The largest and the mean difference of an image from Pillow's.
+fn difference(set: &Dataset, row: usize, key: &str) -> (f64, f64) {
     let (own, theirs) = (set.rows::<f64>(row..row + 1).unwrap(), pixels(key));
     assert_eq!(own.len(), theirs.len(), "{key}");
-    own.iter().zip(&theirs).map(|(own, theirs)| (own - theirs).abs()).fold(0.0, f64::max)
+    let differences = own.iter().zip(&theirs).map(|(own, theirs)| (own - theirs).abs());
+    (differences.clone().fold(0.0, f64::max), differences.sum::<f64>() / theirs.len() as f64)
 }
 
 #[test]
@@ -42,10 +43,10 @@ fn pixels_are_those_of_pillow() {
     );
     // The standard leaves the rounding of the transformation to the decoder, and how colours of half the resolution are
     // stretched. These pictures have the sharpest edges of colour that there are.
-    let tolerance = |name: &str| match name {
-        "dog/plain.jpg" | "dog/grey.jpg" => 2.0,
-        name if name.ends_with(".jpg") => 6.0,
-        _ => 0.0,
+    let is_close = |name: &str, (largest, mean): (f64, f64)| match name {
+        "dog/plain.jpg" | "dog/grey.jpg" => largest <= 2.0,
+        name if name.ends_with(".jpg") => largest <= 12.0 && mean <= 1.0,
+        _ => largest == 0.0,
     };
     let (set, shape) = folder.open(ImageWish::default(), &Context::new()).unwrap();
     assert_eq!((shape, set.shape()), (ImageShape { channels: 3, height: 24, width: 20 }, &[9, 3, 24, 20][..]));
@@ -53,18 +54,18 @@ fn pixels_are_those_of_pillow() {
     assert_eq!(set.subset(&[8, 0]).unwrap().row_names().unwrap(), [names[8], names[0]]);
     for (row, name) in names.iter().enumerate() {
         let found = difference(&set, row, &format!("{name} rgb"));
-        assert!(found <= tolerance(name), "{name}: {found}");
+        assert!(is_close(name, found), "{name}: {found:?}");
     }
     for size in [[8, 8], [32, 48]] {
         let set = load(&root, ImageWish { channels: Some(3), size: Some(size) }).unwrap();
         for (row, name) in names.iter().enumerate() {
             let found = difference(&set, row, &format!("{name} {}x{}", size[0], size[1]));
-            assert!(found <= tolerance(name), "{name} at {size:?}: {found}");
+            assert!(is_close(name, found), "{name} at {size:?}: {found:?}");
         }
     }
     let grey = load(&root, ImageWish { channels: Some(1), size: None }).unwrap();
     assert_eq!(grey.shape(), [9, 1, 24, 20]);
-    assert_eq!(difference(&grey, 3, "cat/rgb.png grey"), 0.0);
+    assert_eq!(difference(&grey, 3, "cat/rgb.png grey"), (0.0, 0.0));
 }
 
 #[test]

@@ -26,6 +26,8 @@ mod field {
     pub(super) const TENSOR_DIMS: u64 = 1;
     pub(super) const TENSOR_TYPE: u64 = 2;
     pub(super) const TENSOR_NAME: u64 = 8;
+    /// Floats, bytes and doubles, as packed numbers.
+    pub(super) const TENSOR_NUMBERS: [u64; 3] = [4, 9, 10];
     pub(super) const TENSOR_LOCATION: u64 = 14;
 }
 
@@ -218,9 +220,12 @@ fn elsewhere(name: &str) -> NetError {
 
 /// A tensor with other numbers.
 fn replaced(message: &[u8], parameter: &Parameter) -> Result<Message> {
-    let (mut copy, mut kind) = (Message::default(), 0);
+    let (mut copy, mut kind, mut held) = (Message::default(), 0, None);
     for one in fields(message) {
         let (number, payload) = one?;
+        if field::TENSOR_NUMBERS.contains(&number) {
+            held = payload.bytes().ok().map(<[u8]>::len);
+        }
         if number == field::TENSOR_TYPE {
             kind = payload.integer()?;
         }
@@ -237,6 +242,10 @@ fn replaced(message: &[u8], parameter: &Parameter) -> Result<Message> {
             return Err(NetError::Unsupported { node: parameter.name().to_owned(), reason });
         }
     };
+    if held.is_some_and(|held| held != raw.len()) {
+        let reason = format!("is another layer in the file: {} numbers do not fit it", parameter.numel());
+        return Err(NetError::Unsupported { node: parameter.name().to_owned(), reason: reason.into() });
+    }
     Ok(copy.bytes(9, &raw))
 }
 

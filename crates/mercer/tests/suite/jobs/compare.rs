@@ -245,7 +245,7 @@ fn bad_comparisons_are_refused() {
         ),
         (CompareJob { checkpoints: vec![path.join("other.safetensors")], ..base() }, "other.safetensors"),
         (of_network(path, &["full", "rfb()"]), "rfb"),
-        (CompareJob { grams: vec![file("blocks.npy")], ..base() }, "3 outputs per sample"),
+        (CompareJob { grams: vec![file("blocks.npy")], ..base() }, "blocks.npy has 3"),
         (CompareJob { net: None, ..base() }, "a linearised network"),
         (CompareJob { ridge: -1.0, ..base() }, "‹ridge›"),
         (CompareJob { test_labels: Some(file("y.npy").into()), ..base() }, "y.npy has 12 labels"),
