@@ -280,7 +280,7 @@ fn densities_are_compared() {
 #[test]
 fn label_rates_are_recovered() {
     // A network that is right in four of five samples; classes at rates ½, ¼, ¼ and then 1/10, 2/5, 1/2.
-    let decided = |class: usize, at: usize| if at % 5 == 0 { (class + 1 + at / 5 % 2) % 3 } else { class };
+    let decided = |class: usize, at: usize| if at.is_multiple_of(5) { (class + 1 + at / 5 % 2) % 3 } else { class };
     let set = |counts: [usize; 3]| -> (Vec<usize>, Vec<usize>) {
         (0..3).flat_map(|class| (0..counts[class]).map(move |at| (class, decided(class, at)))).unzip()
     };

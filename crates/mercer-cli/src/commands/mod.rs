@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Spectrum(Box<spectrum::SpectrumArguments>),
     Shift(Box<shift::ShiftArguments>),
     Info(info::InfoArguments),
-    Compare(compare::CompareArguments),
+    Compare(Box<compare::CompareArguments>),
     Report(report::ReportArguments),
     Demo(demo::DemoArguments),
     Replay(replay::ReplayArguments),

@@ -223,12 +223,12 @@ fn components(covariance: &Array2<f64>) -> Result<(Array2<f64>, [f64; 2])> {
     let total: f64 = eigen.values.iter().map(|value| value.max(0.0)).sum();
     let mut found = Array2::zeros((covariance.nrows(), 2));
     let mut explained = [0.0; 2];
-    for at in 0..covariance.nrows().min(2) {
+    for (at, explained) in explained.iter_mut().enumerate().take(covariance.nrows()) {
         let vector = eigen.vectors.column(at);
         // The sign of an eigenvector is arbitrary: its largest entry becomes positive.
         let largest = vector.iter().fold(0.0_f64, |most, x| if x.abs() > most.abs() { *x } else { most });
         found.column_mut(at).assign(&(&vector * largest.signum()));
-        explained[at] = if total > 0.0 { eigen.values[at].max(0.0) / total } else { 0.0 };
+        *explained = if total > 0.0 { eigen.values[at].max(0.0) / total } else { 0.0 };
     }
     Ok((found, explained))
 }

@@ -244,7 +244,7 @@ fn replaced(message: &[u8], parameter: &Parameter) -> Result<Message> {
     };
     if held.is_some_and(|held| held != raw.len()) {
         let reason = format!("is another layer in the file: {} numbers do not fit it", parameter.numel());
-        return Err(NetError::Unsupported { node: parameter.name().to_owned(), reason: reason.into() });
+        return Err(NetError::Unsupported { node: parameter.name().to_owned(), reason });
     }
     Ok(copy.bytes(9, &raw))
 }

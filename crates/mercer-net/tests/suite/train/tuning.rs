@@ -80,7 +80,7 @@ fn a_head_alone_is_a_layer_on_features() {
     let shapes: Vec<Vec<usize>> = layer.parameters().iter().map(|own| own.shape().to_vec()).collect();
     assert_eq!(shapes, [vec![3, 5], vec![3]]);
     layer.set_values(vec![Values::from_slice(&head().weight), Values::from_slice(&head().bias)]);
-    let features: Vec<f64> = features.values.iter().copied().collect();
+    let features: Vec<f64> = features.values.to_vec();
     close(&train(&mut layer, &features, &classes), &train(&mut tuned, &inputs, &classes), 1e-10);
     let layer: Vec<Vec<f64>> = layer.parameters().iter().map(|own| own.values().to_vec()).collect();
     close(&layer[0], &numbers(&tuned, "head.weight"), 1e-9);

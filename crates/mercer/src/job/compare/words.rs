@@ -85,7 +85,8 @@ fn trends(networks: &[NetworkFindings]) -> Vec<String> {
             let own = networks.iter().filter(|one| Some(time(one)) == *wanted);
             mean(own.filter_map(|one| value(&one.pairs[0])))
         };
-        let measures: [(&str, fn(&PairFindings) -> Option<f64>); 2] = [
+        type Measure = fn(&PairFindings) -> Option<f64>;
+        let measures: [(&str, Measure); 2] = [
             ("the difference of predictions", |pair| pair.predictions),
             ("the distance", |pair| Some(pair.likeness.frobenius)),
         ];

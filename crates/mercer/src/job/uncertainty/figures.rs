@@ -27,10 +27,17 @@ pub(super) fn reliability(findings: &UncertaintyFindings) -> Option<Figure> {
     (!panels.is_empty()).then(|| panels.into_iter().fold(Figure::new(""), Figure::panel))
 }
 
-/// The entropy of predictions, for test samples and out-of-distribution samples: a title and both for every row.
-pub(super) fn entropy(entropies: Vec<(&str, Vec<f64>, Option<Vec<f64>>)>) -> Figure {
-    entropies.into_iter().fold(Figure::new(""), |figure, (title, usual, other)| {
-        figure.panel(histogram(title, "entropy (nats)", usual, other))
+/// The entropies of a row: of test samples, and of out-of-distribution samples.
+pub(super) struct Entropies {
+    pub(super) row: Row,
+    pub(super) usual: Vec<f64>,
+    pub(super) other: Option<Vec<f64>>,
+}
+
+/// The entropy of predictions, a panel per row.
+pub(super) fn entropy(entropies: Vec<Entropies>) -> Figure {
+    entropies.into_iter().fold(Figure::new(""), |figure, Entropies { row, usual, other }| {
+        figure.panel(histogram(row.title(), "entropy (nats)", usual, other))
     })
 }
 

@@ -231,7 +231,7 @@ impl Results<'_> {
                     self.array(&format!("ood_{prefix}probabilities.npy"), other.view())?;
                 }
             }
-            entropy.push((row.title(), usual, unusual));
+            entropy.push(figures::Entropies { row: *row, usual, other: unusual });
             match row {
                 Row::Network => self.findings.map = scores,
                 Row::Scaled => self.findings.scaled = Some(scores),
