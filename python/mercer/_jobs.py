@@ -236,7 +236,7 @@ def _append(line: _Line, flag: Flag, value: Any) -> None:
 def _text(value: Any) -> str:
     """A number, a text or a path as it is written on the command line."""
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     return repr(value) if isinstance(value, float) else str(value)
 
 

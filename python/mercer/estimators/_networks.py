@@ -403,7 +403,7 @@ class Surrogate(ClassifierMixin, _Probabilities, _WithNetwork):
         scores = self._values(self._samples(X), self._machine())
         return self._decided(scores)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> AnyArray:
         """The probabilities of the classes, a column for each; ridge regression has none."""
         x = self._samples(X)
