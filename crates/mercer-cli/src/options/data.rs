@@ -16,7 +16,7 @@ pub(crate) const OOD: &str = "Samples of another kind (out of distribution)";
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DataOptions {
-    /// Samples: a file, a column of texts, a folder of images; repeatable (ids=tokens.npz:ids)
+    /// Samples: a file, a column of texts, a folder of images; repeatable (ids=tokens.npz)
     #[arg(long, value_name = "[NAME=]FILE[:KEY]", required = true)]
     pub(crate) data: Vec<String>,
 

@@ -18,7 +18,7 @@ pub(crate) struct DecodingOptions {
     max_tokens: Option<NonZeroUsize>,
 
     /// Resize images to N×N or HEIGHTxWIDTH pixels (bilinear with antialiasing)
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     resize: Option<[usize; 2]>,
 }
 
