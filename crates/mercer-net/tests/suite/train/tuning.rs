@@ -105,7 +105,7 @@ fn the_written_file_is_the_trained_network() {
     assert_eq!(outputs(&read), outputs(&tuned));
     assert_eq!(numbers(&read, "layer1.weight"), before);
     assert_ne!(numbers(&read, "head.weight"), numbers(&open(&bytes), "head.weight"));
-    // A second head gets another name, and the first one is gone.
+    // A second head would be put in the place of the first.
     let second = Head { from: read.last_hidden().unwrap(), ..head() };
     assert_eq!(second.from, head().from);
 }
