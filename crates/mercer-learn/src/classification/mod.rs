@@ -33,7 +33,7 @@ pub(crate) use logistic::{Mode, improve, mode, settled};
 pub(crate) use loss::log_loss;
 pub use nearest::{By, Centres, NearestCentre, NearestNeighbours, Neighbours};
 pub use sgd::SgdGlm;
-pub use svm::{Separation, Svm};
+pub use svm::{Separation, Svm, WarmStart};
 
 /// `n / (C·n_c)` for every sample, so that all classes have the same weight.
 pub(crate) fn balanced(compact: &[usize], n_classes: usize) -> Vec<f64> {

@@ -10,12 +10,14 @@
 
 use crate::error::{LearnError, Result, check_size};
 use crate::samples::{SampleKind, SampleRows};
-use mercer_linalg::{Scalar, check_finite, check_symmetric, matmul, matmul_into, syrk};
+use mercer_linalg::{Scalar, check_finite, check_symmetric, matmul, matmul_into, syrk, syrk_into};
 use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, s};
 use rayon::prelude::*;
 
 /// Rows per strip: 8 MiB of 4096 features.
 const STRIP: usize = 256;
+/// Columns of features that are widened at a time.
+const COLUMNS: usize = 1024;
 /// Strips whose products are held at the same time before they are added.
 const WAVE: usize = 8;
 
@@ -145,8 +147,21 @@ impl DualRows<'_> {
         match self {
             Self::Gram(gram) => CowArray::from(*gram),
             Self::Features(features) => CowArray::from(syrk(*features)),
-            Self::Features32(features) => CowArray::from(syrk(features.mapv(f64::from).view())),
+            Self::Features32(features) => {
+                let mut gram = Array2::zeros((features.nrows(), features.nrows()));
+                for strip in features.axis_chunks_iter(Axis(1), COLUMNS) {
+                    syrk_into(1.0, strip.mapv(f64::from).view(), true, gram.view_mut());
+                }
+                CowArray::from(gram)
+            }
         }
+    }
+
+    /// The Gram matrix of features, if there are more of them than samples: it is smaller, and so is every product of a
+    /// solver.
+    pub fn condensed(&self) -> Option<Array2<f64>> {
+        let (n, width) = self.dim();
+        (self.basis() == SampleKind::Features && width > n).then(|| self.gram().into_owned())
     }
 
     /// `Φᵀ·Φ`.

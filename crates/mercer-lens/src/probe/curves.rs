@@ -9,7 +9,7 @@
 
 use super::{Split, share_right};
 use crate::error::{LensError, Result};
-use mercer_learn::classification::Svm;
+use mercer_learn::classification::{Svm, WarmStart};
 use mercer_linalg::{matmul, matmul_into, syrk_into};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
@@ -225,7 +225,7 @@ fn dividers(split: &Split<'_>, dimensions: &[usize], cost: f64, context: &Contex
     let n = split.labels.len();
     let present: Vec<usize> = (0..split.n_classes).filter(|class| split.labels.contains(class)).collect();
     let mut gram = Array2::<f64>::zeros((n, n));
-    let mut coefficients: Vec<Vec<f64>> = vec![vec![0.0; n]; split.n_classes];
+    let mut coefficients = Array2::<f64>::zeros((n, split.n_classes));
     let mut scale_before = 1.0;
     let (mut from, mut n_unconverged) = (0, 0);
     let mut found = Vec::with_capacity(dimensions.len());
@@ -241,19 +241,19 @@ fn dividers(split: &Split<'_>, dimensions: &[usize], cost: f64, context: &Contex
         // Coefficients of kernels that are `scale` times as large are as many times smaller.
         let scale = (gram.diag().sum() / n as f64).max(f64::MIN_POSITIVE);
         let machine = Svm::new(cost / scale).map_err(positive)?.max_steps(STEPS);
-        let mut scores = Array2::<f64>::from_elem((split.test.nrows(), split.n_classes), f64::NEG_INFINITY);
+        coefficients *= scale_before / scale;
+        let products = matmul(gram.view(), coefficients.view());
+        let mut bias = Array1::from_elem(split.n_classes, f64::NEG_INFINITY);
         for &class in &present {
             let signs: Vec<f64> = split.labels.iter().map(|&own| if own == class { 1.0 } else { -1.0 }).collect();
-            let start: Vec<f64> = coefficients[class].iter().map(|own| own * scale_before / scale).collect();
-            let solved =
-                machine.separate(gram.view(), &signs, Some(&start), context).map_err(|_| LensError::Cancelled)?;
+            let start = WarmStart { coefficients: coefficients.column(class), scores: products.column(class) };
+            let solved = machine.separate(gram.view(), &signs, Some(start), context).map_err(|_| LensError::Cancelled)?;
             n_unconverged += usize::from(!solved.converged);
-            let own = ArrayView1::from(&solved.coefficients).insert_axis(Axis(1));
-            let weights = matmul(split.train.slice(s![.., ..to]).t(), own);
-            let values = matmul(split.test.slice(s![.., ..to]), weights.view());
-            scores.column_mut(class).assign(&(&values.column(0) + solved.bias));
-            coefficients[class] = solved.coefficients;
+            bias[class] = solved.bias;
+            coefficients.column_mut(class).assign(&ArrayView1::from(&solved.coefficients));
         }
+        let weights = matmul(split.train.slice(s![.., ..to]).t(), coefficients.view());
+        let scores = matmul(split.test.slice(s![.., ..to]), weights.view()) + &bias;
         scale_before = scale;
         found.push(share_right(&crate::decisions(scores.view()), split.test_labels));
     }

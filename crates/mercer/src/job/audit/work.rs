@@ -157,17 +157,19 @@ impl OpenedAudit {
         let _phase = context.phase("fitting");
         let spec: &SurrogateSpec = &self.job.surrogate;
         let (_, targets) = one_hot(&self.known.classes)?;
-        let (penalties, dual) = (spec.penalties(rows.mean_diagonal()?), rows.dual()?);
+        let penalties = spec.penalties(rows.mean_diagonal()?);
         let folds = PenaltyChoice { folds: spec.folds, seed: self.job.seed, most_samples: CHOSEN_AMONG };
-        let penalty = match penalties[..] {
-            [penalty] => penalty,
-            _ => {
-                let rough = DualGlm::new(1.0, spec.norm)?.until(ROUGH, ROUGH_STEPS)?;
-                folds.choose(&penalties, &rough, dual, targets.view(), context)?.value
-            }
-        };
-        let scores = folds.held_out(&DualGlm::new(penalty, spec.norm)?, dual, targets.view(), context)?;
-        Ok((penalty, softmax(scores.view())))
+        rows.fitted_on(|rows| {
+            let penalty = match penalties[..] {
+                [penalty] => penalty,
+                _ => {
+                    let rough = DualGlm::new(1.0, spec.norm)?.until(ROUGH, ROUGH_STEPS)?;
+                    folds.choose(&penalties, &rough, rows, targets.view(), context)?.value
+                }
+            };
+            let scores = folds.held_out(&DualGlm::new(penalty, spec.norm)?, rows, targets.view(), context)?;
+            Ok((penalty, softmax(scores.view())))
+        })
     }
 
     /// The opinions about the labels, to which the network's loss comes. The weights were chosen where labels had been
@@ -185,15 +187,17 @@ impl OpenedAudit {
         let _phase = context.phase("leaving out");
         let (labels, n_classes) = (self.known.classes.indices(), self.known.classes.n_classes());
         let (_, targets) = one_hot(&self.known.classes)?;
-        let dual = rows.dual()?;
         let scale = rows.mean_diagonal()?;
         let ridges: Vec<f64> = (-6..=2).map(|power| scale * 10_f64.powi(power)).collect();
         let settings = DualRidge::new(1.0)?.centred();
-        let penalty = settings.choose(&ridges, dual, targets.view(), context)?.value;
-        let influence = RidgeInfluence::new(&DualRidge::new(penalty)?.centred(), dual, targets.view(), context)?;
-        let residuals = leave_one_out_residuals(influence.predictions().view(), targets.view())?;
-        // A sample that changes its own score most when it is left out has to be learnt by heart.
-        let own: Vec<f64> = influence.self_influence(labels)?.iter().map(|change| -change).collect();
+        let (residuals, own) = rows.fitted_on(|rows| {
+            let penalty = settings.choose(&ridges, rows, targets.view(), context)?.value;
+            let influence = RidgeInfluence::new(&DualRidge::new(penalty)?.centred(), rows, targets.view(), context)?;
+            let residuals = leave_one_out_residuals(influence.predictions().view(), targets.view())?;
+            // A sample that changes its own score most when it is left out has to be learnt by heart.
+            let own: Vec<f64> = influence.self_influence(labels)?.iter().map(|change| -change).collect();
+            Ok((residuals, own))
+        })?;
         Ok(Opinions(vec![
             ("out_of_fold", out_of_fold(probabilities.view(), labels, Confidence::Margin)?, 0.5),
             ("leave_one_out", residuals, 2.0),

@@ -8,7 +8,7 @@ use mercer_data::Classes;
 use mercer_kernel::Real;
 use mercer_learn::classification::{By, NearestNeighbours, SgdGlm};
 use mercer_learn::selection::{Criterion, CrossValidation, Strongest};
-use mercer_learn::surrogate::{DualGlm, DualMachine, DualRidge, PenaltyChoice, PenaltyNorm, one_hot};
+use mercer_learn::surrogate::{DualGlm, DualMachine, DualRidge, DualRows, PenaltyChoice, PenaltyNorm, one_hot};
 use mercer_learn::{ClassSet, Fit, Machine, SampleRows, ScoreLink, softmax};
 use mercer_lens::neighbours::{Neighbour, largest};
 use mercer_run::Context;
@@ -81,12 +81,15 @@ impl SurrogateSpec {
         match self.machine {
             SurrogateMachine::Glm => {
                 let targets = own.map_or(one_hot, softmax);
-                let (machine, fitted) = self.glm(rows, targets.view(), seed, context)?;
+                let diagonal = rows.mean_diagonal()?;
+                let fit = |rows: DualRows<'_>| self.glm(diagonal, rows, targets.view(), seed, context);
+                let (machine, fitted) = rows.fitted_on(fit)?;
                 Ok((Surrogate::from_dual(machine, &classes)?, fitted))
             }
             SurrogateMachine::Ridge => {
                 let targets = own.map_or(one_hot, |scores| scores.to_owned());
-                let (machine, fitted) = self.ridge(rows, targets.view(), context)?;
+                let diagonal = rows.mean_diagonal()?;
+                let (machine, fitted) = rows.fitted_on(|rows| self.ridge(diagonal, rows, targets.view(), context))?;
                 Ok((Surrogate::from_dual(machine, &classes)?, fitted))
             }
             SurrogateMachine::Sgd => {
@@ -103,14 +106,14 @@ impl SurrogateSpec {
         }
     }
 
-    fn glm<T: Real>(
+    fn glm(
         &self,
-        rows: &KernelRows<T>,
+        diagonal: f64,
+        rows: DualRows<'_>,
         targets: ArrayView2<'_, f64>,
         seed: u64,
         context: &Context,
     ) -> Result<(DualMachine, Fitted), Error> {
-        let (diagonal, rows) = (rows.mean_diagonal()?, rows.dual()?);
         let penalties = self.penalties(diagonal);
         let settings = |penalty: f64| DualGlm::new(penalty, self.norm);
         let mut fitted = Fitted { norm: Some(self.norm), ..Fitted::default() };
@@ -132,13 +135,13 @@ impl SurrogateSpec {
         Ok((machine, fitted))
     }
 
-    fn ridge<T: Real>(
+    fn ridge(
         &self,
-        rows: &KernelRows<T>,
+        diagonal: f64,
+        rows: DualRows<'_>,
         targets: ArrayView2<'_, f64>,
         context: &Context,
     ) -> Result<(DualMachine, Fitted), Error> {
-        let (diagonal, rows) = (rows.mean_diagonal()?, rows.dual()?);
         let penalties = self.penalties(diagonal);
         let (penalty, selection) = match penalties[..] {
             [penalty] => (penalty, None),

@@ -28,7 +28,8 @@ pub(crate) fn needed_bytes<T: Real>(rows: &KernelRows<T>, known: &Classified, gr
             let held = n.saturating_mul(width).saturating_mul(size_of::<T>());
             // The products of features with each other, factorised.
             let side = width.saturating_mul(width).saturating_mul(4 * double);
-            let formed = if gram { square.saturating_mul(2) } else { side.min(square) };
+            // With more features than samples, their Gram matrix and a copy of it for folds or a factorisation.
+            let formed = if gram || width > n { square.saturating_mul(2) } else { side.min(square.saturating_mul(2)) };
             held.saturating_add(plan.least_bytes.max(formed.saturating_add(solver)))
         }
         None => {

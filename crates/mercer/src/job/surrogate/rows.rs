@@ -166,6 +166,13 @@ impl<T: Real> KernelRows<T> {
         }
     }
 
+    /// The training samples as a solver takes them: a Gram matrix where there are more features than samples.
+    pub(crate) fn fitted_on<R>(&self, work: impl FnOnce(DualRows<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        let rows = self.dual()?;
+        let gram = rows.condensed();
+        work(gram.as_ref().map_or(rows, |gram| DualRows::Gram(gram.view())))
+    }
+
     /// The mean of `κ(x, x)` over the training samples.
     pub(crate) fn mean_diagonal(&self) -> Result<f64, Error> {
         let square = |row: ndarray::ArrayView1<'_, T>| row.iter().map(|x| x.wide() * x.wide()).sum::<f64>();

@@ -8,18 +8,17 @@
 //! using second order information, JMLR 6, 2005, as in LIBSVM. With two classes there is one problem, and the scores
 //! are `−f, f`.
 
+mod working_set;
+
 use crate::classes::ClassSet;
 use crate::error::{LearnError, Result, check_positive, check_size};
 use crate::linear::{Linear, LinearClassifier, ScoreLink, Solved};
 use crate::samples::SampleRows;
 use crate::traits::Fit;
 use mercer_data::Classes;
-use mercer_linalg::matmul;
 use mercer_run::Context;
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
-
-/// The curvature that replaces one that is not positive.
-const LEAST_CURVATURE: f64 = 1e-12;
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use working_set::{Pair, WorkingSet};
 
 /// Support vector machines.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,64 +52,39 @@ impl Svm {
         &self,
         kernel: ArrayView2<'_, f64>,
         signs: &[f64],
-        start: Option<&[f64]>,
+        start: Option<WarmStart<'_>>,
         context: &Context,
     ) -> Result<Separation> {
         let (n, cost) = (signs.len(), self.cost);
         check_size("the rows of the Gram matrix", n, kernel.nrows())?;
         check_size("the columns of the Gram matrix", n, kernel.ncols())?;
+        let kernel = kernel.as_standard_layout();
         let diagonal: Vec<f64> = kernel.diag().to_vec();
         let mut alpha = vec![0.0; n];
         let mut gradient = vec![-1.0; n];
-        if let Some(start) = start {
-            check_size("the coefficients to start from", n, start.len())?;
-            alpha = start.iter().zip(signs).map(|(own, sign)| (own * sign).clamp(0.0, cost)).collect();
-            let scores = matmul(kernel, ArrayView1::from(start).insert_axis(Axis(1)));
+        if let Some(WarmStart { coefficients, scores }) = start {
+            check_size("the coefficients to start from", n, coefficients.len())?;
+            check_size("the scores to start from", n, scores.len())?;
+            alpha = coefficients.iter().zip(signs).map(|(own, sign)| (own * sign).clamp(0.0, cost)).collect();
             gradient = scores.iter().zip(signs).map(|(score, sign)| sign * score - 1.0).collect();
         }
+        let mut working = WorkingSet::new(&diagonal, signs, &gradient);
+        (0..n).for_each(|t| working.set(t, signs[t], alpha[t], cost));
         for step in 0..self.max_steps {
             context.check()?;
-            let up = |t: usize| if signs[t] > 0.0 { alpha[t] < cost } else { alpha[t] > 0.0 };
-            let low = |t: usize| if signs[t] > 0.0 { alpha[t] > 0.0 } else { alpha[t] < cost };
-            let mut first: Option<(usize, f64)> = None;
-            for t in (0..n).filter(|&t| up(t)) {
-                let violation = -signs[t] * gradient[t];
-                if first.is_none_or(|(_, most)| violation >= most) {
-                    first = Some((t, violation));
-                }
-            }
-            let Some((i, most)) = first else { return Ok(self.finish(signs, &alpha, &gradient, (step, true))) };
-            let row = kernel.row(i);
-            let (mut least, mut second, mut gain) = (f64::INFINITY, None, f64::INFINITY);
-            for t in (0..n).filter(|&t| low(t)) {
-                let violation = -signs[t] * gradient[t];
-                least = least.min(violation);
-                let difference = most - violation;
-                if difference > 0.0 {
-                    let curvature = (diagonal[i] + diagonal[t] - 2.0 * row[t]).max(LEAST_CURVATURE);
-                    let value = -difference * difference / curvature;
-                    if value <= gain {
-                        (second, gain) = (Some(t), value);
-                    }
-                }
-            }
-            let Some(j) = second.filter(|_| most - least >= self.tolerance) else {
-                return Ok(self.finish(signs, &alpha, &gradient, (step, true)));
+            let Some(Pair { i, j, length }) = working.select(kernel.view(), self.tolerance) else {
+                return Ok(self.finish(signs, &alpha, &working.gradient(signs), (step, true)));
             };
-            let curvature = (diagonal[i] + diagonal[j] - 2.0 * row[j]).max(LEAST_CURVATURE);
             // Along yᵢΔαᵢ = −yⱼΔαⱼ = length, within the box of both.
-            let length = (most + signs[j] * gradient[j]) / curvature;
             let room = |t: usize, grows: bool| if grows { cost - alpha[t] } else { alpha[t] };
             let length = length.min(room(i, signs[i] > 0.0)).min(room(j, signs[j] < 0.0));
             for (t, change) in [(i, signs[i] * length), (j, -signs[j] * length)] {
                 alpha[t] = (alpha[t] + change).clamp(0.0, cost);
+                working.set(t, signs[t], alpha[t], cost);
             }
-            let other = kernel.row(j);
-            for ((g, sign), (a, b)) in gradient.iter_mut().zip(signs).zip(row.iter().zip(other)) {
-                *g += sign * length * (a - b);
-            }
+            working.step(length, kernel.row(i), kernel.row(j));
         }
-        Ok(self.finish(signs, &alpha, &gradient, (self.max_steps, false)))
+        Ok(self.finish(signs, &alpha, &working.gradient(signs), (self.max_steps, false)))
     }
 
     /// The bias from free support vectors, or the middle of the interval that the others allow.
@@ -132,6 +106,15 @@ impl Svm {
         let coefficients = signs.iter().zip(alpha).map(|(sign, a)| sign * a).collect();
         Separation { coefficients, bias: -offset, steps, objective, converged }
     }
+}
+
+/// The solution of a similar problem, to start from.
+#[derive(Clone, Copy, Debug)]
+pub struct WarmStart<'a> {
+    /// `yᵢαᵢ`.
+    pub coefficients: ArrayView1<'a, f64>,
+    /// The product of the kernel with them.
+    pub scores: ArrayView1<'a, f64>,
 }
 
 /// The solution of a two-class problem.
