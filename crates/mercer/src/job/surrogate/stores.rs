@@ -46,7 +46,7 @@ impl KernelStores {
     /// A folder, if values are to be kept. It is created if it is not there.
     pub(crate) fn open(folder: Option<&Path>, dry_run: bool) -> Result<Option<Self>, Error> {
         let Some(folder) = folder.filter(|_| !dry_run) else { return Ok(None) };
-        if folder.is_file() {
+        if folder.exists() && !folder.is_dir() {
             let text = format!("‹cache› {}: this is a file", folder.display());
             return Err(Error::with_code("exists", text).hint("name a folder"));
         }
