@@ -2,10 +2,13 @@
 
 use crate::commands::{self, GROUPS};
 use crate::options::parse_bytes;
+use clap::error::ErrorKind;
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches, Parser};
 use mercer::Error;
+use std::any::TypeId;
 use std::ffi::OsString;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
 use std::num::NonZeroUsize;
 
 const EXAMPLES: &str = "\
@@ -65,14 +68,64 @@ pub(crate) struct Common {
 
 /// The tree of commands. The first page lists them in groups.
 pub(crate) fn command() -> Command {
-    let command = Arguments::command();
+    let command = with_signs(Arguments::command());
     let page = page(&command);
     command.help_template(page)
 }
 
+/// Lets every number have a sign, so that a negative one is a value that is refused or used, and not an unknown flag.
+fn with_signs(command: Command) -> Command {
+    let numbers = [
+        TypeId::of::<f64>(),
+        TypeId::of::<f32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<NonZeroUsize>(),
+    ];
+    let signed = |arg: clap::Arg| {
+        let is_number = numbers.iter().any(|own| arg.get_value_parser().type_id() == *own);
+        match arg.get_value_delimiter() {
+            _ if !is_number || !arg.get_action().takes_values() => arg,
+            // `-1,2` is no number.
+            Some(_) => arg.allow_hyphen_values(true),
+            None => arg.allow_negative_numbers(true),
+        }
+    };
+    command.mut_args(signed).mut_subcommands(with_signs)
+}
+
 /// The arguments of this process. Exits with help if they ask for it, or with an error if they are invalid.
 pub(crate) fn arguments(line: impl IntoIterator<Item = OsString>) -> Arguments {
-    Arguments::from_arg_matches(&command().get_matches_from(line)).unwrap_or_else(|error| error.exit())
+    let matches = command().try_get_matches_from(line);
+    matches.and_then(|matches| Arguments::from_arg_matches(&matches)).unwrap_or_else(|error| leave(&error))
+}
+
+/// Prints help, or what is wrong, and exits.
+fn leave(error: &clap::Error) -> ! {
+    if error.kind() != ErrorKind::ValueValidation {
+        error.exit();
+    }
+    let text = error.render();
+    let text = match std::io::stderr().is_terminal() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    // Nobody may be listening.
+    let _ = write!(std::io::stderr(), "{}", plain(&text));
+    std::process::exit(error.exit_code())
+}
+
+/// What the parsers of numbers say, in words about the value.
+fn plain(text: &str) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        ("number would be zero for non-zero type", "at least 1 is needed"),
+        ("invalid digit found in string", "a whole number is needed, 0 or larger"),
+        ("cannot parse integer from empty string", "a whole number is needed"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("invalid float literal", "a number is needed"),
+        ("cannot parse float from empty string", "a number is needed"),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 /// The arguments of a call from another program, without the name of the program.
@@ -84,7 +137,7 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Arguments, Error> {
 
 /// What is wrong with a line, in one sentence without colours or usage.
 fn invalid(error: &clap::Error) -> Error {
-    let text = error.render().to_string();
+    let text = plain(&error.render().to_string());
     let first = text.split("\n\n").next().unwrap_or_default();
     Error::new(first.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -272,6 +272,11 @@ impl Dataset {
         self.named
     }
 
+    /// Whether its values are names, as those of a column of texts.
+    pub fn has_names(&self) -> bool {
+        self.class_names.is_some()
+    }
+
     /// The texts behind the codes, if this is a text column of a CSV file. Such a column can only be used as labels.
     pub(crate) fn class_names(&self) -> Option<&[String]> {
         self.class_names.as_deref()

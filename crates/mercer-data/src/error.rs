@@ -160,9 +160,7 @@ pub enum DataError {
     },
 
     /// NaN or an infinity in the data.
-    #[error(
-        "{place}: sample {row} is {value} at position {position:?}{stage}; remove the sample or fill in the value first"
-    )]
+    #[error("{place}: sample {row} is {value}{}{stage}; remove the sample or fill in the value first", at(position))]
     NotFinite {
         /// The file, with the key inside it.
         place: String,
@@ -178,7 +176,8 @@ pub enum DataError {
 
     /// An integer that the requested floating-point type cannot represent.
     #[error(
-        "{place}: sample {row} holds the integer {value} at position {position:?}, which {element} cannot represent exactly; read it in a wider type or rescale the data"
+        "{place}: sample {row} holds the integer {value}{}, which {element} cannot represent exactly; read it in a wider type or rescale the data",
+        at(position)
     )]
     Inexact {
         /// The file, with the key inside it.
@@ -368,6 +367,11 @@ pub enum DataError {
 
 fn available(found: u64, at_most: bool) -> String {
     if at_most { format!("can be at most {found}") } else { format!("are {found}") }
+}
+
+/// Where a number is in its sample, if a sample has more than one.
+fn at(position: &[usize]) -> String {
+    if position.is_empty() { String::new() } else { format!(" at position {position:?}") }
 }
 
 fn first(keys: &[String]) -> &str {

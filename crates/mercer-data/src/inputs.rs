@@ -26,6 +26,8 @@ pub enum Role {
     Id,
     /// The group of a sample.
     Group,
+    /// The name or the group of a sample.
+    Other,
 }
 
 impl fmt::Display for Role {
@@ -34,6 +36,7 @@ impl fmt::Display for Role {
             Self::Label => "label",
             Self::Id => "id",
             Self::Group => "group",
+            Self::Other => "id or group",
         })
     }
 }
@@ -200,6 +203,32 @@ pub fn open_text(source: &Source, used: &[Used], like: Option<&Columns>) -> Resu
     let used = also.iter().filter(|name| seen.insert(name)).cloned().collect();
     let columns = Columns { inputs, used, named, single: true, reading: None };
     Ok(TextColumn { source: source.clone(), column, gzipped, columns })
+}
+
+/// The cells of a column of a table as they are written: the one that the source names, or the only one. None if the file
+/// is no table.
+///
+/// # Errors
+/// For cells that are empty or not UTF-8, with their line, and if no column is named and there are several.
+pub fn column_of_names(source: &Source) -> Result<Option<Vec<String>>> {
+    let (format, gzipped) = format::detect(source.path())?;
+    if format != Format::Csv {
+        return Ok(None);
+    }
+    let place = source.path().display().to_string();
+    let table::Header { names, .. } = table::header(source.path(), gzipped)?;
+    let chosen = table::choose(&place, source.key(), &names)?;
+    let &[column] = chosen.places.as_slice() else {
+        let (example, all) = (names.first().map_or("id", String::as_str), listed(&names));
+        let reason = format!("say which column holds the names, as in `{place}:{example}`; it holds {all}");
+        return Err(DataError::Refused { place, reason });
+    };
+    let mut found = Vec::new();
+    table::texts(source.path(), column, gzipped, |_, name| {
+        found.push(name.to_owned());
+        Ok(())
+    })?;
+    Ok(Some(found))
 }
 
 /// Leaves out columns that were labels, ids or groups in the expected table, whether or not they are used now.

@@ -71,6 +71,16 @@ impl Source {
         !is_json && matches!(format::detect(&self.path), Ok((Format::Csv, _)))
     }
 
+    /// Whether it is a table whose chosen columns begin with a text.
+    pub fn is_text(&self) -> bool {
+        match format::detect(&self.path) {
+            Ok((Format::Csv, gzipped)) => {
+                format::table::starts_with_text(&self.path, self.key(), gzipped).unwrap_or(false)
+            }
+            _ => false,
+        }
+    }
+
     /// Opens the array. Only its header is read, unless the file must be decompressed or parsed.
     pub fn open(&self) -> Result<Dataset> {
         Dataset::open(self)

@@ -191,6 +191,9 @@ impl TextColumn {
             }
             Ok(())
         })?;
+        if lengths.is_empty() {
+            return Err(DataError::Refused { place, reason: "there are no texts in it".to_owned() });
+        }
         let (name, ids) = (self.source.name(), spool.finish(&place)?);
         Ok(Tokens { name, place: self.source.place(), ids, lengths, largest, longest, shortest, n_cut })
     }

@@ -232,12 +232,12 @@ fn measures_by_hand() {
     );
     assert_eq!(found.tpr_at_1_percent_fpr, Some(0.5));
     let counts: Vec<_> = found.budgets.iter().map(|at| (at.inspected, at.found, at.precision, at.recall)).collect();
-    assert_eq!(counts[0], (0, 0, None, Some(0.0)));
-    assert_eq!(counts[1], (1, 1, Some(1.0), Some(0.5)));
-    assert_eq!(counts[2], (3, 2, Some(2.0 / 3.0), Some(1.0)));
-    assert_eq!(counts[3], (5, 2, Some(0.4), Some(1.0)));
+    assert_eq!(counts[0], (0, 0.0, None, Some(0.0)));
+    assert_eq!(counts[1], (1, 1.0, Some(1.0), Some(0.5)));
+    assert_eq!(counts[2], (3, 2.0, Some(2.0 / 3.0), Some(1.0)));
+    assert_eq!(counts[3], (5, 2.0, Some(0.4), Some(1.0)));
     let curve = review_curve(&scores, &wrong, 100).unwrap();
-    assert_eq!(curve.iter().map(|at| at.found).collect::<Vec<_>>(), [0, 1, 1, 2, 2, 2]);
+    assert_eq!(curve.iter().map(|at| at.found).collect::<Vec<_>>(), [0.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
     let short = review_curve(&scores, &wrong, 2).unwrap();
     assert_eq!(short.iter().map(|at| at.inspected).collect::<Vec<_>>(), [0, 2, 5]);
     let none = measure(&scores, &[false; 5], &[0.5]).unwrap();
@@ -248,6 +248,10 @@ fn measures_by_hand() {
     assert_eq!(measure(&[1.0; 4], &[true, false, true, false], &[]).unwrap().tpr_at_1_percent_fpr, Some(0.0));
     assert!(matches!(measure(&scores, &wrong, &[1.5]), Err(LensError::Setting { .. })));
     assert!(matches!(measure(&scores, &wrong[..2], &[]), Err(LensError::Rows { .. })));
+    // A score that says nothing finds as much as chance, wherever the wrong labels are.
+    let nothing = measure(&[0.0; 10], &std::array::from_fn::<bool, 10, _>(|row| row < 2), &[0.1, 0.5]).unwrap();
+    assert_eq!(nothing.budgets.iter().map(|at| at.recall.unwrap()).collect::<Vec<_>>(), [0.1, 0.5]);
+    assert_eq!(nothing.budgets[1].precision, Some(0.2));
     // 7 % of 100 samples are 7, although the product is above 7.
     let many: Vec<f64> = (0..100).map(f64::from).collect();
     assert_eq!(measure(&many, &[true; 100], &[0.07]).unwrap().budgets[0].inspected, 7);

@@ -565,7 +565,7 @@ fn audited(s: &Samples) -> Result<Found> {
     let curve = audit::review_curve(&scores, &poisoned(s), 5)?;
     let at = found.budgets[0];
     let measures = [found.auroc, found.aupr, found.tpr_at_1_percent_fpr, at.precision, at.recall].map(number);
-    Ok(All(measures.into_iter().chain(curve.iter().map(|point| point.found as f64)).collect()))
+    Ok(All(measures.into_iter().chain(curve.iter().map(|point| point.found)).collect()))
 }
 
 fn spectral(s: &Samples, kernel: bool) -> Result<Found> {

@@ -13,6 +13,9 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
+/// What to try where numbers are not finite.
+pub(crate) const OVERFLOW: &str = "the numbers overflow: ‹precision› f64, or ‹scale› for data that are too large";
+
 /// What to try, and the setting it refers to, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hint {

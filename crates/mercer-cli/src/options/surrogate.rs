@@ -45,7 +45,7 @@ pub(crate) struct SurrogateOptions {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct TrainingNames {
-    /// Names of the training samples, one each [default: row numbers from 0]
+    /// Names of the samples of --data, one each [default: files of a folder of images, or row numbers]
     #[arg(long, value_name = "FILE[:KEY]")]
     pub(crate) ids: Option<String>,
 }

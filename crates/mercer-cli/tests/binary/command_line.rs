@@ -89,6 +89,22 @@ fn wrong_arguments() {
     folder.refuse("predict --net mlp.onnx --data x= -o out.npy", &["x="]);
 }
 
+/// Negative numbers are values, not flags, alone and in lists; what they may not be is said in words.
+#[test]
+fn negative_numbers_are_numbers() {
+    let folder = Folder::with(&["mlp.onnx", "mlp.x.npy"]);
+    let predict = "predict --net mlp.onnx --data mlp.x.npy";
+    folder.succeed(&format!("{predict} --mean -1 -o one.npy"));
+    let n_columns = folder.read("mlp.x.npy").shape()[1];
+    let list = vec!["-1"; n_columns].join(",");
+    folder.succeed(&format!("{predict} --mean {list} -o list.npy"));
+    assert_eq!(folder.read("one.npy"), folder.read("list.npy"));
+    let eigen = "eigen exact --kernel rbf --data mlp.x.npy -o out";
+    folder.refuse(&format!("{eigen} -k -3"), &["-3", "whole number"]);
+    folder.refuse(&format!("{predict} -o out.npy --chunk 0"), &["--chunk", "at least 1"]);
+    folder.refuse(&format!("{predict} -o out.npy --std x"), &["--std", "a number is needed"]);
+}
+
 #[test]
 fn a_reader_may_stop_reading() {
     let folder = Folder::with(&["cnn.onnx"]);

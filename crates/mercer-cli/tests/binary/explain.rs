@@ -59,6 +59,12 @@ fn the_contract_of_explain() {
     folder.succeed("explain --from why --test t.npy --test-labels l.npy --rows 0,1 -o new");
     assert_eq!(folder.read("new/attribution.npy"), parts);
     folder.refuse("explain --from why --test t.npy --machine ridge -o no", &["--from", "--machine"]);
+    folder.refuse("explain --from why --test t.npy --kernel ck -o no", &["--from", "--kernel"]);
+    folder.refuse("explain --from why --test t.npy --weights net/weights.safetensors -o no", &["--from", "--weights"]);
+    folder.refuse(&format!("{EXPLAIN} --subsets 20 -o no"), &["--validate"]);
+    folder.refuse(&format!("{EXPLAIN} --cache x.npy -o no"), &["--cache x.npy", "file"]);
+    folder.refuse(&format!("{EXPLAIN} --penalty -1 -o no"), &["--penalty -1: must be a positive number"]);
+    folder.refuse(&format!("{EXPLAIN} --penalty -1,2 -o no"), &["--penalty -1: must be a positive number"]);
     folder.refuse("explain --from new --test t.npy -o no", &["surrogate of why"]);
     folder.succeed("replay why");
 }
@@ -158,4 +164,76 @@ fn names_of_samples_are_in_every_table() {
     folder.succeed(line);
     let text = std::fs::read_to_string(folder.path("review/review.csv")).unwrap();
     assert!(text.lines().skip(1).all(|line| line.contains("\"case, ")), "{text}");
+}
+
+/// Ids are texts, also where they look like numbers.
+#[test]
+fn ids_are_as_they_are_written() {
+    let folder = problem();
+    // Rounded to doubles, all of the first would be the same; the second mix numbers and names.
+    let ids: String = (0..120).map(|row| format!("{},{}\n", 1_234_567_890_123_456_000_u64 + row, mixed(row))).collect();
+    folder.write("ids.csv", format!("tweet,file\n{ids}").as_bytes());
+    for (column, first) in [("tweet", "1234567890123456000"), ("file", "000")] {
+        let line = format!("audit --net net/model.onnx --data x.npy --labels y.npy --penalty 1 --ids ids.csv:{column}");
+        folder.succeed(&format!("{line} -o {column}"));
+        let text = std::fs::read_to_string(folder.path(column).join("scores.csv")).unwrap();
+        assert!(text.lines().nth(1).unwrap().starts_with(&format!("{first},")), "{text}");
+    }
+    folder.write("poisoned.csv", b"name\n007\nimage 8\n");
+    let line = "audit --net net/model.onnx --data x.npy --labels y.npy --penalty 1 --ids ids.csv:file --test t.npy";
+    let report = folder.json(&format!("{line} --poisoned poisoned.csv -o traced"));
+    assert_eq!(report["forensics"]["n_poisoned"], 2, "{report}");
+    // Programs that know no whole numbers write a point.
+    folder.write("rows.csv", b"row\n3.0\n4.0\n");
+    let report = folder.json(
+        "audit --net net/model.onnx --data x.npy --labels y.npy --penalty 1 --test t.npy --poisoned rows.csv -o rows",
+    );
+    assert_eq!(report["forensics"]["n_poisoned"], 2, "{report}");
+    folder.refuse(&format!("{line} --ids x.npy -o no"), &["--ids"]);
+}
+
+/// Columns with ids and groups are no inputs, also if they are numbers.
+#[test]
+fn groups_may_be_a_column_of_the_data() {
+    let folder = problem();
+    let (points, classes) = (folder.read("x.npy"), folder.read("y.npy"));
+    let line = |(row, point): (usize, ndarray::ArrayView1<'_, f64>)| {
+        format!("{},{},{},{},{row}\n", point[0], point[1], classes[row], row % 2)
+    };
+    let rows: String =
+        points.view().into_dimensionality::<ndarray::Ix2>().unwrap().outer_iter().enumerate().map(line).collect();
+    folder.write("t.csv", format!("a,b,class,ward,name\n{rows}").as_bytes());
+    let line = "explain --net net/model.onnx --data t.csv --labels t.csv:class --penalty 1 --test t.npy";
+    let report = folder.json(&format!("{line} --ids t.csv:name --groups t.csv:ward -o why"));
+    assert_eq!(report["summary"]["groups"], serde_json::json!(["0", "1"]), "{report}");
+    assert!(report["notes"].to_string().contains("`ward` is used as id or group"), "{report}");
+}
+
+fn mixed(row: u64) -> String {
+    if row % 2 == 0 && row > 0 { format!("image {row}") } else { format!("{row:03}") }
+}
+
+/// The classes of a folder of images are its labels, for every command that needs some; and what is wrong with a folder is
+/// said, instead of that labels are missing.
+#[test]
+fn folders_of_images_are_their_labels() {
+    let folder = Folder::with(&[]);
+    let images = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../mercer-data/tests/fixtures/images");
+    let images = images.display();
+    folder.write("cnn.toml", b"[cnn]\ninputs = [3, 8, 8]\noutputs = 2\nlayers = [{ dense = { width = 4 } }]\n");
+    let data = format!("--data {images} --resize 8 --scale 1/255");
+    folder.succeed(&format!("train --arch cnn.toml {data} --epochs 1 -o net"));
+    folder.succeed(&format!("audit --net net/model.onnx {data} --penalty 1 -o review"));
+    folder.succeed(&format!("probe --net net/model.onnx {data} --neighbours 3"));
+    folder.succeed(&format!("explain --net net/model.onnx {data} --penalty 1 --test {images} -o why"));
+    let text = std::fs::read_to_string(folder.path("review/scores.csv")).unwrap();
+    assert!(text.lines().skip(1).all(|line| line.contains('/')), "{text}");
+    folder.succeed(&format!("shift --net net/model.onnx {data} --test {images} -o look"));
+    let text = std::fs::read_to_string(folder.path("look/samples.csv")).unwrap();
+    assert!(text.lines().skip(1).all(|line| line.contains('/')), "{text}");
+    std::fs::create_dir_all(folder.path("bad/empty")).unwrap();
+    folder.refuse("train --arch cnn.toml --data bad -o no", &["bad"]);
+    folder.refuse("audit --net net/model.onnx --data bad -o no", &["bad", "images"]);
+    folder.refuse("audit --net net/model.onnx --data cnn.toml -o no", &["--labels"]);
+    folder.refuse(&format!("fit ridge {data} --labels {images} --kernel rbf -o no"), &["--labels", "names of classes"]);
 }

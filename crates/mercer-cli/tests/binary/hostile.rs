@@ -146,6 +146,9 @@ fn only_regular_files_are_read() {
             &format!("train --arch {from}.toml --data x.npy --labels x.npy -o run"),
             &["not a regular file"],
         );
+        refused(&folder, &format!("predict --from {from}.npy --data x.npy -o out.npy"), &[from]);
+        refused(&folder, &format!("explain --from {from}.npy --test x.npy -o out"), &[from]);
+        refused(&folder, &format!("shift --from {from}.npy --test x.npy"), &[from]);
     }
 }
 

@@ -108,3 +108,13 @@ fn bad_input_is_named() {
         folder.refuse(&command, words);
     }
 }
+
+#[test]
+fn layers_that_never_change_are_not_said_to_disagree() {
+    let folder = problem();
+    folder.write_array("equal.npy", Array2::from_elem((120, 2), 0.5).view());
+    let report =
+        folder.json("probe --net net/model.onnx --data equal.npy --labels y.npy --test t.npy --test-labels l.npy");
+    let text = report["sentences"].to_string();
+    assert!(text.contains("were not probed") && !text.contains("disagree"), "{text}");
+}

@@ -196,6 +196,10 @@ fn labels_that_do_not_fit() {
     folder.write_array("numbers.npy", Array1::from_elem(10, 0.5_f32).view());
     folder.refuse(&format!("{line} numbers.npy"), &["--labels", "class"]);
     folder.refuse(&format!("{line} missing.npy"), &["missing.npy"]);
+    let mut labels = Array1::<f64>::zeros(10);
+    labels[4] = f64::NAN;
+    folder.write_array("nan.npy", labels.view());
+    folder.refuse(&format!("{line} nan.npy"), &["nan.npy: sample 4 is NaN; remove"]);
 }
 
 #[test]

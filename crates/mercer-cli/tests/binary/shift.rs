@@ -72,8 +72,9 @@ fn the_contract_of_shift() {
     // The table lists both sets, and agrees with the findings.
     let table = std::fs::read_to_string(folder.path("look/samples.csv")).unwrap();
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(lines[0], ["set", "row", "pc1", "pc2", "classifier", "witness", "density_ratio", "kept"]);
+    assert_eq!(lines[0], ["set", "row", "pc1", "pc2", "classifier", "witness", "density_ratio", "kept", "id"]);
     assert_eq!((lines.len(), lines[1][0], lines[301][0], lines[301][1]), (511, "data", "test", "0"));
+    assert_eq!((lines[1][8], lines[302][8]), ("0", "1"), "without ids, rows");
     let kept = lines[301..].iter().filter(|line| line[7] == "1").count();
     assert_eq!(report["samples"]["n_kept_test"], kept);
     let mean =
@@ -213,4 +214,47 @@ fn bad_input_is_named() {
     }
     let run = folder.run("shift --from machine --net net/model.onnx --test same.npy");
     assert!(run.code == Some(2) && run.err.contains("--net"), "{}", run.err);
+}
+
+#[test]
+fn samples_have_their_names() {
+    let folder = sets();
+    let names = |what: &str, n: usize| (0..n).map(|row| format!("{what}{row}\n")).collect::<String>();
+    folder.write("old.csv", format!("id\n{}", names("o", 300)).as_bytes());
+    folder.write("new.csv", format!("id\n{}", names("n", 210)).as_bytes());
+    let report = folder.json(&format!("{SHIFT} --ids old.csv --test moved.npy --test-ids new.csv -o look"));
+    let least = &report["samples"]["least_alike"][0];
+    assert_eq!(least["id"], format!("n{}", least["row"]), "{report}");
+    let table = std::fs::read(folder.path("look/samples.csv")).unwrap();
+    let text = String::from_utf8(table.clone()).unwrap();
+    assert!(text.lines().nth(1).unwrap().ends_with(",o0") && text.lines().last().unwrap().ends_with(",n209"), "{text}");
+    // A reference keeps the names of its samples.
+    folder.succeed(&format!("{SHIFT} --ids old.csv -o reference"));
+    folder.succeed("shift --from reference --test moved.npy --test-ids new.csv -o again");
+    assert!(std::fs::read(folder.path("again/samples.csv")).unwrap() == table);
+    folder.refuse("shift --from reference --test moved.npy --ids old.csv -o no", &["--from", "--ids"]);
+    folder.refuse(&format!("{SHIFT} --ids new.csv --test moved.npy -o no"), &["--ids new.csv", "210 ids for 300"]);
+    folder.refuse(&format!("{SHIFT} --test moved.npy --test-ids old.csv -o no"), &["--test-ids old.csv", "300 ids"]);
+}
+
+/// Two different samples among equal ones leave some halves without any variance.
+#[test]
+fn sets_that_hardly_vary_are_compared() {
+    let folder = sets();
+    let (few, _) = points([1, 1, 0], 0.0, 3);
+    folder.write_array("few.npy", few.view());
+    folder.write_array("equal.npy", Array2::from_elem((60, 2), 0.3).view());
+    for seed in 0..6 {
+        let report = folder.json(&format!("shift --net net/model.onnx --data few.npy --test equal.npy --seed {seed}"));
+        assert!(report["p_value"].as_f64().unwrap() <= 1.0, "{report}");
+    }
+}
+
+#[test]
+fn a_class_that_was_never_seen_is_named() {
+    let folder = sets();
+    let line = "shift --net net/model.onnx --data old.npy --labels two.npy --test same.npy";
+    folder.write_array("two.npy", Array1::from_shape_fn(300, |row| i64::from(row >= 100)).view());
+    let report = folder.json(line);
+    assert!(report["sentences"].to_string().contains("classes without an old sample"), "{report}");
 }

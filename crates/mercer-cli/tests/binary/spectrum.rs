@@ -120,3 +120,19 @@ fn bad_input_is_named() {
         folder.refuse(&command, words);
     }
 }
+
+/// Equal samples have a kernel of rank one: the other eigenvectors are arbitrary, and hold no labels.
+#[test]
+fn eigenvectors_without_an_eigenvalue_do_not_count() {
+    let folder = problem();
+    folder.write_array("equal.npy", Array2::from_elem((120, 2), 0.5).view());
+    let line = "spectrum --net net/model.onnx --data equal.npy --labels y.npy";
+    for options in ["", " --precision f64", " --products 60"] {
+        let report = folder.json(&format!("{line}{options}"));
+        let kernel = &report["checkpoints"][0]["ntk"];
+        assert_eq!(kernel["captured"].as_array().unwrap().len(), 1, "{options}: {kernel}");
+        assert!(kernel["captured"][0].as_f64().unwrap() < 1e-6, "{options}: {kernel}");
+    }
+    folder.write_array("large.npy", Array2::from_shape_fn((120, 2), |(i, j)| 1e30 * (1 + i + j) as f64).view());
+    folder.refuse("spectrum --net net/model.onnx --data large.npy", &["--precision f64"]);
+}

@@ -238,6 +238,9 @@ fn what_cannot_be_trained() {
     refuse(&format!("{LINE} --optimiser lion"), &["--optimiser", "adamw"]);
     refuse(&format!("{LINE} --epochs 0"), &["--epochs"]);
     refuse(&format!("{LINE} --test x.npy"), &["--test-labels"]);
+    for setting in ["--head 2", "--params *", "--redraw", "--node out"] {
+        refuse(&format!("{LINE} {setting}"), &["--arch", setting.split(' ').next().unwrap()]);
+    }
     folder.write("wide.toml", b"[mlp]\ninputs = [3]\nwidths = [16]\noutputs = 2\n");
     refuse(&LINE.replace("mlp.toml", "wide.toml"), &["x.npy", "wide.toml", "[3]"]);
     folder.write("narrow.toml", b"[mlp]\ninputs = [2]\nwidths = [16]\noutputs = 1\n");

@@ -99,12 +99,17 @@ impl Drop for Stage {
 ///
 /// It is a lock on the folder itself. Where there are no such locks, two writers of one folder are not kept apart.
 pub(super) fn turn(folder: &Path) -> Option<File> {
-    File::open(folder).ok().filter(|folder| folder.lock().is_ok())
+    opened(folder).filter(|folder| folder.lock().is_ok())
 }
 
 /// The right to read a folder while no process moves things in it.
 pub(super) fn glance(folder: &Path) -> Option<File> {
-    File::open(folder).ok().filter(|folder| folder.lock_shared().is_ok())
+    opened(folder).filter(|folder| folder.lock_shared().is_ok())
+}
+
+/// A folder as a file that can be locked. A pipe of that name would wait for a writer.
+fn opened(folder: &Path) -> Option<File> {
+    folder.is_dir().then(|| File::open(folder).ok()).flatten()
 }
 
 /// Finishes or removes what dead processes left in a folder: temporary files and stages.

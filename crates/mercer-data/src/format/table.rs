@@ -94,6 +94,17 @@ pub(crate) fn header(path: &Path, gzipped: bool) -> Result<Header> {
     reading(path, gzipped, |reader| Head::read(&mut Records::new(&place, reader)?).map(|head| head.header))
 }
 
+/// Whether the first row has a cell in the columns of a key that is no number.
+pub(crate) fn starts_with_text(path: &Path, key: Option<&str>, gzipped: bool) -> Result<bool> {
+    let place = path.display().to_string();
+    reading(path, gzipped, |reader| {
+        let head = Head::read(&mut Records::new(&place, reader)?)?;
+        let chosen = choose(&place, key, &head.header.names)?;
+        let is_text = |cell: &str| !cell.is_empty() && cell.parse::<f64>().is_err();
+        Ok(head.rows.first().is_some_and(|(_, row)| chosen.places.iter().any(|&column| is_text(&row[column]))))
+    })
+}
+
 fn reading<T>(path: &Path, gzipped: bool, read: impl FnOnce(Box<dyn Read>) -> Result<T>) -> Result<T> {
     let (file, _) = bytes::open(path)?;
     read(if gzipped { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) })

@@ -1,7 +1,8 @@
 //! How good an audit is where the wrong labels are known.
 //!
-//! At a budget, the `⌈fraction · n⌉` samples with the highest scores are inspected; equal scores are taken by index, as
-//! in the list. The true-positive rate at 1 % false positives is that of the lowest threshold at which at most 1 % of the
+//! At a budget, the `⌈fraction · n⌉` samples with the highest scores are inspected. Where equal scores are cut, the wrong
+//! labels among them count in proportion: that is what is found on average if their order is drawn, and a score that says
+//! nothing finds no more than chance. The true-positive rate at 1 % false positives is that of the lowest threshold at which at most 1 % of the
 //! right labels are flagged. Areas under the curves are those of `mercer_learn::metrics`.
 
 use super::review::suspicious_first;
@@ -37,8 +38,8 @@ pub struct AtBudget {
     pub fraction: f64,
     /// The number of samples inspected.
     pub inspected: usize,
-    /// The wrong labels among them.
-    pub found: usize,
+    /// The wrong labels among them, on average over the order of equal scores.
+    pub found: f64,
     /// The share of the inspected samples that are wrong; `None` if none were inspected.
     pub precision: Option<f64>,
     /// The share of the wrong labels that were found; `None` if there are none.
@@ -46,12 +47,12 @@ pub struct AtBudget {
 }
 
 /// A point of the curve of wrong labels found against samples inspected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CurvePoint {
     /// The number of samples inspected.
     pub inspected: usize,
-    /// The wrong labels among them.
-    pub found: usize,
+    /// The wrong labels among them, on average over the order of equal scores.
+    pub found: f64,
 }
 
 /// Compares scores with the truth.
@@ -66,7 +67,7 @@ pub struct CurvePoint {
 /// For no samples, another number of truths, scores that are not finite, and budgets outside 0 to 1.
 pub fn measure(scores: &[f64], wrong: &[bool], budgets: &[f64]) -> Result<AuditMeasures> {
     let found = found_so_far(scores, wrong)?;
-    let (samples, n_wrong) = (wrong.len(), found[wrong.len()]);
+    let (samples, n_wrong) = (wrong.len(), wrong.iter().filter(|wrong| **wrong).count());
     let at_budget = |&fraction: &f64| {
         if !(0.0..=1.0).contains(&fraction) {
             let reason = "it must be between 0 and 1";
@@ -75,7 +76,7 @@ pub fn measure(scores: &[f64], wrong: &[bool], budgets: &[f64]) -> Result<AuditM
         // The product of 0.07 and 100 is above 7 by rounding alone.
         let inspected = ((fraction * samples as f64 - 1e-9).ceil().max(0.0) as usize).min(samples);
         let found = found[inspected];
-        let share = |of: usize| (of > 0).then(|| found as f64 / of as f64);
+        let share = |of: usize| (of > 0).then(|| found / of as f64);
         Ok(AtBudget { fraction, inspected, found, precision: share(inspected), recall: share(n_wrong) })
     };
     Ok(AuditMeasures {
@@ -100,14 +101,17 @@ pub fn review_curve(scores: &[f64], wrong: &[bool], points: usize) -> Result<Vec
     Ok((0..=points).map(at).map(|inspected| CurvePoint { inspected, found: found[inspected] }).collect())
 }
 
-/// The wrong labels among the first 0, 1, … samples of the list.
-fn found_so_far(scores: &[f64], wrong: &[bool]) -> Result<Vec<usize>> {
+/// The wrong labels among the first 0, 1, … samples, on average over the order of equal scores.
+fn found_so_far(scores: &[f64], wrong: &[bool]) -> Result<Vec<f64>> {
     check_count("a measure of an audit", 1, scores.len())?;
     check_rows("the truth about labels", scores.len(), wrong.len())?;
     check_numbers("scores of an audit", scores)?;
-    let mut found = vec![0];
-    for index in suspicious_first(scores) {
-        found.push(found[found.len() - 1] + usize::from(wrong[index]));
+    let (mut found, mut before) = (vec![0.0], 0);
+    for group in suspicious_first(scores).chunk_by(|&i, &j| scores[i] == scores[j]) {
+        let own = group.iter().filter(|&&index| wrong[index]).count();
+        let share = |taken: usize| before as f64 + own as f64 * (taken as f64 / group.len() as f64);
+        found.extend((1..=group.len()).map(share));
+        before += own;
     }
     Ok(found)
 }

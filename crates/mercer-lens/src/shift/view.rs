@@ -210,11 +210,18 @@ impl MeanSums {
     }
 }
 
-/// `(P − TTᵀ/n)/n`.
+/// `(P − TTᵀ/n)/n`. A feature whose variance is not above rounding has none.
 fn covariance(products: &Array2<f64>, total: &Array1<f64>, n: usize) -> Array2<f64> {
     let n = n.max(1) as f64;
     let column = total.view().insert_axis(Axis(1));
-    (products - &(&column * &(&total.view().insert_axis(Axis(0)) / n))) / n
+    let mut found = (products - &(&column * &(&total.view().insert_axis(Axis(0)) / n))) / n;
+    for at in 0..found.nrows() {
+        if found[[at, at]] <= 4.0 * f64::EPSILON * products[[at, at]] {
+            found.row_mut(at).fill(0.0);
+            found.column_mut(at).fill(0.0);
+        }
+    }
+    found
 }
 
 /// The first two principal components as columns, and the share of the variance that each explains.

@@ -1,6 +1,6 @@
 //! Library errors, with a code and a hint.
 
-use super::{Error, codes};
+use super::{Error, OVERFLOW, codes};
 use crate::text::{bytes, rounded_up, suggested};
 use mercer_data as data;
 use mercer_kernel::KernelError;
@@ -104,6 +104,10 @@ impl From<LearnError> for Error {
                 "a Gram matrix is symmetric: is this the kernel of the training samples with themselves?".to_owned(),
             ),
             LearnError::NotBinary { .. } => Some("glm, svm, process-classifier".to_owned()),
+            LearnError::TooFew { what: "cross-validation", .. } => Some(
+                "more samples of this class, or none; one value of ‹penalty› needs no cross-validation to choose it"
+                    .to_owned(),
+            ),
             LearnError::Basis { .. } => Some("predict from what the machine was fitted on".to_owned()),
             _ => None,
         };
@@ -162,8 +166,9 @@ impl From<KernelError> for Error {
                     "‹out› on another disk; ‹as-features› writes the features of a kernel that has some instead of a number per pair",
                 )
             }
-            KernelError::NotFinite { .. } | KernelError::Overflow { .. } => Self::with_code(code, error.to_string())
-                .hint("the numbers overflow: ‹precision› f64, or ‹scale› for data that are too large"),
+            KernelError::NotFinite { .. } | KernelError::Overflow { .. } => {
+                Self::with_code(code, error.to_string()).hint(OVERFLOW)
+            }
             other => Self::with_code(code, other.to_string()),
         }
     }

@@ -158,13 +158,14 @@ pub struct DataSpec {
 }
 
 impl DataSpec {
-    /// With the classes of a folder of images as labels, if no others are given.
+    /// With the classes of a folder of images as labels, if no others are given. A folder that cannot be read as images
+    /// stands there too: whoever reads it says what is wrong with it.
     #[must_use]
     pub fn labelled_by_folders(mut self) -> Self {
         if let (None, [DataRef::File(text)]) = (&self.labels, &self.data[..])
             && let Ok(source) = text.parse::<Source>()
             && source.path().is_dir()
-            && ImageFolder::list(source.path()).is_ok_and(|folder| folder.class_names().is_some())
+            && ImageFolder::list(source.path()).map_or(true, |folder| folder.class_names().is_some())
         {
             self.labels = Some(DataRef::File(source.place()));
         }
@@ -213,6 +214,10 @@ impl Known {
                 Some(order) => found.ordered(dataset.place(), order)?,
                 None => found,
             }));
+        }
+        if dataset.has_names() {
+            let text = format!("‹labels› {}: numbers are needed, and these are names of classes", dataset.place());
+            return Err(Error::new(text).hint("a machine for classes: glm, svm, neighbours, …"));
         }
         match Labels::targets(dataset)? {
             Labels::Targets(targets) => Ok(Self::Numbers(targets)),

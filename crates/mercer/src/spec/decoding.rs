@@ -115,7 +115,13 @@ pub(super) fn texts(
     if decoding.tokenizer.is_none() && stored.is_none() {
         return match decoding.max_tokens {
             Some(_) => Err(Error::new("‹max-tokens› is the length of texts, and they need ‹tokenizer›")),
-            None => Ok(None),
+            None => match ids.and_then(|_| data.iter().find(|one| is_text(one))) {
+                Some(text) => {
+                    Err(Error::new(format!("‹{setting}› {text}: these are texts, and the network takes tokens"))
+                        .hint("‹tokenizer› FILE.json, the tokenizer that the network was trained with"))
+                }
+                None => Ok(None),
+            },
         };
     }
     let Some(ids) = ids else {
@@ -155,6 +161,12 @@ pub(super) fn texts(
     let reader = Reader { column, tokenizer, parts, network, opening };
     let (tokens, length) = reader.read(decoding.max_tokens.or(earlier), decoding.max_tokens.is_some())?;
     Ok(Some(Texts { bound: reader.bound(&tokens, length)?, left }))
+}
+
+/// Whether a source without the name of an input holds texts. A chosen column does, even if others are numbers.
+fn is_text(data: &DataRef) -> bool {
+    let DataRef::File(text) = data else { return false };
+    text.parse::<Source>().is_ok_and(|source| source.key().is_some() && !source.path().is_dir() && source.is_text())
 }
 
 /// A text on its way into a network.

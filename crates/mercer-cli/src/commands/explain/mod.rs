@@ -53,6 +53,7 @@ fn after_long_help() -> String {
     next_help_heading = "Network",
     mut_arg("node", |arg| with_default(arg, "the first output, or the logits before its softmax")),
     mut_arg("data", |arg| arg.required(false)),
+    mut_arg("kernel", |arg| arg.conflicts_with("from")),
     mut_arg("test", |arg| arg.required(true))
 )]
 pub(crate) struct ExplainArguments {
@@ -123,15 +124,15 @@ struct ValidationOptions {
     validate: Option<Validation>,
 
     /// Random parts of the data (lds), or test samples (removal)
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, requires = "validate")]
     subsets: usize,
 
     /// Share of the training samples in a part
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, requires = "validate")]
     fraction: f64,
 
     /// Networks per part; two also give the largest score that the noise of training allows
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "validate")]
     repeats: usize,
 }
 

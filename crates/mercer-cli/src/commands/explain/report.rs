@@ -130,7 +130,7 @@ fn validated(found: &ValidationFindings) -> String {
     }
     let mut text = format!("\nCompared with {}:\n", count(found.n_networks, "retrained network"));
     if let Some(removal) = &found.removal {
-        let mut rows = vec![["removed", "by score", "at random", "difference"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["removed", "drop by score", "drop at random", "difference"].map(str::to_owned).to_vec()];
         for point in &removal.points {
             rows.push(vec![
                 point.removed.to_string(),
@@ -140,6 +140,7 @@ fn validated(found: &ValidationFindings) -> String {
             ]);
         }
         text += &table(&rows, &[0, 1, 2, 3]);
+        text += "A drop is how far the log-odds of the compared class fall without these samples, on average.\n";
         return text;
     }
     let mut rows = vec![["method", "damping", "LDS", "95 %", "significant"].map(str::to_owned).to_vec()];
@@ -161,6 +162,9 @@ fn validated(found: &ValidationFindings) -> String {
     text
 }
 
+/// From this rank correlation on, attributions of the shuffled network are much like those of the trained one.
+const ALIKE: f64 = 0.5;
+
 /// Whether attributions depend on the weights.
 fn shuffled(found: &[SanityFindings]) -> String {
     let mut rows =
@@ -173,9 +177,16 @@ fn shuffled(found: &[SanityFindings]) -> String {
             stage.network_accuracy.map_or("–".to_owned(), |share| format!("{:.2} %", 100.0 * share)),
         ]);
     }
+    let last = found.last().and_then(|stage| stage.correlation.as_ref());
+    let verdict = match last.map(|found| found.mean) {
+        Some(mean) if mean >= ALIKE => {
+            "They stay much the same: they depend on the samples and the architecture more than on what was learnt."
+        }
+        Some(_) => "They change: they depend on what was learnt.",
+        None => "",
+    };
     format!(
-        "\nCompared with attributions of the network with shuffled weights:\n{}\
-         Attributions that explain the trained network do not stay the same.\n",
+        "\nCompared with attributions of the network with shuffled weights:\n{}{verdict}\n",
         table(&rows, &[1, 2, 3])
     )
 }

@@ -42,8 +42,7 @@ fn after_long_help() -> String {
     after_help = EXAMPLES,
     after_long_help = after_long_help(),
     next_help_heading = "Network",
-    mut_arg("node", |arg| with_default(arg, "the first output, or the logits before its softmax")),
-    mut_arg("labels", |arg| arg.required(true))
+    mut_arg("node", |arg| with_default(arg, "the first output, or the logits before its softmax"))
 )]
 pub(crate) struct ProbeArguments {
     #[arg(long, value_name = "MODEL.onnx", help = NET)]

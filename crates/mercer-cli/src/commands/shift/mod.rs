@@ -5,7 +5,7 @@ mod report;
 use crate::console::Console;
 use crate::options::{
     DataOptions, FROM, KERNEL, LAYER, LandmarksOption, NET, NodeOption, PERMUTATIONS, ParameterOptions,
-    PrecisionOption, SeedOption, TestOptions, reference, references, with_default,
+    PrecisionOption, SeedOption, TestOptions, TrainingNames, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFile};
 use mercer::Error;
@@ -37,7 +37,8 @@ parameter. Samples are read in blocks, so they need not fit into memory. With --
 kernels, seed and precision are those of the reference. With -o, the folder is a reference itself and holds
 
   samples.csv      every sample: principal components, the classifier's score, the witness (positive: like new samples),
-                   the density of the other set over that of its own, and whether that is at least --keep-above
+                   the density of the other set over that of its own, whether that is at least --keep-above, and
+                   its id: --ids and --test-ids, the files of a folder of images, or rows
   densities.svg    the first two principal components of both sets in the last layer
   tests.svg        p-values and accuracies by layer
   result.json      all findings";
@@ -58,6 +59,7 @@ fn after_long_help() -> String {
     }),
     mut_arg("data", |arg| arg.required(false).required_unless_present("from").conflicts_with("from")),
     mut_arg("labels", |arg| arg.conflicts_with("from")),
+    mut_arg("ids", |arg| arg.conflicts_with("from")),
     mut_arg("landmarks", |arg| with_default(arg, "512").help_heading("Shift").conflicts_with("from")),
     mut_arg("reduce_to", |arg| arg.conflicts_with("from")),
     mut_arg("seed", |arg| arg.conflicts_with("from")),
@@ -84,7 +86,14 @@ pub(crate) struct ShiftArguments {
     data: DataOptions,
 
     #[command(flatten)]
+    names: TrainingNames,
+
+    #[command(flatten)]
     test: TestOptions,
+
+    /// Names of the samples of --test, one each [default: files of a folder of images, or row numbers]
+    #[arg(long, value_name = "FILE[:KEY]", help_heading = "Data", requires = "test")]
+    test_ids: Option<String>,
 
     #[command(flatten)]
     shift: ShiftOptions,
@@ -144,7 +153,9 @@ impl ShiftArguments {
             node: self.node.node.clone(),
             layers: self.shift.layer.clone(),
             kernels: self.shift.kernel.clone(),
+            ids: reference(&self.names.ids),
             test: references(&self.test.test),
+            test_ids: reference(&self.test_ids),
             test_labels: reference(&self.test.test_labels),
             permutations: self.shift.permutations,
             level: self.shift.level,
@@ -161,7 +172,7 @@ impl ShiftArguments {
         if let Some(p) = self.shift.fail_below {
             let least = 1.0 / (self.shift.permutations as f64 + 1.0);
             if !(p > 0.0 && p < 1.0) {
-                return Err(Error::new(format!("‹fail-below› {p}: must be between 0 and 1")));
+                return Err(Error::new(format!("‹fail-below› {p}: must be above 0 and below 1")));
             }
             if least > p {
                 let text = format!(

@@ -54,6 +54,7 @@ folder holds model.onnx, weights.safetensors, result.json, state.safetensors for
 #[command(
     after_help = EXAMPLES,
     next_help_heading = "Network",
+    mut_arg("node", |arg| arg.conflicts_with("arch")),
     mut_arg("test", |arg| arg.action(ArgAction::Set).requires("test_labels"))
 )]
 pub(crate) struct TrainArguments {
@@ -63,15 +64,15 @@ pub(crate) struct TrainArguments {
     #[arg(long, value_name = "MODEL.onnx", help = NET)]
     net: Option<PathBuf>,
 
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', help = PARAMS, requires = "net")]
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', help = PARAMS, conflicts_with = "arch")]
     params: Vec<String>,
 
     /// Put a new dense layer with N outputs, named head, in the place of the last one
-    #[arg(long, value_name = "N", requires = "net")]
+    #[arg(long, value_name = "N", conflicts_with = "arch")]
     head: Option<NonZeroUsize>,
 
     /// Draw all weights again: matrices from N(0, 0.02²), scales 1, biases 0
-    #[arg(long, requires = "net")]
+    #[arg(long, conflicts_with = "arch")]
     redraw: bool,
 
     #[command(flatten)]

@@ -58,7 +58,6 @@ fn after_long_help() -> String {
     after_long_help = after_long_help(),
     next_help_heading = "Network",
     mut_arg("node", |arg| with_default(arg, "the first output, or the logits before its softmax")),
-    mut_arg("labels", |arg| arg.required(true)),
     mut_arg("test", |arg| arg.required(true))
 )]
 pub(crate) struct UncertaintyArguments {

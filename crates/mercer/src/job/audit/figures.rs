@@ -14,7 +14,7 @@ pub(super) fn write(folder: &ResultFolder, opened: &OpenedAudit, list: &[Review]
     let curve = review_curve(&scores, truth, 400)?;
     let n_wrong = truth.iter().filter(|wrong| **wrong).count().max(1) as f64;
     let all = list.len().max(1) as f64;
-    let points = curve.iter().map(|point| (point.inspected as f64 / all, point.found as f64 / n_wrong));
+    let points = curve.iter().map(|point| (point.inspected as f64 / all, point.found / n_wrong));
     let panel = Panel::lines(
         "",
         Axis::linear("share of samples inspected").range(0.0, 1.0),

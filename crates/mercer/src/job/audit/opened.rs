@@ -83,6 +83,9 @@ impl OpenedAudit {
     }
 }
 
+/// The two ways to mark samples.
+const EITHER: &str = "list ids of training samples (row numbers without ‹ids›), or 0 and 1 for every sample";
+
 /// Marked training samples: a list of their names, or 0 and 1 for every sample.
 fn marks(
     setting: &str,
@@ -91,28 +94,36 @@ fn marks(
     n_samples: usize,
     opening: Opening<'_>,
 ) -> Result<Vec<bool>, Error> {
-    let dataset = reference.open(opening.inputs)?;
-    if dataset.n_samples() == n_samples && is_binary(&dataset)? {
-        return flags(setting, reference, n_samples, opening);
+    let names = names_in(setting, reference, opening)?;
+    if names.len() == n_samples && names.iter().all(|name| flag(name).is_some()) {
+        return Ok(names.iter().map(|name| flag(name) == Some(true)).collect());
     }
-    let names = names_in(&dataset)?;
     let rows = known.ids.rows(n_samples);
     let mut marked = vec![false; n_samples];
     for name in names {
-        let Some(&row) = rows.get(name.as_str()) else {
+        // Some programs write whole numbers with a point.
+        let whole = || name.parse::<f64>().ok().filter(|number| number.fract() == 0.0);
+        let row = rows.get(name.as_str()).or_else(|| rows.get(&format!("{:.0}", whole()?)));
+        let Some(&row) = row else {
             let text = format!("‹{setting}› {reference}: there is no training sample {name:?}");
-            return Err(Error::new(text)
-                .hint("list ids of training samples (row numbers without ‹ids›), or 0 and 1 for every sample"));
+            return Err(Error::new(text).hint(EITHER));
         };
-        marked[row] = true;
+        // Marks of another number of samples would be read as a list of rows 0 and 1.
+        if std::mem::replace(&mut marked[row], true) {
+            let text = format!("‹{setting}› {reference}: {name:?} is listed twice");
+            return Err(Error::new(text).hint(format!("{EITHER}, of which there are {n_samples}")));
+        }
     }
     Ok(marked)
 }
 
-/// Whether all values are 0 or 1. A list of one or two row numbers is too, if there are as many samples.
-fn is_binary(dataset: &mercer_data::Dataset) -> Result<bool, Error> {
-    let read = dataset.read::<f64>();
-    Ok(read.is_ok_and(|values| values.iter().all(|&value| value == 0.0 || value == 1.0)))
+/// Whether a mark says yes; none if it is no mark.
+fn flag(text: &str) -> Option<bool> {
+    match text.parse::<f64>() {
+        Ok(0.0) => Some(false),
+        Ok(1.0) => Some(true),
+        _ => None,
+    }
 }
 
 /// 0 or 1 for every sample.

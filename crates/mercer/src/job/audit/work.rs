@@ -36,6 +36,9 @@ const LISTED: usize = 100;
 /// The kernel of the last hidden layer, in which poison is looked for as well.
 const LAST_LAYER: &str = "normalised(ck)";
 
+/// The column of signs of poison in the kernel's space.
+const POISON_KERNEL: &str = "poison_kernel";
+
 /// The work in one precision.
 pub(super) struct Work<T>(PhantomData<T>);
 
@@ -64,7 +67,9 @@ impl<T: Real> Work<T> {
         let disagreement = opinions.scores("neighbours").to_vec();
         let spaces = opened.poison(&rows, &disagreement, context)?;
         for (name, space) in &spaces {
-            let opinion = Opinion::from_scores(name, space.scores.clone())?;
+            let words =
+                format!("the sign of poison in the {}", if *name == POISON_KERNEL { "kernel" } else { "last layer" });
+            let opinion = Opinion::from_scores(&words, space.scores.clone())?;
             opinions.0.push((name, opinion, 0.0));
         }
         let loss: Vec<f64> = log_odds(network.view(), &labels)?.iter().map(|odds| (-odds).exp().ln_1p()).collect();
@@ -217,7 +222,7 @@ impl OpenedAudit {
         let _phase = context.phase("poison");
         let (labels, n_classes) = (self.known.classes.indices(), self.known.classes.n_classes());
         let look = |rows: &KernelRows<T>| Space::look(rows, labels, n_classes, (disagreement, self.job.seed));
-        let mut spaces = vec![("poison_kernel", look(rows)?)];
+        let mut spaces = vec![(POISON_KERNEL, look(rows)?)];
         if let Ok(mut last) = self.kernel::<T>(LAST_LAYER) {
             last.compute(&self.known.samples.inputs, context)?;
             spaces.push(("poison_last_layer", look(&last)?));

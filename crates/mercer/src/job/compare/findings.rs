@@ -104,7 +104,7 @@ pub struct PairFindings {
     pub likeness: Likeness,
     /// The difference of their largest eigenvalues, relative to the first's.
     pub lambda_max: Option<f64>,
-    /// The same of the smallest.
+    /// The same of the smallest; none if the first's is not above rounding.
     pub lambda_min: Option<f64>,
     /// The same of the condition numbers; none if one of them is unknown.
     pub condition: Option<f64>,
@@ -126,7 +126,7 @@ impl PairFindings {
             b: b.name.clone(),
             likeness,
             lambda_max: relative(a.extent.lambda_max, b.extent.lambda_max),
-            lambda_min: relative(a.extent.lambda_min, b.extent.lambda_min),
+            lambda_min: a.extent.condition.and_then(|_| relative(a.extent.lambda_min, b.extent.lambda_min)),
             condition: a.extent.condition.zip(b.extent.condition).and_then(|(a, b)| relative(a, b)),
             predictions,
             accuracy_a: accuracy(a),

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::job::surrogate::Surrogate;
 use mercer_data::NpyWriter;
+use mercer_kernel::Real;
 use mercer_lens::{Distribution, Grouping, Summary, summarise};
 use ndarray::{Array2, Array3, ArrayView2, Axis};
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use rayon::prelude::*;
 const ALL_CLASSES: usize = 20;
 
 /// What is computed for every test sample.
-pub(super) struct Attributor<'a> {
+pub(super) struct Attributor<'a, T> {
     pub(super) surrogate: &'a Surrogate,
     pub(super) grouping: &'a Grouping,
     /// The class that the network decides for.
@@ -23,7 +24,7 @@ pub(super) struct Attributor<'a> {
     /// Samples whose attributions are kept.
     pub(super) rows: Vec<usize>,
     /// Receives all attributions, if they are wanted.
-    pub(super) all: Option<NpyWriter<f32>>,
+    pub(super) all: Option<NpyWriter<T>>,
     pub(super) found: Attributed,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Attributed {
     pub(super) kept: Vec<(usize, Array2<f64>)>,
 }
 
-impl Attributor<'_> {
+impl<T: Real> Attributor<'_, T> {
     /// The classes whose scores are attributed.
     fn classes(&self, sample: usize) -> Vec<usize> {
         if self.surrogate.n_classes <= ALL_CLASSES {
@@ -71,7 +72,7 @@ impl Attributor<'_> {
             }
             let all = self.whole(row.as_slice().unwrap_or(&[]))?;
             if let Some(writer) = &mut self.all {
-                writer.append(all.mapv(|value| value as f32).insert_axis(Axis(0)).view().into_dyn())?;
+                writer.append(all.mapv(T::narrow).insert_axis(Axis(0)).view().into_dyn())?;
             }
             if wanted {
                 self.found.kept.push((first + at, all));

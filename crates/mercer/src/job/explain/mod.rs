@@ -299,6 +299,10 @@ impl ExplainJob {
                 Err(Error::new("‹from›: the folder holds its own surrogate and ids")
                     .hint("leave ‹machine›, ‹to›, ‹penalty›, ‹penalty-norm›, ‹folds›, ‹neighbours› and ‹ids› out"))
             }
+            (None, Some(_)) if self.parameters != ParameterSpec::default() || self.cache.is_some() => {
+                Err(Error::new("‹from›: the folder holds its own network and kernel values")
+                    .hint("leave ‹weights›, ‹include›, ‹exclude›, ‹unmerge›, ‹import-limit› and ‹cache› out"))
+            }
             (Some(_), None) if self.train.data.is_empty() => {
                 Err(Error::new("‹data›: the training samples are missing").hint("‹data› FILE[:KEY]"))
             }

@@ -4,7 +4,7 @@ use super::findings::ExplainFindings;
 use super::retrain::Retraining;
 use super::saved::{self, SavedExplanation};
 use super::validate::Validation;
-use super::work::Work;
+use super::work::{Work, no_layers};
 use super::{ClassChoice, ExplainJob, ExplainPlan, FillFindings};
 use crate::Error;
 use crate::job::folder::ResultFolder;
@@ -12,7 +12,7 @@ use crate::job::surrogate::{
     Classified, KernelRows, KernelStores, SurrogateMachine, TestSet, check_memory, needed_bytes,
 };
 use crate::job::{Destination, Opened, Outcome, Share, Stopwatch};
-use crate::spec::{DataRef, KernelSpec, Opening, Precision};
+use crate::spec::{DataRef, DataSpec, KernelSpec, Opening, Precision};
 use mercer_data::{Classes, Dataset};
 use mercer_kernel::Real;
 use mercer_learn::KernelMachine;
@@ -55,7 +55,10 @@ impl OpenedExplain {
         let node = job.node.as_deref();
         let (known, earlier) = match (&job.net, &job.from) {
             (Some(net), _) => {
-                (Classified::open((net, &job.parameters), node, &job.train, job.ids.as_ref(), opening)?, None)
+                // The groups may be a column of the same table.
+                let used = job.groups.iter().chain(&job.train.used).cloned().collect();
+                let train = DataSpec { used, ..job.train.clone() };
+                (Classified::open((net, &job.parameters), node, &train, job.ids.as_ref(), opening)?, None)
             }
             (None, Some(from)) => {
                 let (known, earlier) = SavedExplanation::open(from, node, opening)?;
@@ -104,12 +107,31 @@ impl OpenedExplain {
             stores,
             watch,
         };
+        match job.precision {
+            _ if !job.by_layer => {}
+            Precision::F32 => opened.check_layers::<f32>()?,
+            Precision::F64 => opened.check_layers::<f64>()?,
+        }
         opened.plan.bytes = match job.precision {
             Precision::F32 => opened.bytes::<f32>()?,
             Precision::F64 => opened.bytes::<f64>()?,
         };
         check_memory(opened.plan.bytes, opened.plan.n_train, opening.context)?;
         Ok(opened)
+    }
+
+    /// Layers are refused before the work if the explaining kernel or its machine has none.
+    fn check_layers<T: Real>(&self) -> Result<(), Error> {
+        let rows = self.kernels::<T>()?;
+        let Some(first) = rows.first() else { return Ok(()) };
+        let votes = match &self.earlier {
+            Some(earlier) => earlier.fitted().0.machine == SurrogateMachine::Neighbours,
+            None => self.job.surrogate.machine == SurrogateMachine::Neighbours,
+        };
+        match first.recipe.clone().by_layer().is_none() || votes {
+            true => Err(no_layers(&first.spec.name())),
+            false => Ok(()),
+        }
     }
 
     /// Computes a part of the kernel values that the cache keeps, as far as it is missing.

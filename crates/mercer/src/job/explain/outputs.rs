@@ -109,7 +109,7 @@ impl OpenedExplain {
         let network = saved_network(net, &self.job.parameters, self.known.network()?)?;
         let penalty = main.findings.penalty;
         let surrogate = (&self.job.surrogate, penalty);
-        let content = saved::write(folder, &network, rows, surrogate, (self.job.node.clone(), line))?;
+        let mut content = saved::write(folder, &network, rows, surrogate, (self.job.node.clone(), line))?;
         // Machines compute their kernel in double precision.
         let shapes = self.known.samples.shapes();
         let failed = |error| rows.spec.failure(error);
@@ -124,7 +124,7 @@ impl OpenedExplain {
             ids: self.known.ids.names(),
         };
         let machine = KernelMachine { machine: main.surrogate.machine.clone(), kernel: Some(kernel), samples };
-        saved::save_surrogate(folder.path(), &machine, self.destination.force)?;
+        content.machine = Some(saved::save_surrogate(folder.path(), &machine, self.destination.force)?);
         serde_json::to_value(content).map_err(|error| Error::new(format!("the index cannot be written: {error}")))
     }
 

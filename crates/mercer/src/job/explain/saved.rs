@@ -49,6 +49,9 @@ pub(super) struct Content {
     /// From the surrogate's log-odds to the network's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<Line>,
+    /// A fingerprint of the surrogate's folder, which is written first. Indexes of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) machine: Option<String>,
 }
 
 /// An earlier explanation.
@@ -91,13 +94,16 @@ pub(super) fn write<T: Real>(
         surrogate: surrogate.clone(),
         penalty,
         line,
+        machine: None,
     })
 }
 
-/// Saves the surrogate beside the index.
-pub(super) fn save_surrogate(folder: &Path, machine: &KernelMachine, force: bool) -> Result<(), Error> {
+/// Saves the surrogate beside the index, and returns its fingerprint.
+pub(super) fn save_surrogate(folder: &Path, machine: &KernelMachine, force: bool) -> Result<String, Error> {
     let existing = if force { Existing::Replace } else { Existing::Refuse };
-    Ok(machine.save(&folder.join(SURROGATE), existing)?)
+    let place = folder.join(SURROGATE);
+    machine.save(&place, existing)?;
+    Ok(Folder::open(&place, Some(SURROGATE_KIND))?.fingerprint())
 }
 
 impl SavedExplanation {
@@ -110,7 +116,13 @@ impl SavedExplanation {
             return Err(Error::with_code("other-kind", text).hint(format!("‹from› {first}")));
         }
         let content: Content = folder.content()?;
-        let machine = KernelMachine::read(&opening.inputs.folder(&path.join(SURROGATE), Some(SURROGATE_KIND))?)?;
+        let beside = opening.inputs.folder(&path.join(SURROGATE), Some(SURROGATE_KIND))?;
+        if content.machine.as_ref().is_some_and(|own| *own != beside.fingerprint()) {
+            let text = format!("‹from› {}: its surrogate is not the one that its index was made with", path.display());
+            return Err(Error::with_code("other-kind", text)
+                .hint("restore the folder from a copy, or explain the network again with ‹force›"));
+        }
+        let machine = KernelMachine::read(&beside)?;
         let network = SavedNetwork::read(&folder.objects().part("network"), &content.network)?;
         let network = network.open().map_err(|error| Error::of_network(path, error))?;
         let node = node.or(content.node.as_deref());

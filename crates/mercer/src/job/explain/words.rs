@@ -87,41 +87,52 @@ pub(super) fn recommendation(surrogates: &[SurrogateFindings]) -> Vec<String> {
     let is_own_layer = |found: &SurrogateFindings| {
         found.to == FitTo::Network && found.sees == Sight::LastLayer && !found.kernel.starts_with("normalised")
     };
-    // Among those that are as faithful, the one that sees most of the network.
+    let several_machines = surrogates.iter().any(|found| found.machine != best.machine);
+    let name = |found: &SurrogateFindings| match several_machines {
+        true => format!("{} with {}", found.kernel, found.machine),
+        false => found.kernel.clone(),
+    };
+    // Among those that are as faithful, the one that sees most of the network, and of these the most faithful.
     let equals: Vec<&SurrogateFindings> =
         surrogates.iter().filter(|found| std::ptr::eq(*found, best) || overlap(found, best)).collect();
     let honest = surrogates.iter().filter(|found| !is_own_layer(found)).collect::<Vec<_>>();
-    let advised = match equals.iter().filter(|found| !is_own_layer(found)).max_by_key(|found| found.sees) {
+    let advised = match equals.iter().rev().filter(|found| !is_own_layer(found)).max_by_key(|found| found.sees) {
         Some(found) => *found,
         None => honest.first().copied().unwrap_or(best),
     };
     if surrogates.len() == 1 {
         sentences.push(format!("{} sees {}; {}.", advised.kernel, advised.sees.words(), tau(advised)));
     } else if std::ptr::eq(advised, best) {
-        let text =
-            format!("Use {}: the most faithful, with {}; it sees {}.", best.kernel, tau(best), best.sees.words());
+        let text = format!("Use {}: the most faithful, with {}; it sees {}.", name(best), tau(best), best.sees.words());
         sentences.push(text);
     } else {
         let reason = if overlap(advised, best) { "as faithful within the intervals" } else { "the next faithful" };
         sentences.push(format!(
             "Use {}: {reason} ({}; {} has {}), and it sees {}.",
-            advised.kernel,
+            name(advised),
             tau(advised),
-            best.kernel,
+            name(best),
             tau(best),
             advised.sees.words()
         ));
     }
+    // One sentence per kernel, however many machines were fitted on it.
+    let mut told = |kernel: &str, rest: &str| {
+        let text = format!("{kernel} {rest}");
+        if !sentences.contains(&text) {
+            sentences.push(text);
+        }
+    };
     for found in surrogates.iter().filter(|found| is_own_layer(found)) {
-        sentences.push(format!(
-            "{} is faithful by construction: fitted to the network's own outputs, it is the last layer itself. It \
-             explains nothing below that layer.",
-            found.kernel
-        ));
+        told(
+            &found.kernel,
+            "is faithful by construction: fitted to the network's own outputs, it is the last layer itself. It explains \
+             nothing below that layer.",
+        );
     }
     let blind = surrogates.iter().filter(|found| found.sees <= Sight::LastLayer && !is_own_layer(found));
     for found in blind.filter(|found| surrogates.len() > 1 || found.sees < Sight::LastLayer) {
-        sentences.push(format!("{} sees {}.", found.kernel, found.sees.words()));
+        told(&found.kernel, &format!("sees {}.", found.sees.words()));
     }
     for found in surrogates.iter().filter(|found| found.converged == Some(false)) {
         sentences

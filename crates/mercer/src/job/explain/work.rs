@@ -276,7 +276,7 @@ impl OpenedExplain {
         rows: &KernelRows<T>,
         surrogates: &[&Surrogate],
         inputs: &[Dataset],
-        mut attributor: Option<&mut Attributor<'_>>,
+        mut attributor: Option<&mut Attributor<'_, T>>,
         context: &Context,
     ) -> Result<Seen, Error> {
         let n_samples = inputs.first().map_or(0, Dataset::n_samples);
@@ -333,17 +333,17 @@ impl OpenedExplain {
         }
     }
 
-    fn attributor<'a>(
+    fn attributor<'a, T: Real>(
         &'a self,
         surrogate: &'a Surrogate,
         said: &'a Said,
         grouping: &'a Grouping,
         folder: &ResultFolder,
-    ) -> Result<Attributor<'a>, Error> {
+    ) -> Result<Attributor<'a, T>, Error> {
         let all = match self.job.all {
             true => {
                 let shape = [self.known.samples.n_samples, surrogate.n_classes];
-                Some(folder.writer().rows_file::<f32>("attribution.npy", &shape)?)
+                Some(folder.writer().rows_file::<T>("attribution.npy", &shape)?)
             }
             false => None,
         };
@@ -413,8 +413,7 @@ impl OpenedExplain {
         let (Some(recipe), SurrogateForm::Dual { weights, .. }) =
             (rows.recipe.clone().by_layer(), &main.surrogate.form)
         else {
-            return Err(Error::new(format!("‹by-layer›: {kernel} has no layers"))
-                .hint("exact tangent kernels have layers, such as trace and 'normalised(trace)', with machines other than neighbours"));
+            return Err(no_layers(&kernel));
         };
         let failed = |error| rows.spec.failure(error);
         let shapes = self.known.samples.shapes();
@@ -437,4 +436,10 @@ impl OpenedExplain {
         let share = |(layer, &mean): (String, &f64)| LayerShare { layer, mean, share: mean / all };
         Ok(names.into_iter().zip(&means).map(share).collect())
     }
+}
+
+/// Only tangent kernels have parts by layer, and only scores that are sums over training samples have parts.
+pub(super) fn no_layers(kernel: &str) -> Error {
+    Error::new(format!("‹layers›: {kernel} has no layers"))
+        .hint("tangent kernels have layers, such as trace and 'normalised(trace)', with machines other than neighbours")
 }

@@ -227,7 +227,7 @@ impl NetworkRun {
         match error {
             NetError::NotFinite { place, sample } => {
                 let error = Error::of_network(&self.path, NetError::NotFinite { place, sample: start + sample });
-                error.hint("the numbers overflow: ‹precision› f64, or ‹scale› for data that are too large")
+                error.hint(crate::error::OVERFLOW)
             }
             NetError::Input { input, reason } if start > 0 => {
                 let reason = format!("{reason} (samples counted from row {start} of the data)");

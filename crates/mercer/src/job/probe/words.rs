@@ -23,18 +23,21 @@ pub(super) fn sentences(found: &ProbeFindings) -> Vec<String> {
         (Some(node), _) => {
             all.push(format!("From layer {node} on, the probes agree within {:.0} points.", 100.0 * found.tolerance))
         }
-        (None, Some(_)) => all.push(format!(
+        (None, Some(_)) if found.layers.iter().any(|layer| layer.accuracy.is_some()) => all.push(format!(
             "The probes disagree by more than {:.0} points up to the last layer.",
             100.0 * found.tolerance
         )),
-        (None, None) => {}
+        (None, _) => {}
     }
     if let Some(last) = found.layers.last() {
         if let (Some(d90), Some(variance)) = (last.d90, last.variance_at_d90) {
+            let parts = match d90.centre {
+                1 => "one principal component carries".to_owned(),
+                n => format!("{n} principal components carry"),
+            };
             all.push(format!(
-                "In layer {}, {} carry 90 % of the accuracy of the nearest class centre; they explain {} of the variance.",
+                "In layer {}, {parts} 90 % of the accuracy of the nearest class centre, and {} of the variance.",
                 last.node,
-                crate::text::count(d90.centre, "principal component"),
                 percent(variance.centre)
             ));
         }

@@ -111,6 +111,8 @@ pub struct SampleFindings {
 pub struct UnlikeSample {
     /// Its row.
     pub row: usize,
+    /// What it is called: its id, its file or its row.
+    pub id: String,
     /// The mean similarity to new samples minus that to old ones.
     pub witness: f64,
     /// The density of the old samples over that of the new ones.

@@ -60,12 +60,18 @@ pub struct ShiftJob {
     /// The old samples, with labels if they are known.
     #[serde(default)]
     pub reference: DataSpec,
+    /// What the old samples are called; by default their files or row numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<DataRef>,
     /// The new samples. Without them, only the reference is saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub test: Vec<DataRef>,
     /// The classes of the new samples, to compare the estimated accuracy with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_labels: Option<DataRef>,
+    /// What the new samples are called, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_ids: Option<DataRef>,
     /// Permutations behind the p-values.
     #[serde(default = "usual_permutations")]
     pub permutations: usize,
@@ -148,8 +154,10 @@ impl ShiftJob {
             layers: Vec::new(),
             kernels: Vec::new(),
             reference,
+            ids: None,
             test: Vec::new(),
             test_labels: None,
+            test_ids: None,
             permutations: usual_permutations(),
             level: usual_level(),
             reduce_to: usual_width(),
@@ -171,7 +179,7 @@ impl ShiftJob {
             }
         }
         if !(self.level > 0.0 && self.level < 1.0) {
-            return Err(Error::new(format!("‹level› {}: must be between 0 and 1", self.level)));
+            return Err(Error::new(format!("‹level› {}: must be above 0 and below 1", self.level)));
         }
         if !(self.keep >= 0.0 && self.keep.is_finite()) {
             return Err(Error::new(format!("‹keep-above› {}: must be a number that is not negative", self.keep)));
@@ -191,10 +199,13 @@ impl ShiftJob {
             || !self.layers.is_empty()
             || !self.kernels.is_empty()
             || !self.reference.data.is_empty()
-            || self.reference.labels.is_some();
+            || self.reference.labels.is_some()
+            || self.ids.is_some();
         if self.from.is_some() && is_given {
-            return Err(Error::new("‹from› holds the network, the old samples, the layers and the kernels")
-                .hint("leave the others out, or leave ‹from› out"));
+            return Err(Error::new(
+                "‹from› holds the network, the old samples with their ids, the layers and the kernels",
+            )
+            .hint("leave the others out, or leave ‹from› out"));
         }
         if self.from.is_some() && self.test.is_empty() {
             return Err(Error::new("‹from›: there are no new samples").hint("‹test› FILE[:KEY]"));
@@ -202,6 +213,9 @@ impl ShiftJob {
         if self.test.is_empty() && destination.path.is_none() && !destination.dry_run {
             return Err(Error::new("there is nothing to do: no new samples, and no place for a reference")
                 .hint("‹test› FILE[:KEY] for new samples, ‹out› DIR to save a reference"));
+        }
+        if self.test_ids.is_some() && self.test.is_empty() {
+            return Err(Error::new("‹test-ids›: there are no new samples").hint("‹test› FILE[:KEY]"));
         }
         if self.test_labels.is_some() && self.net.is_none() && self.from.is_none() {
             return Err(Error::new("‹test-labels›: without ‹net› there are no decisions to compare them with"));

@@ -7,7 +7,7 @@ use super::work::Work;
 use super::{ShiftJob, ShiftPlan, views};
 use crate::Error;
 use crate::job::folder::ResultFolder;
-use crate::job::surrogate::classes_of;
+use crate::job::surrogate::{Ids, classes_of};
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{Layers, NetworkLogits, NetworkSource, Opening, Precision, Samples, open_network, saved_network};
 use mercer_data::{Classes, Dataset, Labels};
@@ -30,6 +30,8 @@ pub struct OpenedShift {
     pub(super) from: Option<String>,
     pub(super) reference: Samples,
     pub(super) test: Option<Samples>,
+    /// What the old samples are called, and the new ones.
+    pub(super) ids: [Ids; 2],
     /// The classes of the old samples, and of the new ones if they are known.
     pub(super) classes: Option<Classes>,
     pub(super) test_classes: Option<Vec<usize>>,
@@ -51,6 +53,7 @@ struct Old {
     source: NetworkSource,
     saved_network: Option<SavedNetwork>,
     samples: Samples,
+    ids: Ids,
     from: Option<String>,
 }
 
@@ -65,11 +68,15 @@ impl OpenedShift {
             (None, _) | (_, true) => None,
             (Some(_), false) => Some(ResultFolder::create(destination, KIND, &super::files::NAMES)?),
         };
-        let Old { job, source, saved_network, samples: reference, from } = Old::open(given, opening)?;
+        let Old { job, source, saved_network, samples: reference, ids, from } = Old::open(given, opening)?;
         let shapes = reference.shapes();
         let test = match job.test.is_empty() {
             true => None,
             false => Some(test_samples(given, &job, &source, &reference, from.is_some(), opening)?),
+        };
+        let test_ids = match &test {
+            Some(test) => Ids::of_samples("test-ids", given.test_ids.as_ref(), test, opening)?,
+            None => Ids::default(),
         };
         let path: PathBuf = job.net.clone().or_else(|| job.from.clone()).unwrap_or_default();
         let node = job.node.as_deref();
@@ -118,6 +125,7 @@ impl OpenedShift {
             from,
             reference,
             test,
+            ids: [ids, test_ids],
             classes,
             test_classes,
             logits,
@@ -134,26 +142,29 @@ impl OpenedShift {
 impl Old {
     fn open(given: &ShiftJob, opening: Opening<'_>) -> Result<Self, Error> {
         if let Some(path) = &given.from {
-            let Reference { network, saved_network, samples, job, fingerprint } = Reference::open(path)?;
+            let Reference { network, saved_network, samples, ids, job, fingerprint } = Reference::open(path)?;
             let job = ShiftJob {
                 net: None,
                 from: given.from.clone(),
                 test: given.test.clone(),
                 test_labels: given.test_labels.clone(),
+                test_ids: given.test_ids.clone(),
                 permutations: given.permutations,
                 level: given.level,
                 keep: given.keep,
                 ..job
             };
             let source = network.map_or(NetworkSource::Absent, NetworkSource::Trained);
-            return Ok(Self { job, source, saved_network, samples, from: Some(fingerprint) });
+            return Ok(Self { job, source, saved_network, samples, ids, from: Some(fingerprint) });
         }
         let (job, node) = (given.clone(), given.node.as_deref());
         let source = match &job.net {
             Some(path) => NetworkSource::Trained(open_network(path, &job.parameters)?),
             None => NetworkSource::Absent,
         };
-        let mut samples = source.samples("data", &job.reference.data, &job.reference, &[], opening)?;
+        let used = job.ids.iter().chain(&job.reference.used).cloned().collect();
+        let reading = crate::spec::DataSpec { used, ..job.reference.clone() };
+        let mut samples = source.samples("data", &job.reference.data, &reading, &[], opening)?;
         let mut saved = None;
         if let (Some(network), Some(path)) = (source.network(), &job.net) {
             samples = samples.in_order_of("labels", network, node, &job.reference)?;
@@ -161,7 +172,8 @@ impl Old {
             saved = Some(saved_network(path, &job.parameters, network)?);
         }
         check_count("data", samples.n_samples)?;
-        Ok(Self { job, source, saved_network: saved, samples, from: None })
+        let ids = Ids::of_samples("ids", job.ids.as_ref(), &samples, opening)?;
+        Ok(Self { job, source, saved_network: saved, samples, ids, from: None })
     }
 }
 
@@ -186,7 +198,8 @@ fn test_samples(
     let asked = &given.reference;
     let classes = asked.classes.clone().or_else(|| job.reference.classes.clone());
     let options = asked.reading(&job.test, job.test_labels.as_ref());
-    let options = crate::spec::DataSpec { classes, ..options };
+    let used = job.test_ids.iter().cloned().collect();
+    let options = crate::spec::DataSpec { classes, used, ..options };
     let options = if saved { options } else { options.learnt_from(reference) };
     let found = source.samples("test", &job.test, &options, &reference.columns, opening)?;
     let mut found = match saved {

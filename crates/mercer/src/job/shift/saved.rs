@@ -8,6 +8,7 @@
 use super::ShiftJob;
 use crate::Error;
 use crate::job::folder::ResultFolder;
+use crate::job::surrogate::Ids;
 use crate::spec::Samples;
 use mercer_data::folder::{Folder, FolderKind, SavedSamples};
 use mercer_net::Network;
@@ -34,6 +35,7 @@ pub(super) struct Reference {
     pub(super) network: Option<Network>,
     pub(super) saved_network: Option<SavedNetwork>,
     pub(super) samples: Samples,
+    pub(super) ids: Ids,
     /// The job that made it.
     pub(super) job: ShiftJob,
     pub(super) fingerprint: String,
@@ -43,7 +45,7 @@ pub(super) struct Reference {
 pub(super) fn write(
     folder: &ResultFolder,
     network: Option<&SavedNetwork>,
-    samples: &Samples,
+    (samples, ids): (&Samples, &Ids),
     job: &ShiftJob,
 ) -> Result<Content, Error> {
     let objects = folder.writer().objects();
@@ -51,7 +53,7 @@ pub(super) fn write(
         inputs: samples.inputs.clone(),
         columns: samples.columns.clone(),
         labels: samples.labels.clone(),
-        ids: None,
+        ids: ids.names(),
     };
     Ok(Content {
         network: network.map(|network| network.write(&objects.part("network"))).transpose()?,
@@ -74,10 +76,11 @@ impl Reference {
         let saved_network = content.network.as_ref().map(|note| SavedNetwork::read(&part, note)).transpose()?;
         let network = saved_network.as_ref().map(SavedNetwork::open).transpose();
         let network = network.map_err(|error| Error::of_network(path, error))?;
-        let SavedSamples { inputs, columns, labels, .. } =
+        let SavedSamples { inputs, columns, labels, ids } =
             SavedSamples::read(&folder.objects().part("samples"), &content.samples)?;
         let n_samples = inputs.first().map_or(0, mercer_data::Dataset::n_samples);
         let samples = Samples { inputs, columns, labels, n_samples };
-        Ok(Self { network, saved_network, samples, job: content.job, fingerprint: folder.fingerprint() })
+        let (ids, fingerprint) = (Ids::known(ids), folder.fingerprint());
+        Ok(Self { network, saved_network, samples, ids, job: content.job, fingerprint })
     }
 }

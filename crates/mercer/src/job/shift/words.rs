@@ -89,6 +89,16 @@ fn of_classes(found: &ShiftFindings) -> Vec<String> {
                 ));
             }
         }
+        if let Some(rates) = &labels.rates {
+            let absent = labels.classes.iter().zip(&rates.first).filter(|(_, rate)| **rate == 0.0);
+            let absent: Vec<&str> = absent.map(|(class, _)| class.as_str()).collect();
+            if !absent.is_empty() {
+                all.push(format!(
+                    "The estimated rates leave out classes without an old sample, which cannot be told from the others: {}.",
+                    absent.join(", ")
+                ));
+            }
+        }
         if labels.rates.is_none() {
             all.push(
                 "The decisions of the network say too little about the classes to estimate their rates.".to_owned(),

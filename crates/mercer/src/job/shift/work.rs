@@ -47,7 +47,7 @@ impl<T: Real> Work<T> {
         let Some(folder) = folder else { return Ok(opened.watch.outcome(findings, Vec::new(), context)) };
         let _phase = context.phase("writing");
         if let Some(samples) = &samples {
-            folder.file("samples.csv", files::samples(samples, opened.job.keep).as_bytes())?;
+            folder.file("samples.csv", files::samples(samples, &opened.ids, opened.job.keep).as_bytes())?;
             figures::write(&folder, &findings, samples)?;
         }
         let inputs = opened.inputs()?;
@@ -59,7 +59,7 @@ impl<T: Real> Work<T> {
             }
             None => {
                 let network = opened.saved_network.as_ref();
-                let content = saved::write(&folder, network, &opened.reference, &opened.job)?;
+                let content = saved::write(&folder, network, (&opened.reference, &opened.ids[0]), &opened.job)?;
                 folder.finish(opened.given, inputs, findings, &content, (opened.watch, context))?
             }
         };
@@ -197,6 +197,7 @@ impl OpenedShift {
         order.sort_by(|&a, &b| found.witness[b].total_cmp(&found.witness[a]).then(a.cmp(&b)));
         let one = |&row: &usize| UnlikeSample {
             row: row - n_first,
+            id: self.ids[1].name(row - n_first).into_owned(),
             witness: found.witness[row],
             density_ratio: found.ratio[row],
         };

@@ -4,13 +4,13 @@
 //! many as it takes find the leading eigenpairs (Lanczos).
 
 use super::findings::{KernelSpectrum, LargeFindings};
-use super::kernels::{FirstKernel, aligned, angle};
+use super::kernels::{FirstKernel, above_rounding, aligned, angle};
 use crate::Error;
 use mercer_kernel::Real;
 use mercer_lens::spectra::TargetAlignment;
 use mercer_linalg::{Lanczos, LinearOperator, StochasticLanczos, Watched, hutch_plus_plus, matmul};
 use mercer_run::Context;
-use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis};
+use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis, s};
 
 /// Steps of the quadrature per random vector.
 const STEPS: usize = 30;
@@ -48,14 +48,15 @@ pub(super) fn spectrum<T: Real>(
     let probes = (n_products / 3 / STEPS).max(1);
     let density = StochasticLanczos::new(STEPS).probes(probes).seed(seed).run(&watched).map_err(stopped)?;
     let top = Lanczos::new(leading.min(operator.dim())).run(&watched).map_err(stopped)?;
-    let vectors = top.vectors.mapv(|x| x.wide());
+    let eigenvalues: Vec<f64> = top.values.iter().map(|value| value.wide()).collect();
+    let kept = above_rounding(&eigenvalues, leading, operator.dim(), T::epsilon().wide());
+    let vectors = top.vectors.slice(s![.., ..kept]).mapv(|x| x.wide());
     // The leading eigenvalues are known; only the rest of the norm is estimated.
     let known: f64 = top.values.iter().map(|value| value.wide().powi(2)).sum();
     let least = top.values.iter().map(|value| value.wide()).fold(f64::INFINITY, f64::min);
     let squares = known + density.trace_of(|value| if value < least { value * value } else { 0.0 }).value;
     let kta = targets.map(|targets| alignment(operator, targets, squares));
     let aligned = aligned(&vectors, targets)?;
-    let eigenvalues: Vec<f64> = top.values.iter().map(|value| value.wide()).collect();
     let found = KernelSpectrum {
         kernel: kernel.to_owned(),
         trace: trace.value,

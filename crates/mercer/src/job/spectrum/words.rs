@@ -74,11 +74,11 @@ fn kernel(name: &str, own: &KernelSpectrum, kta: Option<f64>, found: &SpectrumFi
     let mut all = Vec::new();
     if let Some(share) = own.captured.last() {
         let aligned = kta.map_or(String::new(), |kta| format!(", and its alignment with them is {kta:.2}"));
-        all.push(format!(
-            "The first {} of the {name} kernel hold {:.0} % of the labels{aligned}.",
-            crate::text::count(own.captured.len(), "eigenvector"),
-            100.0 * share
-        ));
+        let leading = match own.captured.len() {
+            1 => format!("The first eigenvector of the {name} kernel holds"),
+            n => format!("The first {n} eigenvectors of the {name} kernel hold"),
+        };
+        all.push(format!("{leading} {:.0} % of the labels{aligned}.", 100.0 * share));
     }
     if let Some(relative) = own.drift.and_then(|drift| drift.relative) {
         all.push(format!(

@@ -139,7 +139,7 @@ impl OpenedSpectrum {
         let inputs = self.samples.as_ref().map_or(&[][..], |samples| &samples.inputs[..]);
         let Some(n_products) = self.products else {
             rows.compute(inputs, context)?;
-            return kernels::spectrum(&text, rows.gram()?.into_owned(), targets, leading, first);
+            return kernels::spectrum(&text, rows.gram()?.into_owned(), targets, (leading, T::epsilon().wide()), first);
         };
         let settings = (leading, n_products, self.job.seed);
         if rows.map().is_some() {

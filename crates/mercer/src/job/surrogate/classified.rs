@@ -58,10 +58,7 @@ impl Classified {
             let text = format!("‹labels›: class {name} of the network has no training sample");
             return Err(Error::new(text).hint("every class needs at least one sample"));
         }
-        let ids = match (ids, samples.inputs.first().and_then(mercer_data::Dataset::row_names)) {
-            (None, Some(files)) => Ids::known(Some(files)),
-            (ids, _) => Ids::open("ids", ids, samples.n_samples, opening)?,
-        };
+        let ids = Ids::of_samples("ids", ids, &samples, opening)?;
         let (path, source) = (net.to_owned(), NetworkSource::Trained(network));
         Ok(Self { path, source, samples, classes, ids, logits, saved: false })
     }

@@ -1,8 +1,8 @@
 //! What samples are called in results.
 
 use crate::Error;
-use crate::spec::{DataRef, Opening};
-use mercer_data::{Classes, Dataset};
+use crate::spec::{DataRef, Opening, Samples};
+use mercer_data::{Classes, DataError};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -22,8 +22,7 @@ impl Ids {
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
         let Some(reference) = ids else { return Ok(Self(None)) };
-        let dataset = reference.open(opening.inputs)?;
-        let names = names_in(&dataset)?;
+        let names = names_in(setting, reference, opening)?;
         if names.len() != n_samples {
             let text = format!("‹{setting}› {reference}: {} ids for {n_samples} samples", names.len());
             return Err(Error::with_code("sample-count", text).hint("samples and ids must be in the same order"));
@@ -32,10 +31,28 @@ impl Ids {
         for (row, name) in names.iter().enumerate() {
             if let Some(first) = rows.insert(name.as_str(), row) {
                 let text = format!("‹{setting}› {reference}: rows {first} and {row} have the same id {name:?}");
-                return Err(Error::new(text).hint("ids must be unique; leave ‹ids› out to use row numbers"));
+                return Err(
+                    Error::new(text).hint(format!("ids must be unique; leave ‹{setting}› out to use row numbers"))
+                );
             }
         }
         Ok(Self(Some(names)))
+    }
+
+    /// The given names, or those of the files of a folder of images.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn of_samples(
+        setting: &str,
+        ids: Option<&DataRef>,
+        samples: &Samples,
+        opening: Opening<'_>,
+    ) -> Result<Self, Error> {
+        match (ids, samples.inputs.first().and_then(mercer_data::Dataset::row_names)) {
+            (None, Some(files)) => Ok(Self(Some(files))),
+            (ids, _) => Self::open(setting, ids, samples.n_samples, opening),
+        }
     }
 
     /// Names that were saved before.
@@ -62,13 +79,26 @@ impl Ids {
     }
 }
 
-/// Texts, or whole numbers as texts.
-pub(crate) fn names_in(dataset: &Dataset) -> Result<Vec<String>, Error> {
+/// One name per line of a column of a table, as it is written there, or per number of an array.
+///
+/// # Errors
+/// If it cannot be read, or holds something else.
+pub(crate) fn names_in(setting: &str, reference: &DataRef, opening: Opening<'_>) -> Result<Vec<String>, Error> {
+    if let Some(source) = reference.source()?
+        && !source.path().is_dir()
+        && let Some(names) = mercer_data::column_of_names(&source)?
+    {
+        return Ok(names);
+    }
+    let refused =
+        |error: DataError| Error::from(error).hint(format!("‹{setting}› takes texts or whole numbers, one each"));
+    let dataset = reference.open(opening.inputs)?;
     if let Ok(numbers) = dataset.read::<f64>()
+        && matches!(dataset.shape(), [_] | [_, 1])
         && numbers.iter().all(|number| number.fract() == 0.0)
     {
         return Ok(numbers.iter().map(|number| format!("{number:.0}")).collect());
     }
-    let read = Classes::read(dataset)?;
+    let read = Classes::read(&dataset).map_err(refused)?;
     Ok(read.indices().iter().map(|&index| read.names()[index].clone()).collect())
 }

@@ -46,6 +46,10 @@ impl KernelStores {
     /// A folder, if values are to be kept. It is created if it is not there.
     pub(crate) fn open(folder: Option<&Path>, dry_run: bool) -> Result<Option<Self>, Error> {
         let Some(folder) = folder.filter(|_| !dry_run) else { return Ok(None) };
+        if folder.exists() && !folder.is_dir() {
+            let text = format!("‹cache› {}: this is a file", folder.display());
+            return Err(Error::with_code("exists", text).hint("name a folder"));
+        }
         std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder.display(), &error))?;
         Ok(Some(Self(folder.to_owned())))
     }

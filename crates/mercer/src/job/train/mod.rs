@@ -199,7 +199,10 @@ impl Set {
 
     /// The files.
     fn place(&self) -> String {
-        self.inputs.iter().map(Dataset::place).collect::<Vec<_>>().join(", ")
+        // Several inputs may be parts of one text.
+        let mut places: Vec<&str> = self.inputs.iter().map(Dataset::place).collect();
+        places.dedup();
+        places.join(", ")
     }
 
     fn shapes(&self) -> Vec<Vec<usize>> {
@@ -426,6 +429,14 @@ fn fits(path: &Path, is_file: bool, network: &Network, set: &Set, loss: &Loss) -
         let error = Error::new(format!("{place} does not fit {path}: {error}"));
         if is_file { error } else { error.hint(format!("set `inputs` in {path}")) }
     };
+    if network.parameters().is_empty() {
+        let error = Error::new(format!("{path}: it has no parameters, so there is nothing to train"));
+        return Err(if is_file {
+            error.hint("‹head› N puts a layer behind it that can be trained")
+        } else {
+            error
+        });
+    }
     let graph = network.graph(&set.shapes()).map_err(about)?;
     let n_outputs = graph.outputs().first().map_or(0, |&(_, id)| graph.value(id).meta.numel());
     let needed = set.labels.n_outputs();
@@ -442,6 +453,10 @@ fn fits(path: &Path, is_file: bool, network: &Network, set: &Set, loss: &Loss) -
     }
     let what = if matches!(set.labels, Labels::Classes(_)) { "classes" } else { "numbers per sample" };
     let outputs = count(n_outputs, "output");
+    if what == "classes" && needed < 2 {
+        let text = format!("{place}: all samples are of one class");
+        return Err(Error::new(text).hint("two classes or more, or names of all classes with ‹classes›"));
+    }
     let error = Error::new(format!("{path}: the network has {outputs}, the labels of {place} have {needed} {what}"));
     let otherwise = if n_outputs > needed {
         ", or name all classes with ‹classes›"

@@ -258,3 +258,20 @@ fn bad_comparisons_are_refused() {
     let opened = base().open(&Destination::default(), Opening { inputs: &inputs, context: &context });
     assert_eq!(opened.expect_err("too little").code(), "memory");
 }
+
+/// The smallest eigenvalue of a singular matrix is rounding, and nothing is relative to it.
+#[test]
+fn nothing_is_relative_to_rounding() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let points = Array2::from_shape_fn((8, 3), |(i, j)| ((i * 7 + j * 5) % 11) as f64 / 11.0);
+    let singular = points.dot(&points.t());
+    write_npy(&path("singular.npy"), &singular, Existing::Refuse).expect("writes");
+    write_npy(&path("regular.npy"), &(&singular + &Array2::<f64>::eye(8)), Existing::Refuse).expect("writes");
+    let compared = |first: &str, second: &str| {
+        let grams = [first, second].map(|name| path(name).display().to_string()).to_vec();
+        run(&CompareJob { grams, ..CompareJob::default() }).expect("compares").pairs[0].lambda_min
+    };
+    assert_eq!(compared("singular.npy", "regular.npy"), None);
+    assert!((compared("regular.npy", "singular.npy").expect("a difference") - 1.0).abs() < 1e-9);
+}

@@ -104,6 +104,20 @@ fn texts_are_the_inputs_of_a_network() {
     let mut data = scratch.data("t.csv:text", false);
     data.decoding.max_tokens = Some(4);
     assert!(scratch.predict(net(), data, "e.npy").unwrap_err().message().contains("‹tokenizer›"));
+    // Texts without a tokenizer are not token ids, and a table may have a header alone.
+    let error = scratch.predict(net(), scratch.data("t.csv:text", false), "f.npy").unwrap_err();
+    assert!(
+        format!("{error:?}").contains("these are texts") && format!("{error:?}").contains("‹tokenizer›"),
+        "{error:?}"
+    );
+    std::fs::write(scratch.path("none.csv"), "text,mood\n").unwrap();
+    let error = scratch.predict(net(), scratch.data("none.csv:text", true), "g.npy").unwrap_err();
+    assert!(error.message().contains("none.csv") && error.message().contains("no texts"), "{error}");
+    let mut one = tuned(&scratch, &["head*"], false, 1);
+    std::fs::write(scratch.path("one.csv"), "text,mood\na dog,bad\nthe cat,bad\n").unwrap();
+    one.data =
+        DataSpec { labels: Some(DataRef::File(scratch.text("one.csv:mood"))), ..scratch.data("one.csv:text", true) };
+    assert!(scratch.train(&one, "h").unwrap_err().message().contains("one class"));
 }
 
 fn tuned(scratch: &Scratch, params: &[&str], redraw: bool, epochs: usize) -> TrainJob {

@@ -26,6 +26,18 @@ fn machines_are_compared_on_the_same_kernel() {
         let same = same.expect("the same surrogate");
         assert_eq!(same.faithfulness, alone.surrogates[0].faithfulness);
     }
+    // The recommended surrogate is not compared with itself or with a worse one of the same kernel, and every sentence is
+    // there once.
+    let advice = &together.recommendation;
+    let (advised, best) = (&advice[0], &together.surrogates[0]);
+    let of_advised = together.surrogates.iter().find(|own| own.sees == mercer::job::explain::Sight::AllParameters);
+    let of_advised = of_advised.expect("a tangent kernel");
+    assert!(advised.starts_with(&format!("Use {} with {}:", of_advised.kernel, of_advised.machine)), "{advice:?}");
+    assert!(
+        advised.contains("the most faithful")
+            || advised.contains(&format!("; {} with {} has", best.kernel, best.machine))
+    );
+    assert!((1..advice.len()).all(|at| !advice[..at].contains(&advice[at])), "{advice:?}");
     let first = explained(&ExplainJob { other_machines: Vec::new(), ..case().job() }, &place.path().join("first"));
     assert_eq!(first.surrogates[0].machine, SurrogateMachine::Glm);
     let [together, alone] = ["together", "first"].map(|name| read(&place.path().join(name), "scores.npy"));

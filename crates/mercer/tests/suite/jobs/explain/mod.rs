@@ -368,7 +368,14 @@ fn what_cannot_be_explained_is_refused_with_a_reason() {
     let penalty = SurrogateSpec { penalty: vec![-1.0], ..SurrogateSpec::default() };
     refused(&ExplainJob { surrogate: penalty, ..job.clone() }, "positive");
     let layers = ExplainJob { kernels: vec!["ck".to_owned()], by_layer: true, ..job.clone() };
-    refused(&layers, "has no layers");
+    refused(&layers, "`layers`: ck has no layers");
+    // Known before the work: nothing is noted on the way.
+    let (context, inputs) = (Context::new(), Inputs::none());
+    let opened =
+        layers.open(&Destination::new(place.path().join("layers")), Opening { inputs: &inputs, context: &context });
+    assert!(opened.is_err());
+    let votes = SurrogateSpec { machine: SurrogateMachine::Neighbours, ..SurrogateSpec::default() };
+    refused(&ExplainJob { surrogate: votes, by_layer: true, ..job.clone() }, "has no layers");
     let little = Context::new().with_memory(1 << 20);
     let error = run(&job, &place.path().join("little"), &little).expect_err("too little");
     assert_eq!(error.code(), "memory");
@@ -447,6 +454,20 @@ fn what_cannot_be_audited_is_refused_with_a_reason() {
     refused(&AuditJob { test: vec![case.data("t.npy")], ..job.clone() }, "`poisoned`");
     write_npy(&case.path("far.npy"), &Array1::from_vec(vec![1_i64, 900]), Existing::Replace).expect("writes");
     refused(&AuditJob { truth: Some(case.data("far.npy")), ..job.clone() }, "900");
+    // Marks of other samples are not a list of the rows 0 and 1.
+    write_npy(&case.path("marks.npy"), &Array1::from_vec(vec![1_i64, 0, 0, 1]), Existing::Replace).expect("writes");
+    refused(&AuditJob { truth: Some(case.data("marks.npy")), ..job.clone() }, "listed twice");
+    let first = case.labels.iter().position(|&label| label == 2);
+    let rare = case
+        .labels
+        .iter()
+        .enumerate()
+        .map(|(row, &label)| if label == 2 && Some(row) != first { 1 } else { label as i64 });
+    write_npy(&case.path("rare.npy"), &Array1::from_iter(rare), Existing::Replace).expect("writes");
+    let train = DataSpec { labels: Some(case.data("rare.npy")), ..job.train.clone() };
+    let error =
+        run(&AuditJob { train, ..job.clone() }, &place.path().join("refused"), &Context::new()).expect_err("one");
+    assert!(!error.hints().is_empty() && error.to_string().contains("cross-validation"), "{error}");
     refused(&AuditJob { train: DataSpec { labels: None, ..job.train.clone() }, ..job.clone() }, "`labels`");
 }
 
@@ -465,4 +486,38 @@ fn arrays_of_a_program_are_explained() {
     let found = opened.expect("opens").run(&context).expect("runs").findings;
     let files = explained(&case.job(), &place.path().join("files"));
     assert_eq!(found.surrogates[0].faithfulness, files.surrogates[0].faithfulness);
+}
+
+/// In double precision all attributions are written in double precision, too.
+#[test]
+fn all_attributions_have_the_digits_of_the_job() {
+    let (case, place) = (case(), tempfile::tempdir().expect("a folder"));
+    for (precision, tolerance) in [(Precision::F64, 1e-10), (Precision::F32, 1e-3)] {
+        let folder = place.path().join(precision.to_string());
+        explained(&ExplainJob { rows: Vec::new(), all: true, precision, ..case.job() }, &folder);
+        let parts: Array3<f64> = read(&folder, "attribution.npy").into_dimensionality().expect("three axes");
+        let scores = read(&folder, "scores.npy");
+        for (sum, score) in parts.sum_axis(Axis(1)).iter().zip(&scores) {
+            assert!((sum - score).abs() < tolerance, "{precision}: {sum} {score}");
+        }
+    }
+}
+
+/// An index belongs to the surrogate that it was made with, and has its own network and kernel values.
+#[test]
+fn an_index_does_not_go_with_another_surrogate() {
+    let (case, place) = (case(), tempfile::tempdir().expect("a folder"));
+    let path = |name: &str| place.path().join(name);
+    explained(&case.job(), &path("a"));
+    let other = SurrogateSpec { penalty: vec![10.0], ..SurrogateSpec::default() };
+    explained(&ExplainJob { surrogate: other, ..case.job() }, &path("b"));
+    let again = ExplainJob { precision: Precision::F64, ..ExplainJob::again(path("a"), vec![case.data("t.npy")]) };
+    explained(&again, &path("c"));
+    std::fs::rename(path("a/surrogate"), path("own")).expect("moves");
+    std::fs::rename(path("b/surrogate"), path("a/surrogate")).expect("moves");
+    let error = run(&again, &path("d"), &Context::new()).expect_err("another surrogate");
+    assert!(error.to_string().contains("not the one that its index was made with"), "{error}");
+    let parameters = mercer::spec::ParameterSpec { exclude: vec!["*".to_owned()], ..Default::default() };
+    let error = run(&ExplainJob { parameters, ..again }, &path("d"), &Context::new()).expect_err("another network");
+    assert!(error.to_string().contains("its own network"), "{error}");
 }
