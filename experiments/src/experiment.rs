@@ -17,6 +17,8 @@ pub(crate) enum Needs {
     Cleanlab,
     /// A Python with dattri, for `--peers`; without one the comparison is left out.
     Dattri,
+    /// A Python with WeightWatcher, for `--peers`; without one the comparison is left out.
+    WeightWatcher,
     /// A folder that the user has; the text says what is in it.
     Folder(&'static str),
 }
@@ -30,6 +32,7 @@ impl Needs {
             Self::Cifar10 => "cifar10",
             Self::Cleanlab => "cleanlab",
             Self::Dattri => "dattri",
+            Self::WeightWatcher => "weightwatcher",
             Self::Folder(what) => what,
         }
     }
@@ -60,7 +63,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 26] = [
+pub(crate) const ALL: [&Experiment; 27] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -87,6 +90,7 @@ pub(crate) const ALL: [&Experiment; 26] = [
     &explain::poisoned::EXPERIMENT,
     &inside::probes::EXPERIMENT,
     &inside::training::EXPERIMENT,
+    &inside::tails::EXPERIMENT,
 ];
 
 /// The experiment of a name.

@@ -10,7 +10,12 @@ use std::path::{Path, PathBuf};
 
 /// The ResNet-20, of 91.7 %.
 pub(crate) fn network() -> PathBuf {
-    home().join("../tests/golden/nets/cifar10_resnet20.onnx")
+    golden("cifar10_resnet20.onnx")
+}
+
+/// A network of the reference values.
+pub(crate) fn golden(file: &str) -> PathBuf {
+    home().join("../tests/golden/nets").join(file)
 }
 
 /// Some training or test images as they are published, with their classes and the preprocessing of the network.

@@ -2,5 +2,6 @@
 
 mod pictures;
 pub(crate) mod probes;
+pub(crate) mod tails;
 mod teacher;
 pub(crate) mod training;
