@@ -63,7 +63,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 27] = [
+pub(crate) const ALL: [&Experiment; 28] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -90,6 +90,7 @@ pub(crate) const ALL: [&Experiment; 27] = [
     &explain::poisoned::EXPERIMENT,
     &inside::probes::EXPERIMENT,
     &inside::training::EXPERIMENT,
+    &inside::tangent::EXPERIMENT,
     &inside::tails::EXPERIMENT,
 ];
 

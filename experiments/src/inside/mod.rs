@@ -3,5 +3,6 @@
 mod pictures;
 pub(crate) mod probes;
 pub(crate) mod tails;
+pub(crate) mod tangent;
 mod teacher;
 pub(crate) mod training;
