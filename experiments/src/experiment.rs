@@ -63,7 +63,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 28] = [
+pub(crate) const ALL: [&Experiment; 29] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -82,6 +82,7 @@ pub(crate) const ALL: [&Experiment; 28] = [
     &kernels::residuals::EXPERIMENT,
     &kernels::spectra::EXPERIMENT,
     &kernels::pseudo::EXPERIMENT,
+    &kernels::regression::EXPERIMENT,
     &explain::surrogates::EXPERIMENT,
     &explain::kernels::EXPERIMENT,
     &explain::index::EXPERIMENT,
