@@ -63,7 +63,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 29] = [
+pub(crate) const ALL: [&Experiment; 30] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -93,6 +93,7 @@ pub(crate) const ALL: [&Experiment; 29] = [
     &inside::training::EXPERIMENT,
     &inside::tangent::EXPERIMENT,
     &inside::tails::EXPERIMENT,
+    &inside::shifts::EXPERIMENT,
 ];
 
 /// The experiment of a name.

@@ -65,6 +65,17 @@ impl Work {
         self.array(name, &numbers.iter().map(|&number| number as i64).collect::<ndarray::Array1<_>>())
     }
 
+    /// Keeps texts, as the column of a table.
+    pub(crate) fn texts(&self, name: &str, texts: &[String]) -> Fallible<DataRef> {
+        let path = self.folder.join(format!("{name}.csv"));
+        let mut table = csv::Writer::from_path(&path)?;
+        table.write_record(["text"])?;
+        texts.iter().try_for_each(|text| table.write_record([text]))?;
+        table.flush()?;
+        drop(table);
+        Ok(format!("{}:text", self.kept(&path, name, "csv")?.display()).into())
+    }
+
     /// Keeps images and their classes.
     pub(crate) fn images(&self, name: &str, images: &Images) -> Fallible<DataSpec> {
         let data = vec![self.array(name, &images.data[0].read::<f32>()?)?];
@@ -244,6 +255,18 @@ mod tests {
         assert_eq!([once(1, 0.1 + 0.2), once(1, 7.0), once(2, 7.0)], [0.1 + 0.2, 0.1 + 0.2, 7.0]);
         assert!(work.once::<f64>("sum", &3, || Err("no".into())).is_err());
         assert_eq!(work.once::<f64>("sum", &3, || Ok(1.0)).unwrap(), 1.0);
+    }
+
+    #[test]
+    fn texts_are_a_column() {
+        let place = tempfile::tempdir().unwrap();
+        let work = Work::at(place.path()).unwrap();
+        let texts = ["plain".to_owned(), "a, \"quoted\" one".to_owned()];
+        let source = work.texts("some", &texts).unwrap().source().unwrap().unwrap();
+        assert_eq!(source.key(), Some("text"));
+        let read: Vec<String> =
+            csv::Reader::from_path(source.path()).unwrap().records().map(|row| row.unwrap()[0].to_owned()).collect();
+        assert_eq!(read, texts);
     }
 
     #[test]
