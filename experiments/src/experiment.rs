@@ -63,7 +63,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 30] = [
+pub(crate) const ALL: [&Experiment; 31] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -74,6 +74,7 @@ pub(crate) const ALL: [&Experiment; 30] = [
     &machines::boundaries::EXPERIMENT,
     &machines::widths::EXPERIMENT,
     &machines::posteriors::EXPERIMENT,
+    &machines::laplace::EXPERIMENT,
     &machines::iterative::EXPERIMENT,
     &machines::tables::EXPERIMENT,
     &limits::circle::EXPERIMENT,
