@@ -17,6 +17,8 @@ pub(crate) enum Needs {
     Cleanlab,
     /// A Python with dattri, for `--peers`; without one the comparison is left out.
     Dattri,
+    /// A Python with WeightWatcher, for `--peers`; without one the comparison is left out.
+    WeightWatcher,
     /// A folder that the user has; the text says what is in it.
     Folder(&'static str),
 }
@@ -30,6 +32,7 @@ impl Needs {
             Self::Cifar10 => "cifar10",
             Self::Cleanlab => "cleanlab",
             Self::Dattri => "dattri",
+            Self::WeightWatcher => "weightwatcher",
             Self::Folder(what) => what,
         }
     }
@@ -60,7 +63,7 @@ pub(crate) struct Experiment {
 }
 
 /// All experiments, in the order of the page.
-pub(crate) const ALL: [&Experiment; 26] = [
+pub(crate) const ALL: [&Experiment; 31] = [
     &eigen::line::EXPERIMENT,
     &eigen::growth::EXPERIMENT,
     &eigen::moons::EXPERIMENT,
@@ -71,6 +74,7 @@ pub(crate) const ALL: [&Experiment; 26] = [
     &machines::boundaries::EXPERIMENT,
     &machines::widths::EXPERIMENT,
     &machines::posteriors::EXPERIMENT,
+    &machines::laplace::EXPERIMENT,
     &machines::iterative::EXPERIMENT,
     &machines::tables::EXPERIMENT,
     &limits::circle::EXPERIMENT,
@@ -79,6 +83,7 @@ pub(crate) const ALL: [&Experiment; 26] = [
     &kernels::residuals::EXPERIMENT,
     &kernels::spectra::EXPERIMENT,
     &kernels::pseudo::EXPERIMENT,
+    &kernels::regression::EXPERIMENT,
     &explain::surrogates::EXPERIMENT,
     &explain::kernels::EXPERIMENT,
     &explain::index::EXPERIMENT,
@@ -87,6 +92,9 @@ pub(crate) const ALL: [&Experiment; 26] = [
     &explain::poisoned::EXPERIMENT,
     &inside::probes::EXPERIMENT,
     &inside::training::EXPERIMENT,
+    &inside::tangent::EXPERIMENT,
+    &inside::tails::EXPERIMENT,
+    &inside::shifts::EXPERIMENT,
 ];
 
 /// The experiment of a name.

@@ -109,6 +109,12 @@ impl Images {
     }
 }
 
+/// The rows of the first samples of classes 0 and 1.
+pub(crate) fn first_of_each(classes: &[usize], most: usize) -> Vec<usize> {
+    let of = |class: usize| (0..classes.len()).filter(move |&row| classes[row] == class).take(most);
+    of(0).chain(of(1)).collect()
+}
+
 /// The accuracy on test samples of multinomial logistic regression (penalty 0.01, standardised features).
 pub(crate) fn linear_probe(
     (train, train_classes): (ArrayView2<'_, f32>, &[usize]),

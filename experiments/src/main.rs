@@ -10,6 +10,7 @@ mod limits;
 mod machines;
 mod matrices;
 mod options;
+mod peers;
 mod record;
 mod render;
 mod report;

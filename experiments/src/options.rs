@@ -112,6 +112,12 @@ impl Options {
         Ok(if own.is_dir() { own } else { self.data()?.to_owned() })
     }
 
+    /// A folder of further data: in that of `--more-data`, or in that of `--data-dir`.
+    pub(crate) fn more(&self, name: &str) -> Option<PathBuf> {
+        let folders = [self.path("more-data"), self.data.clone()];
+        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|folder| folder.is_dir())
+    }
+
     /// The folder for data and runs that are kept, so that an interrupted experiment goes on where it stopped: that of `--work`, or
     /// one in `target/experiments`.
     pub(crate) fn work(&self) -> &Path {

@@ -10,9 +10,12 @@ use mercer::job::{Destination, Job, Measurements, Opened, Record};
 use mercer::run::Context;
 use mercer::spec::{DataRef, DataSpec, Inputs, Opening};
 use ndarray::{Array2, ArrayBase, Data, Dimension};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The folder of an experiment.
 pub(crate) struct Work {
@@ -22,6 +25,7 @@ pub(crate) struct Work {
 
 /// A finished job.
 pub(crate) struct Done {
+    /// Its folder; or the array or store, and then nothing is found.
     pub(crate) folder: PathBuf,
     /// `result.json`.
     pub(crate) found: Value,
@@ -59,6 +63,17 @@ impl Work {
     /// Keeps classes or other whole numbers.
     pub(crate) fn numbers(&self, name: &str, numbers: &[usize]) -> Fallible<DataRef> {
         self.array(name, &numbers.iter().map(|&number| number as i64).collect::<ndarray::Array1<_>>())
+    }
+
+    /// Keeps texts, as the column of a table.
+    pub(crate) fn texts(&self, name: &str, texts: &[String]) -> Fallible<DataRef> {
+        let path = self.folder.join(format!("{name}.csv"));
+        let mut table = csv::Writer::from_path(&path)?;
+        table.write_record(["text"])?;
+        texts.iter().try_for_each(|text| table.write_record([text]))?;
+        table.flush()?;
+        drop(table);
+        Ok(format!("{}:text", self.kept(&path, name, "csv")?.display()).into())
     }
 
     /// Keeps images and their classes.
@@ -109,12 +124,40 @@ impl Work {
         let complete = folder.join("run.json").is_file();
         if !complete {
             let resume = J::NAME == "train";
-            let destination = Destination { resume, force: !resume, ..Destination::new(&folder) };
-            let (inputs, context) = (Inputs::none(), Context::new());
-            let context = memory.map_or(context.clone(), |memory| context.with_memory(memory));
-            job.open(&destination, Opening { inputs: &inputs, context: &context })?.run(&context)?;
+            Self::open(job, &Destination { resume, force: !resume, ..Destination::new(&folder) }, memory)?;
         }
         let found = serde_json::from_str(&std::fs::read_to_string(folder.join("result.json"))?)?;
+        self.done(name, folder, found, complete)
+    }
+
+    /// Runs a job that writes an array or a store, unless an earlier run has finished it. An interrupted store goes on; its seconds
+    /// are then those of the last run.
+    pub(crate) fn array_of<J: Job>(
+        &self,
+        name: &str,
+        job: &J,
+        extension: &str,
+        memory: Option<usize>,
+    ) -> Fallible<Done> {
+        let path = self.place(name, job)?.with_extension(extension);
+        let complete = Record::read(&path).is_ok();
+        if !complete {
+            let resume = extension == "zarr";
+            Self::open(job, &Destination { resume, force: !resume, ..Destination::new(&path) }, memory)?;
+        }
+        self.done(name, path, Value::Null, complete)
+    }
+
+    fn open<J: Job>(job: &J, destination: &Destination, memory: Option<usize>) -> Fallible<()> {
+        // The peak of memory is then that of this job, where the system can forget that of earlier ones.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        let (inputs, context) = (Inputs::none(), Context::new());
+        let context = memory.map_or(context.clone(), |memory| context.with_memory(memory));
+        job.open(destination, Opening { inputs: &inputs, context: &context })?.run(&context)?;
+        Ok(())
+    }
+
+    fn done(&self, name: &str, folder: PathBuf, found: Value, complete: bool) -> Fallible<Done> {
         let measured = Record::read(&folder)?.measurements;
         let seconds = measured.seconds;
         eprintln!("{name}: {seconds:.1} s{}", if complete { " in an earlier run" } else { "" });
@@ -122,6 +165,32 @@ impl Work {
             self.earlier.set(self.earlier.get() + seconds);
         }
         Ok(Done { folder, found, seconds, measured })
+    }
+
+    /// Does what is no job, unless an earlier run has done it; what decides the result is its key.
+    pub(crate) fn once<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        key: &impl Serialize,
+        work: impl FnOnce() -> Fallible<T>,
+    ) -> Fallible<T> {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.update(serde_json::to_string(key)?.as_bytes());
+        let path = self.folder.join(format!("{name}-{}.json", &fingerprint.finish()[..12]));
+        if path.is_file() {
+            let (result, seconds): (T, f64) = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
+            eprintln!("{name}: {seconds:.1} s in an earlier run");
+            self.earlier.set(self.earlier.get() + seconds);
+            return Ok(result);
+        }
+        let start = Instant::now();
+        let result = work()?;
+        let seconds = start.elapsed().as_secs_f64();
+        eprintln!("{name}: {seconds:.1} s");
+        let unfinished = path.with_extension("unfinished");
+        std::fs::write(&unfinished, serde_json::to_string(&(&result, seconds))?)?;
+        std::fs::rename(unfinished, path)?;
+        Ok(result)
     }
 
     /// The seconds of jobs that an earlier run had done.
@@ -177,6 +246,28 @@ mod tests {
     use mercer::job::train::TrainingSpec;
 
     const ARCH: &str = "[mlp]\ninputs = [2]\nwidths = [3]\noutputs = 2\n";
+
+    #[test]
+    fn results_are_kept_by_their_key() {
+        let place = tempfile::tempdir().unwrap();
+        let work = Work::at(place.path()).unwrap();
+        let once = |key: u8, value: f64| work.once("sum", &("a", key), || Ok((value, None::<f64>))).unwrap().0;
+        assert_eq!([once(1, 0.1 + 0.2), once(1, 7.0), once(2, 7.0)], [0.1 + 0.2, 0.1 + 0.2, 7.0]);
+        assert!(work.once::<f64>("sum", &3, || Err("no".into())).is_err());
+        assert_eq!(work.once::<f64>("sum", &3, || Ok(1.0)).unwrap(), 1.0);
+    }
+
+    #[test]
+    fn texts_are_a_column() {
+        let place = tempfile::tempdir().unwrap();
+        let work = Work::at(place.path()).unwrap();
+        let texts = ["plain".to_owned(), "a, \"quoted\" one".to_owned()];
+        let source = work.texts("some", &texts).unwrap().source().unwrap().unwrap();
+        assert_eq!(source.key(), Some("text"));
+        let read: Vec<String> =
+            csv::Reader::from_path(source.path()).unwrap().records().map(|row| row.unwrap()[0].to_owned()).collect();
+        assert_eq!(read, texts);
+    }
 
     #[test]
     fn finished_jobs_are_not_done_again() {

@@ -15,6 +15,10 @@ const CLEANLAB: &[&str] = &["cleanlab==2.9.0", "scikit-learn==1.9.1"];
 /// What `datamodels.py` needs.
 const DATTRI: &[&str] = &["dattri==0.3.0", "torch==2.15.0", "numpy==2.4.6"];
 
+/// What `weightwatcher_tails.py` needs.
+const WEIGHTWATCHER: &[&str] =
+    &["weightwatcher==0.7.7", "powerlaw==2.0.0", "onnx==1.23.2", "numpy==2.4.6", "pandas==3.1.1"];
+
 /// Without arguments a list; `--render` writes `docs/experiments.md`; else the name of an experiment and its options.
 pub(crate) fn experiments(arguments: &[String]) -> Outcome {
     let named = arguments.first().filter(|first| !first.starts_with("--"));
@@ -36,8 +40,12 @@ pub(crate) fn experiments(arguments: &[String]) -> Outcome {
                 "mnist" => fetch::mnist(&folder)?,
                 "fashion-mnist" => fetch::fashion_mnist(&folder)?,
                 "cifar10" => cifar10::fetch(&folder)?,
-                "cleanlab" | "dattri" => {
-                    let packages = if set == "cleanlab" { CLEANLAB } else { DATTRI };
+                "cleanlab" | "dattri" | "weightwatcher" => {
+                    let packages = match set {
+                        "cleanlab" => CLEANLAB,
+                        "dattri" => DATTRI,
+                        _ => WEIGHTWATCHER,
+                    };
                     let environment = Environment::new(&format!("experiments/{set}"), packages)?;
                     command.arg("--peers").arg(environment.interpreter());
                     continue;

@@ -3,7 +3,7 @@
 use crate::experiment::{Experiment, Needs};
 use crate::images::{Images, Part};
 use crate::options::Options;
-use crate::record::home;
+use crate::peers::script;
 use crate::report::{Format, Report, Table};
 use crate::work::{Done, Work};
 use crate::{Fallible, row};
@@ -17,9 +17,9 @@ use mercer::net::Network;
 use mercer::spec::{DataRef, DataSpec};
 use ndarray::{Array2, s};
 use rand::RngExt;
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::process::Command;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "label-audit",
@@ -172,19 +172,15 @@ fn peers(
     let path = |kept: &DataRef| kept.to_string();
     let (features, labels) = (path(&work.array(&format!("{name}-features"), &features)?), data.labels.as_ref());
     let out = trained.folder.with_extension("cleanlab.npy");
-    let script = home().join("../xtask/src/scripts/cleanlab_scores.py");
-    let mut command = Command::new(python);
-    command.arg(script).arg(features).arg(path(labels.ok_or("no labels")?)).arg(seed.to_string()).arg(&out);
-    let output = command.output()?;
-    if !output.status.success() {
-        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
-    }
-    let versions = String::from_utf8(output.stdout)?;
+    let seed = seed.to_string();
+    let labels = path(labels.ok_or("no labels")?);
+    let arguments: [&OsStr; 4] = [features.as_ref(), labels.as_ref(), seed.as_ref(), out.as_ref()];
+    let versions = script(python, "cleanlab_scores.py", arguments)?;
     let scores = Source::new(&out, None).open()?.read::<f64>()?;
     let names = ["self-confidence", "find_label_issues, then self-confidence"];
     let rows = scores.outer_iter().zip(names).map(|(row, name)| {
         let found = measure(&row.iter().copied().collect::<Vec<_>>(), wrong, &BUDGETS)?;
-        Ok((format!("{name} ({}, measured here)", versions.trim()), found))
+        Ok((format!("{name} ({versions}, measured here)"), found))
     });
     rows.collect()
 }

@@ -1,7 +1,7 @@
 //! How faithful kernel machines on the trace-NTK are to the small networks of the report.
 
 use crate::experiment::{Experiment, Needs};
-use crate::images::{Images, Part};
+use crate::images::{Images, Part, first_of_each};
 use crate::options::Options;
 use crate::report::{Format, Report, Table};
 use crate::work::{Done, Work};
@@ -156,12 +156,6 @@ fn run(options: &Options) -> Fallible<Report> {
     }
     let earlier = work.earlier();
     Ok(Report { tables: vec![table], holds: Some(holds), earlier, ..Report::default() })
-}
-
-/// The rows of the first samples of classes 0 and 1.
-fn first_of_each(classes: &[usize], most: usize) -> Vec<usize> {
-    let of = |class: usize| (0..classes.len()).filter(move |&row| classes[row] == class).take(most);
-    of(0).chain(of(1)).collect()
 }
 
 fn training(network: &Network, options: &Options) -> Fallible<TrainingSpec> {

@@ -2,5 +2,9 @@
 
 mod pictures;
 pub(crate) mod probes;
+pub(crate) mod shifts;
+pub(crate) mod tails;
+pub(crate) mod tangent;
 mod teacher;
+mod texts;
 pub(crate) mod training;

@@ -358,7 +358,7 @@ fn spread(list: &[usize], count: usize) -> Vec<usize> {
 }
 
 /// The last epoch and its loss.
-fn history(trained: &Done) -> Fallible<(usize, f64)> {
+pub(super) fn history(trained: &Done) -> Fallible<(usize, f64)> {
     let epochs = trained.found["history"].as_array().map_or(0, Vec::len);
     Ok((epochs, trained.number(&format!("/history/{}/loss", epochs.saturating_sub(1)))?))
 }

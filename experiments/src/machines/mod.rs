@@ -3,6 +3,7 @@
 pub(crate) mod boundaries;
 pub(crate) mod functions;
 pub(crate) mod iterative;
+pub(crate) mod laplace;
 pub(crate) mod posteriors;
 pub(crate) mod tables;
 pub(crate) mod widths;
