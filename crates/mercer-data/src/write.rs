@@ -195,7 +195,12 @@ pub fn write_atomic(
 impl Output {
     /// Writes everything.
     pub(crate) fn write(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        write(&mut self.writer).map_err(io_error(self.path.display()))?;
+        let written = write(&mut self.writer);
+        self.end(written)
+    }
+
+    fn end(self, written: io::Result<()>) -> Result<()> {
+        written.map_err(io_error(self.path.display()))?;
         self.commit()
     }
 }

@@ -1,14 +1,49 @@
 //! The kernel trait: two phases and their cost.
 
 use crate::error::Result;
+use crate::gram::{Gram, GramOutcome, Sink};
+use crate::recipe::{Built, Recipe};
+use crate::store::Tiles;
+use mercer_net::Network;
+use mercer_run::Context;
 use std::any::Any;
 use std::fmt::Debug;
 
 /// A scalar that data are read into and kernels are computed in: `f32` or `f64`.
-pub trait Real: mercer_net::Element + mercer_data::DataScalar {}
+///
+/// The hidden methods are compiled here, once per scalar. With them all kernels are, and no other crate compiles them
+/// again.
+pub trait Real: mercer_net::Element + mercer_data::DataScalar {
+    /// The kernel of a recipe.
+    #[doc(hidden)]
+    fn build_recipe(recipe: &Recipe, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<Self>>;
 
-impl Real for f32 {}
-impl Real for f64 {}
+    /// [`Gram::run`].
+    #[doc(hidden)]
+    fn run_gram(gram: &Gram<'_, Self>, tiles: &Tiles, sink: &dyn Sink<Self>, context: &Context) -> Result<GramOutcome>;
+}
+
+macro_rules! real {
+    ($t:ident) => {
+        impl Real for $t {
+            fn build_recipe(recipe: &Recipe, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<Self>> {
+                recipe.compose(network, shapes)
+            }
+
+            fn run_gram(
+                gram: &Gram<'_, Self>,
+                tiles: &Tiles,
+                sink: &dyn Sink<Self>,
+                context: &Context,
+            ) -> Result<GramOutcome> {
+                gram.compute(tiles, sink, context)
+            }
+        }
+    };
+}
+
+real!(f32);
+real!(f64);
 
 /// A kernel `κ(x, x')` between samples, computed in two phases.
 ///

@@ -227,6 +227,11 @@ impl Recipe {
     /// [`KernelError::Setting`] if it needs a network and there is none; otherwise the error of the kernel's
     /// constructor.
     pub fn build<T: Real>(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<T>> {
+        T::build_recipe(self, network, shapes)
+    }
+
+    /// [`build`](Self::build), which is compiled where it is called.
+    pub(crate) fn compose<T: Real>(&self, network: Option<&Network>, shapes: &[Vec<usize>]) -> Result<Built<T>> {
         let needed = || network.ok_or_else(|| KernelError::Setting("the network of this kernel is missing".to_owned()));
         Ok(match self {
             Self::Classic(formula) => {

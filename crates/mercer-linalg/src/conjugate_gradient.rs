@@ -130,6 +130,15 @@ impl<T: Scalar> ConjugateGradient<T> {
         rhs: ArrayView2<'_, T>,
         preconditioner: Option<Preconditioner<'_, T>>,
     ) -> Result<BlockSolution<T>> {
+        T::conjugate_gradient(self, operator, rhs, preconditioner)
+    }
+
+    pub(crate) fn iterate(
+        &self,
+        operator: &dyn LinearOperator<T>,
+        rhs: ArrayView2<'_, T>,
+        preconditioner: Option<Preconditioner<'_, T>>,
+    ) -> Result<BlockSolution<T>> {
         let n = operator.dim();
         input::check_size(ROUTINE, "the length of the right-hand side", n, rhs.nrows())?;
         input::check_finite(ROUTINE, rhs)?;

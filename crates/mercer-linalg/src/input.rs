@@ -59,6 +59,10 @@ pub(crate) fn check_size(routine: &'static str, what: &'static str, expected: us
 /// assert!(mercer_linalg::check_symmetric("kernel", a.view()).is_err());
 /// ```
 pub fn check_symmetric<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
+    T::check_symmetric(routine, a)
+}
+
+pub(crate) fn compare_mirrored<T: Scalar>(routine: &'static str, a: ArrayView2<'_, T>) -> Result<()> {
     check_size(routine, "the number of columns", a.nrows(), a.ncols())?;
     let tolerance = T::narrow(SYMMETRY_SLACK) * T::epsilon() * largest(routine, a)?;
     let (along, mut differ) = (row_major(a), false);

@@ -31,6 +31,8 @@
 //! ```
 
 mod cholesky;
+#[doc(hidden)]
+pub mod compiled;
 mod conjugate_gradient;
 mod eigen;
 pub mod elementary;

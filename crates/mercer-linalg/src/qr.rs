@@ -36,6 +36,10 @@ pub struct Qr<T> {
 /// For values that are not finite, and [`LinalgError::CheckFailed`](crate::LinalgError::CheckFailed) when the result does not
 /// reproduce the matrix.
 pub fn thin_qr<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Qr<T>> {
+    T::thin_qr(a)
+}
+
+pub(crate) fn decompose<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Qr<T>> {
     let input::Scaled { matrix, factor } = input::scaled_copy(ROUTINE, a)?;
     let (rows, columns) = matrix.dim();
     let rank = rows.min(columns);

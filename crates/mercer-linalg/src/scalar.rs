@@ -23,6 +23,7 @@ pub trait Scalar:
     + Default
     + Send
     + Sync
+    + crate::compiled::Compiled
     + 'static
 {
     /// The name a user writes: `f32` or `f64`.

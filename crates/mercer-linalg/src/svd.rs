@@ -36,6 +36,10 @@ pub struct Svd<T> {
 /// For values that are not finite; [`LinalgError::NotConverged`], or [`LinalgError::CheckFailed`] when the result does not
 /// reproduce the matrix.
 pub fn thin_svd<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Svd<T>> {
+    T::thin_svd(a)
+}
+
+pub(crate) fn decompose<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Svd<T>> {
     let input::Scaled { matrix, factor } = input::scaled_copy(ROUTINE, a)?;
     let (rows, columns) = matrix.dim();
     let rank = rows.min(columns);

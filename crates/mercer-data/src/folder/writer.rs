@@ -166,6 +166,12 @@ impl FolderWriter {
     /// As [`create`](Self::create) and [`claim`](Self::claim), if the folder has changed in the meantime. The old
     /// folder then stays.
     pub fn commit(self, content: &impl Serialize) -> Result<()> {
+        let path = self.place.as_ref().map(|place| place.folder.join(MANIFEST).display().to_string());
+        let content = value(path.as_deref().unwrap_or_default(), content);
+        self.commit_value(content)
+    }
+
+    fn commit_value(self, content: Result<Value>) -> Result<()> {
         let Some(place) = self.place else {
             let reason = "a folder in memory is not committed but turned into bytes".to_owned();
             return Err(DataError::Argument { name: "folder", reason });
@@ -176,7 +182,7 @@ impl FolderWriter {
             let ledger = ledger(&self.ledger);
             (ledger.manifest.clone(), ledger.adopted.clone())
         };
-        manifest.content = value(&path, content)?;
+        manifest.content = content?;
         let text = manifest.sealed(&path)?;
         check_length(&path, &text)?;
         let _turn = stage::turn(folder);

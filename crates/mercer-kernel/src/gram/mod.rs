@@ -161,6 +161,10 @@ impl<'a, T: Real> Gram<'a, T> {
 
     /// Computes the given tiles and passes each to `sink`.
     pub fn run(&self, tiles: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<GramOutcome> {
+        T::run_gram(self, tiles, sink, context)
+    }
+
+    pub(crate) fn compute(&self, tiles: &Tiles, sink: &dyn Sink<T>, context: &Context) -> Result<GramOutcome> {
         let plan = self.plan(tiles, context)?;
         let layout = self.layout();
         let run = Run {

@@ -53,7 +53,7 @@ pub struct Cholesky<T> {
 /// # Errors
 /// For a matrix that is not square, finite and symmetric, and [`LinalgError::NotPositiveDefinite`] if the ladder ends first.
 pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
-    climb(a, T::zero(), ladder_of::<T>())
+    T::cholesky(a, T::zero(), ladder_of::<T>())
 }
 
 /// As [`cholesky`], for `A + shift·I`, without the copy that adding the shift would take. The jitter is added on top of
@@ -70,7 +70,7 @@ pub fn cholesky<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Cholesky<T>> {
 /// As [`cholesky`], and [`LinalgError::NotFinite`] for a shift that is not finite.
 pub fn cholesky_shifted<T: Scalar>(a: ArrayView2<'_, T>, shift: T) -> Result<Cholesky<T>> {
     input::check_finite_vector("cholesky shift", ndarray::ArrayView1::from(&[shift]), 0)?;
-    climb(a, shift, ladder_of::<T>())
+    T::cholesky(a, shift, ladder_of::<T>())
 }
 
 /// As [`cholesky`], with a custom ladder; `&[0.0]` allows no jitter.
@@ -78,7 +78,7 @@ pub fn cholesky_shifted<T: Scalar>(a: ArrayView2<'_, T>, shift: T) -> Result<Cho
 /// # Errors
 /// As [`cholesky`]; an empty ladder fails at pivot 0.
 pub fn cholesky_with_ladder<T: Scalar>(a: ArrayView2<'_, T>, ladder: &[f64]) -> Result<Cholesky<T>> {
-    climb(a, T::zero(), ladder)
+    T::cholesky(a, T::zero(), ladder)
 }
 
 fn ladder_of<T: Scalar>() -> &'static [f64] {
@@ -86,7 +86,7 @@ fn ladder_of<T: Scalar>() -> &'static [f64] {
     if wide { &LADDER } else { &LADDER_F32 }
 }
 
-fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Cholesky<T>> {
+pub(crate) fn climb<T: Scalar>(a: ArrayView2<'_, T>, shift: T, ladder: &[f64]) -> Result<Cholesky<T>> {
     let input::Scaled { mut matrix, factor: scale } = input::symmetric_copy(ROUTINE, a)?;
     let n = matrix.nrows();
     if n == 0 {

@@ -25,7 +25,7 @@ impl<T: Scalar> Cholesky<T> {
     /// # Errors
     /// For a mismatched number of rows, and for values that are not finite, including in the result.
     pub fn solve(&self, b: ArrayView2<'_, T>) -> Result<Array2<T>> {
-        self.substitute(b, true, true)
+        T::substitute(self, b, [true, true])
     }
 
     /// The `x` with `(A + jitter·I)·x = b`.
@@ -41,7 +41,7 @@ impl<T: Scalar> Cholesky<T> {
     /// # Errors
     /// As [`Cholesky::solve`].
     pub fn solve_lower(&self, b: ArrayView2<'_, T>) -> Result<Array2<T>> {
-        self.substitute(b, true, false)
+        T::substitute(self, b, [true, false])
     }
 
     /// The `X` with `Lᵀ·X = b`.
@@ -49,7 +49,7 @@ impl<T: Scalar> Cholesky<T> {
     /// # Errors
     /// As [`Cholesky::solve`].
     pub fn solve_upper(&self, b: ArrayView2<'_, T>) -> Result<Array2<T>> {
-        self.substitute(b, false, true)
+        T::substitute(self, b, [false, true])
     }
 
     /// `ln det(A + jitter·I) = 2 Σ ln L_ii`, summed in `f64`.
@@ -57,7 +57,7 @@ impl<T: Scalar> Cholesky<T> {
         2.0 * self.lower.diag().iter().map(|v| v.wide().ln()).sum::<f64>()
     }
 
-    fn substitute(&self, b: ArrayView2<'_, T>, forward: bool, backward: bool) -> Result<Array2<T>> {
+    pub(crate) fn substitute(&self, b: ArrayView2<'_, T>, [forward, backward]: [bool; 2]) -> Result<Array2<T>> {
         input::check_size(ROUTINE, "the number of right-hand rows", self.dim(), b.nrows())?;
         check_finite(ROUTINE, b)?;
         let mut x = column_major(b);

@@ -103,6 +103,10 @@ impl Lanczos {
     /// when the restarts run out, and [`LinalgError::CheckFailed`] when the residuals of the result disagree with the
     /// iteration, as with an operator that is not symmetric.
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<TopEigen<T>> {
+        T::lanczos(self, operator)
+    }
+
+    pub(crate) fn iterate<T: Scalar>(&self, operator: &dyn LinearOperator<T>) -> Result<TopEigen<T>> {
         let (n, wanted) = (operator.dim(), self.n_components);
         if wanted > n {
             return Err(LinalgError::TooManyComponents { routine: ROUTINE, wanted, available: n });
@@ -139,8 +143,8 @@ impl Lanczos {
 }
 
 /// The basis, the operator restricted to it, and the direction it grows in next.
-struct Krylov<'a, T, A> {
-    operator: &'a A,
+struct Krylov<'a, T> {
+    operator: &'a dyn LinearOperator<T>,
     /// `m × n`: basis vectors as rows, because they are made and used one by one.
     basis: Array2<T>,
     /// `H`. The first `filled` rows and columns are known.
@@ -157,8 +161,8 @@ struct Krylov<'a, T, A> {
     n_applications: usize,
 }
 
-impl<'a, T: Scalar, A: LinearOperator<T>> Krylov<'a, T, A> {
-    fn new(operator: &'a A, size: usize) -> Self {
+impl<'a, T: Scalar> Krylov<'a, T> {
+    fn new(operator: &'a dyn LinearOperator<T>, size: usize) -> Self {
         let n = operator.dim();
         Self {
             operator,

@@ -44,6 +44,10 @@ pub struct Eigen<T> {
 /// For a matrix that is not square, finite and symmetric; [`LinalgError::NotConverged`], or [`LinalgError::CheckFailed`] when the
 /// result does not reproduce the matrix.
 pub fn symmetric_eigen<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Eigen<T>> {
+    T::symmetric_eigen(a)
+}
+
+pub(crate) fn decompose<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Eigen<T>> {
     let input::Scaled { matrix, factor } = input::symmetric_copy(ROUTINE, a)?;
     let n = matrix.nrows();
     let mut values = Array1::zeros(n);

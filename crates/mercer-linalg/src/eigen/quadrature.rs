@@ -66,6 +66,10 @@ impl StochasticLanczos {
     /// [`LinalgError::ShapeMismatch`] without steps or probes, [`LinalgError::NotFinite`] if the operator returns such
     /// a value, and the errors of [`symmetric_eigen`].
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<SpectralDensity> {
+        T::density(self, operator)
+    }
+
+    pub(crate) fn iterate<T: Scalar>(&self, operator: &dyn LinearOperator<T>) -> Result<SpectralDensity> {
         for (what, found) in [("the number of steps", self.n_steps), ("the number of probes", self.n_probes)] {
             if found == 0 {
                 return Err(LinalgError::ShapeMismatch { routine: ROUTINE, what, expected: 1, found });
@@ -121,7 +125,7 @@ impl SpectralDensity {
 
 /// The quadrature of one probe. It ends early where the vectors span an invariant space; it is then exact.
 fn tridiagonal<T: Scalar>(
-    operator: &impl LinearOperator<T>,
+    operator: &dyn LinearOperator<T>,
     start: Array1<T>,
     n_steps: usize,
     n_applications: &mut usize,

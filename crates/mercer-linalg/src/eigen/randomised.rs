@@ -65,6 +65,10 @@ impl Randomised {
     /// [`LinalgError::TooManyComponents`], [`LinalgError::NotFinite`] if the operator returns such a value, and the errors of
     /// [`symmetric_eigen`] and [`thin_qr`].
     pub fn run<T: Scalar>(&self, operator: &impl LinearOperator<T>) -> Result<TopEigen<T>> {
+        T::randomised(self, operator)
+    }
+
+    pub(crate) fn iterate<T: Scalar>(&self, operator: &dyn LinearOperator<T>) -> Result<TopEigen<T>> {
         let (n, wanted) = (operator.dim(), self.n_components);
         if wanted > n {
             return Err(LinalgError::TooManyComponents { routine: ROUTINE, wanted, available: n });

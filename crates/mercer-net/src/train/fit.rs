@@ -91,6 +91,13 @@ impl<'a> TrainingLoop<'a> {
     where
         T: Element + mercer_data::DataScalar,
     {
+        T::train(self, trainer, samples)
+    }
+
+    pub(crate) fn epochs<T>(&self, trainer: &mut Trainer<T>, samples: TrainingSamples<'_>) -> Result<Vec<Epoch>>
+    where
+        T: Element + mercer_data::DataScalar,
+    {
         let n_samples = samples.n_samples();
         let batch = self.check(trainer, samples)?;
         let steps_per_epoch = n_samples.div_ceil(batch);

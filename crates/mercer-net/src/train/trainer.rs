@@ -189,6 +189,16 @@ impl<T: Element> Trainer<T> {
         samples: usize,
         learning_rate: f64,
     ) -> Result<f64> {
+        T::step(self, inputs, targets, samples, learning_rate)
+    }
+
+    pub(crate) fn learn(
+        &mut self,
+        inputs: &[&[T]],
+        targets: &Targets<'_, T>,
+        samples: usize,
+        learning_rate: f64,
+    ) -> Result<f64> {
         self.norms.iter().try_for_each(|norm| norm.check(samples))?;
         let metrics = self.pass(inputs, targets, samples, true)?;
         if !metrics.loss.is_finite() {
@@ -204,10 +214,16 @@ impl<T: Element> Trainer<T> {
 
     /// Loss and accuracy on some samples, without learning from them.
     pub fn evaluate(&mut self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize) -> Result<Metrics> {
-        self.pass(inputs, targets, samples, false)
+        T::evaluate(self, inputs, targets, samples)
     }
 
-    fn pass(&mut self, inputs: &[&[T]], targets: &Targets<'_, T>, samples: usize, learn: bool) -> Result<Metrics> {
+    pub(crate) fn pass(
+        &mut self,
+        inputs: &[&[T]],
+        targets: &Targets<'_, T>,
+        samples: usize,
+        learn: bool,
+    ) -> Result<Metrics> {
         self.check(inputs, targets, samples)?;
         let Self { graph, weights, loss, lanes, norms, grain, .. } = self;
         if learn && !norms.is_empty() {
