@@ -247,7 +247,8 @@ fn dividers(split: &Split<'_>, dimensions: &[usize], cost: f64, context: &Contex
         for &class in &present {
             let signs: Vec<f64> = split.labels.iter().map(|&own| if own == class { 1.0 } else { -1.0 }).collect();
             let start = WarmStart { coefficients: coefficients.column(class), scores: products.column(class) };
-            let solved = machine.separate(gram.view(), &signs, Some(start), context).map_err(|_| LensError::Cancelled)?;
+            let solved =
+                machine.separate(gram.view(), &signs, Some(start), context).map_err(|_| LensError::Cancelled)?;
             n_unconverged += usize::from(!solved.converged);
             bias[class] = solved.bias;
             coefficients.column_mut(class).assign(&ArrayView1::from(&solved.coefficients));

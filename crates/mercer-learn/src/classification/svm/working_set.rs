@@ -76,7 +76,8 @@ impl<'a> WorkingSet<'a> {
         dispatch(
             #[inline(always)]
             || {
-                for ((((gain, v), low), d), k) in gains.iter_mut().zip(&*violations).zip(&*low).zip(*diagonal).zip(row) {
+                for ((((gain, v), low), d), k) in gains.iter_mut().zip(&*violations).zip(&*low).zip(*diagonal).zip(row)
+                {
                     let difference = most + (low - v);
                     let curvature = own + d - 2.0 * k;
                     let curvature = if curvature > LEAST_CURVATURE { curvature } else { LEAST_CURVATURE };
