@@ -875,7 +875,7 @@ def uncertainty(
     labels: _ArrayLike,
     test: _Samples,
     params: str | Sequence[str] | None = None,
-    method: Literal["last-layer-kron", "last-layer-full", "diag", "kron", "sketch", "eigen", "full"] | None = None,
+    method: Literal["auto", "last-layer-diag", "last-layer-kron", "last-layer-full", "diag", "kron", "sketch", "eigen", "full"] | None = None,
     sketch: str | None = None,
     residual: Literal["true", "false"] | None = None,
     prior: str | None = None,

@@ -33,7 +33,10 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["open"], &["report", "demo"]),
     (&["data", "labels", "classes", "scale", "mean", "std", "layout"], &DATA),
     (&["test", "test-labels"], &["train", "eigen", "uncertainty", "explain", "probe", "compare", "shift"]),
-    (&["validation", "validation-labels", "ood", "noise-std", "draw-scale", "draws", "weight-decay"], &["uncertainty"]),
+    (
+        &["validation", "validation-labels", "ood", "conformal", "noise-std", "draw-scale", "draws", "weight-decay"],
+        &["uncertainty"],
+    ),
     (
         &["net", "weights", "include", "exclude", "unmerge"],
         &["predict", "uncertainty", "explain", "audit", "probe", "spectrum", "compare", "shift"],
@@ -56,7 +59,7 @@ const PLACES: &[(&[&str], &[&str])] = &[
     (&["kernel", "arch", "widths", "seeds", "ridge", "checkpoint-at", "optimiser"], &["compare"]),
     (&["neighbours", "svm-cost", "untrained", "compared", "permutations", "other-net"], &["probe"]),
     (&["permutations", "level", "fail-below", "keep-above", "reduce-to", "landmarks"], &["shift"]),
-    (&["from"], &["predict", "explain", "shift"]),
+    (&["from"], &["predict", "uncertainty", "explain", "shift"]),
     (&["chunk"], &["predict"]),
     (&["against", "as-features", "by-layer"], &["kernel"]),
     (&["gram"], &["fit", "eigen exact", "eigen lanczos", "eigen randomised"]),

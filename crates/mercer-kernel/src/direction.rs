@@ -36,7 +36,8 @@ use std::sync::Arc;
 /// Derivatives of a network's outputs along random directions, `[samples, directions · outputs]`.
 ///
 /// The kinds with one scalar per sample (pseudo, logit, and all kinds of a [combination](Selection::combine)) have one
-/// feature per direction, the trace kernel one per direction and output. Directions are determined by the seed and
+/// feature per direction, the trace kernel one per direction and output. The full kernel has one per direction for every output,
+/// `∂g_c·v_s/√S` in row `c` and column `s`, as equation 20 is printed. Directions are determined by the seed and
 /// their number, so new data can be compared without the old data. They are drawn in groups and are never all in memory
 /// at once.
 #[derive(Debug)]
@@ -82,10 +83,6 @@ impl<T: Real> Directions<T> {
         n_directions: usize,
         seed: u64,
     ) -> Result<Self> {
-        if kind == NtkKind::Full && selection.combine.is_none() {
-            let reason = "directions have features of scalar kernels: take the trace kernel, or a single output";
-            return Err(KernelError::Setting(reason.to_owned()));
-        }
         if n_directions == 0 {
             return Err(KernelError::Setting("features from no directions".to_owned()));
         }
@@ -203,8 +200,20 @@ impl<T: Real> Directions<T> {
                 return Err(KernelError::NotFinite { place, sample: at / size.max(1) });
             }
             if !derivative.is_empty() {
-                let to = &mut out[direction * outputs..];
-                gemm_rows([samples, outputs, size], (derivative, size, 1), (&self.seeds, 1, size), false, to, width);
+                // All outputs of a direction side by side, or those of a row each.
+                let rows = self.per_sample();
+                for row in 0..rows {
+                    let to = &mut out[row * self.n_directions + direction * (outputs / rows)..];
+                    let seeds = &self.seeds[row * size..];
+                    gemm_rows(
+                        [samples, outputs / rows, size],
+                        (derivative, size, 1),
+                        (seeds, 1, size),
+                        false,
+                        to,
+                        width,
+                    );
+                }
             }
         }
         Ok(())
@@ -216,6 +225,10 @@ impl<T: Real> Directions<T> {
 }
 
 impl<T: Real> FeatureMap<T> for Directions<T> {
+    fn per_sample(&self) -> usize {
+        if self.kind == NtkKind::Full { self.outputs() } else { 1 }
+    }
+
     fn n_features(&self) -> usize {
         self.n_directions * self.outputs()
     }

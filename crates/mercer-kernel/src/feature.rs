@@ -11,6 +11,12 @@ pub trait FeatureMap<T: Real>: Debug + Send + Sync {
     /// The dimension of the space.
     fn n_features(&self) -> usize;
 
+    /// Rows per sample: 1, or the number of outputs of a matrix-valued kernel. The features of a sample are then those of one
+    /// output after those of another.
+    fn per_sample(&self) -> usize {
+        1
+    }
+
     /// Writes `[samples, n_features]`, row-major; each input is `[samples, …]`. It is parallel inside, and the result
     /// does not depend on the number of threads.
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()>;
@@ -40,6 +46,10 @@ pub struct Effort {
 pub struct Features<F>(pub F);
 
 impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
+    fn per_sample(&self) -> usize {
+        self.0.per_sample()
+    }
+
     fn cost(&self) -> Cost {
         let (width, effort) = (self.0.n_features(), self.0.effort());
         Cost {
@@ -48,7 +58,7 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
             shared_bytes: effort.shared_bytes,
             shared_sample_bytes: effort.shared_sample_bytes,
             prepare_flops: effort.flops,
-            pair_flops: 2.0 * width as f64,
+            pair_flops: 2.0 * (width * self.0.per_sample()) as f64,
             ..Cost::default()
         }
     }
@@ -64,19 +74,24 @@ impl<T: Real, F: FeatureMap<T>> Kernel<T> for Features<F> {
     }
 
     fn contract(&self, a: &Block, b: &Block, tile: &mut [T]) {
-        let width = self.0.n_features();
+        let rows = self.0.per_sample();
+        let width = self.0.n_features() / rows;
         let (x, y) = (a.content::<Vec<T>>(), b.content::<Vec<T>>());
-        products((x, a.samples(), width), (y, b.samples(), width), width, false, tile);
+        products((x, a.samples() * rows, width), (y, b.samples() * rows, width), width, false, tile);
     }
 
     fn diagonal(&self, a: &Block) -> Vec<T> {
-        squares(a.content::<Vec<T>>(), a.samples())
+        squares(a.content::<Vec<T>>(), a.samples() * self.0.per_sample())
     }
 }
 
 impl<T: Real, F: FeatureMap<T> + ?Sized> FeatureMap<T> for Arc<F> {
     fn n_features(&self) -> usize {
         (**self).n_features()
+    }
+
+    fn per_sample(&self) -> usize {
+        (**self).per_sample()
     }
 
     fn features(&self, inputs: &[&[T]], samples: usize, out: &mut [T]) -> Result<()> {

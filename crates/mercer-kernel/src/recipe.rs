@@ -262,7 +262,9 @@ impl Recipe {
             Self::Limit { of, rule } => Built::new(Limit::of_network(needed()?, shapes, rule, *of)?),
             Self::Directions { count, kind, selection, signs, seed } => {
                 let directions = Directions::new(needed()?, shapes, *kind, selection, *count, *seed)?;
-                Built::from_map(if *signs { directions.signs() } else { directions })
+                let built = Built::from_map(if *signs { directions.signs() } else { directions });
+                // Rows of a matrix-valued kernel are not features of a sample.
+                if built.kernel.per_sample() > 1 { Built { map: None, ..built } } else { built }
             }
             Self::MonteCarlo { of, rule, networks, seed, errors } => {
                 let ensemble = Arc::new(Ensemble::new(needed()?, shapes, rule, *seed)?);

@@ -21,6 +21,7 @@
 mod arrays;
 mod classes;
 pub mod classification;
+pub mod conformal;
 pub mod ensemble;
 mod error;
 mod kernel_machine;

@@ -194,8 +194,8 @@ class LaplaceClassifier(ClassifierMixin, _Probabilities, _WithNetwork):
     net : Network or path, optional
         A trained network. Without one, an MLP is built for the data and trained on it.
     method : str, default="last-layer-full"
-        The posterior: ``"full"``, ``"diag"``, ``"kron"``, ``"last-layer-full"``, ``"last-layer-kron"``, ``"eigen"``,
-        ``"sketch"``.
+        The posterior: ``"full"``, ``"diag"``, ``"kron"``, ``"last-layer-full"``, ``"last-layer-kron"``,
+        ``"last-layer-diag"``, ``"eigen"``, ``"sketch"``, ``"auto"``.
     prior : str, optional
         A prior precision, ``"evidence"`` or ``"validation"``.
     widths : sequence of int, default=(64,)
@@ -258,8 +258,8 @@ class LaplaceRegressor(RegressorMixin, _Variances, _WithNetwork):
     net : Network or path, optional
         A trained network. Without one, an MLP is built for the data and trained on it.
     method : str, default="last-layer-full"
-        The posterior: ``"full"``, ``"diag"``, ``"kron"``, ``"last-layer-full"``, ``"last-layer-kron"``, ``"eigen"``,
-        ``"sketch"``.
+        The posterior: ``"full"``, ``"diag"``, ``"kron"``, ``"last-layer-full"``, ``"last-layer-kron"``,
+        ``"last-layer-diag"``, ``"eigen"``, ``"sketch"``, ``"auto"``.
     prior : str, optional
         A prior precision, ``"evidence"`` or ``"validation"``.
     widths : sequence of int, default=(64,)

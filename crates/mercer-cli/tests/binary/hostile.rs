@@ -294,7 +294,9 @@ fn odd_networks_through_all_commands() {
         survives(&folder, &format!("eigen exact {net} --kernel trace -k 2 -o functions --force"));
         survives(&folder, &format!("eigen lanczos {net} --kernel trace -k 2 --matrix-free -o functions --force"));
         survives(&folder, &format!("fit glm {net} --labels classes.npy --kernel trace -o machine --force"));
-        for method in ["diag", "kron", "sketch", "eigen", "full", "last-layer-full", "last-layer-kron"] {
+        for method in
+            ["auto", "diag", "kron", "sketch", "eigen", "full", "last-layer-full", "last-layer-kron", "last-layer-diag"]
+        {
             let line = format!("uncertainty --net odd.onnx --data {data} --labels classes.npy --test {data}");
             survives(&folder, &format!("{line} --method {method} -o posterior --force"));
         }

@@ -121,7 +121,7 @@ fn folders_of_results() {
          --test-labels mlp.labels.npy -o sure",
     );
     assert_eq!(folder.json("info sure")["kind"], "posterior");
-    assert!(folder.succeed("info sure").contains("last-layer-full"));
+    assert!(folder.succeed("info sure").contains("full"));
 
     folder.succeed("kernel --kernel rbf() --data mlp.x.npy -o gram.npy");
     folder.succeed("eigen lanczos --gram gram.npy -k 2 -o spectrum");

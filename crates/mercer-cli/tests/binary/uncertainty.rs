@@ -59,7 +59,9 @@ fn a_softmax_at_the_end_changes_nothing() {
     let folder = folder(IRIS);
     let softmax = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/iris_softmax.onnx");
     std::fs::copy(softmax, folder.path("iris_softmax.onnx")).expect("a fixture");
-    for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "sketch", "eigen -k 20"] {
+    let methods =
+        ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "last-layer-diag", "sketch", "eigen -k 20"];
+    for method in methods {
         let more = format!("--method {method} --prior 2 --precision f64 --force -o");
         folder.succeed(&line(IRIS, &format!("{more} plain")));
         let ended = line(IRIS, &format!("{more} ended")).replace("--net lla_iris_tanh", "--net iris_softmax");
@@ -205,6 +207,137 @@ fn a_plan_is_made_before_anything_else() {
     assert!(text.contains("403 × 403") && text.contains("nothing was done"), "{text}");
     assert!(!folder.path("run").exists());
     folder.refuse(&line(IRIS, "--method full --memory 1MiB -o run"), &["--memory", "--method kron", "403"]);
+}
+
+/// Functions that another command found: those of the same landmarks give the same posterior, scalar kernels stand for every
+/// output, and learnt ones work like any other.
+#[test]
+fn eigenfunctions_may_come_from_folders() {
+    let folder = folder(IRIS);
+    let net = format!("--net {IRIS}.onnx --data {IRIS}.npz:x_train");
+    let eigen = |method: &str, kernel: &str, more: &str, to: &str| {
+        folder.succeed(&format!("eigen {method} {net} --kernel {kernel} --precision f64 {more} -o {to}"));
+    };
+    let run =
+        |more: &str| folder.json(&line(IRIS, &format!("--method eigen --prior 2 --precision f64 --force {more}")));
+    eigen("nystrom", "full", "--landmark-choice all -k 12", "full");
+    run("-k 12 --landmarks 100000 -o found");
+    run("--from full -o given");
+    let error = difference(&folder.read("given/variance.npy"), &folder.read("found/variance.npy"));
+    assert!(error < 1e-6, "{error}");
+    let fewer = run("--from full -k 5 -o fewer");
+    assert_eq!(fewer["needs"]["n_parameters"], 5);
+    // Without what the functions miss there is less variance.
+    run("--from full --residual false -o plain");
+    let sum = |name: &str| folder.read(&format!("{name}/variance.npy")).sum();
+    assert!(sum("plain") < sum("given"), "{} {}", sum("plain"), sum("given"));
+    eigen("nystrom", "pseudo", "--landmark-choice all -k 6", "pseudo");
+    assert_eq!(run("--from pseudo -o scalar")["needs"]["n_parameters"], 18);
+    for output in 0..3 {
+        eigen("nystrom", &format!("logit({output})"), "--landmark-choice all -k 4", &format!("logit{output}"));
+    }
+    assert_eq!(run("--from logit0 --from logit1 --from logit2 -o each")["needs"]["n_parameters"], 12);
+    // Equations 20 and 22: functions are learnt of the kernel of random directions, for all outputs.
+    eigen("neuralef", "directions(40,of=full)", "-k 3 --iterations 60 --batch 40", "learnt");
+    let learnt = run("--from learnt -o equation");
+    assert!(learnt["laplace"]["nll"].as_f64().is_some_and(|nll| nll < 1.0), "{learnt}");
+    assert!(folder.succeed("replay equation").contains("the same"));
+    let before = folder.read("equation/probabilities.npy");
+    for name in ["learnt", "full", "pseudo"] {
+        std::fs::remove_dir_all(folder.path(name)).expect("a folder");
+    }
+    folder.succeed(&format!("predict --from equation --data {IRIS}.npz:x_test -o later.npy"));
+    assert_eq!(folder.read("later.npy"), before);
+    for (more, words) in [
+        ("--method kron --from logit0", &["--from", "kron"][..]),
+        ("--method eigen --from logit0 --from logit1", &["--from", "3 outputs"]),
+        ("--method eigen --from logit0 --precision f32", &["--from", "--precision f64"]),
+        ("--method eigen --from equation", &["equation"]),
+        ("--method eigen --from logit0 --precision f64 --scale 2", &["--from", "preprocessed"]),
+    ] {
+        folder.refuse(&line(IRIS, &format!("{more} -o no")), words);
+    }
+    let other = mercer::net::arch::Mlp::new(4, &[6], 3).build(1).expect("a network");
+    other.save_onnx(folder.path("other.onnx")).expect("a file");
+    let foreign = line(IRIS, "--method eigen --from logit0 --precision f64 -o no")
+        .replace(&format!("--net {IRIS}"), "--net other");
+    folder.refuse(&foreign, &["--from", "another network"]);
+}
+
+/// Sets and intervals, in the folder and later.
+#[test]
+fn conformal_sets_come_with_the_posterior() {
+    let folder = folder(IRIS);
+    let validation = format!("--validation {IRIS}.npz:x_train --validation-labels {IRIS}.npz:y_train");
+    let text = folder.succeed(&line(IRIS, &format!("--method last-layer-kron {validation} --conformal 0.8 -o run")));
+    assert!(
+        text.contains("Sets for a coverage of 80 %, calibrated by 60 samples") && text.contains("% covered"),
+        "{text}"
+    );
+    let later =
+        folder.succeed(&format!("predict --from run --data {IRIS}.npz:x_test --labels {IRIS}.npz:y_test -o p.npy"));
+    assert!(later.contains("Sets for a coverage of 80 %") && later.contains("sets in p.sets.csv"), "{later}");
+    let table = |name: &str| std::fs::read_to_string(folder.path(name)).expect("a table");
+    assert_eq!(table("p.sets.csv"), table("run/sets.csv"));
+    let again = format!("predict --from run --data {IRIS}.npz:x_test -o q.npy");
+    std::fs::write(folder.path("q.sets.csv"), "mine").expect("a file");
+    folder.refuse(&again, &["q.sets.csv", "--force"]);
+    folder.refuse(&line(IRIS, "--conformal 0.9 -o no"), &["--validation"]);
+    folder.refuse(&line(IRIS, &format!("{validation} --conformal 1.5 -o no")), &["--conformal", "between"]);
+    folder.refuse(&line(IRIS, &format!("{validation} --conformal 0.999 -o no")), &["--conformal", "1998"]);
+}
+
+/// What `auto` chose is said, with what would be better.
+#[test]
+fn auto_says_what_it_chose() {
+    let folder = folder(IRIS);
+    let told = folder.run(&line(IRIS, "--dry-run -o run"));
+    assert!(told.out.contains("full: 403 parameters"), "{}", told.out);
+    assert!(told.err.contains("--method auto is full, the best posterior that fits into 2"), "{}", told.err);
+    let chosen = folder.json(&line(IRIS, "--prior 2 --precision f64 -o run"));
+    assert_eq!(chosen["method"], "full");
+    folder.succeed(&line(IRIS, "--prior 2 --precision f64 --method full -o same"));
+    assert_eq!(folder.read("run/probabilities.npy"), folder.read("same/probabilities.npy"));
+    assert!(folder.succeed("replay run").contains("the same"));
+}
+
+/// With three thousand classes there is no matrix of their square for every sample, and what cannot be done in a gigabyte is
+/// refused before it starts.
+#[test]
+fn three_thousand_classes_fit_into_a_gigabyte() {
+    const CLASSES: usize = 3000;
+    let folder = Folder::with(&[]);
+    let network = mercer::net::arch::Mlp::new(5, &[12], CLASSES).build(3).expect("a network");
+    network.save_onnx(folder.path("many.onnx")).expect("a file");
+    let x = ndarray::Array2::from_shape_fn((400, 5), |(row, column)| ((7 * row + 3 * column) as f64 * 0.37).sin());
+    folder.write_array("x.npy", x.view());
+    let y = ndarray::Array1::from_shape_fn(400, |row| if row == 0 { CLASSES as i64 - 1 } else { (7 * row) as i64 });
+    folder.write_array("y.npy", y.view());
+    let line = |more: &str| {
+        format!(
+            "uncertainty --net many.onnx --data x.npy --labels y.npy --test x.npy --test-labels y.npy --prior 1 \
+             --memory 1GiB {more}"
+        )
+    };
+    for method in ["full", "kron", "diag", "sketch", "last-layer-full", "eigen"] {
+        folder.refuse(&line(&format!("--method {method} -o no")), &["--method", "--memory"]);
+        assert!(!folder.path("no").exists(), "{method}");
+    }
+    for method in ["last-layer-diag", "auto"] {
+        let json = folder.json(&line(&format!("--method {method} -o {method}")));
+        let [promised, peak] =
+            ["promised_bytes", "peak_bytes"].map(|key| json["measurements"][key].as_f64().expect(key));
+        assert!(peak < promised, "{method}: {peak} of {promised}");
+        let variance = folder.read(&format!("{method}/variance.npy"));
+        assert_eq!(variance.shape(), [400, CLASSES]);
+        assert!(variance.iter().all(|&x| x > 0.0 && x.is_finite()), "{method}");
+        assert!(json["laplace"]["nll"].as_f64().is_some_and(f64::is_finite), "{json}");
+        let expected = if method == "auto" { "last-layer-kron" } else { method };
+        assert_eq!(json["method"], expected);
+        let later = folder.json(&format!("predict --from {method} --data x.npy --memory 1GiB -o later.npy --force"));
+        assert!(later["measurements"]["peak_bytes"].as_f64().is_some_and(|peak| peak < promised), "{later}");
+        assert_eq!(folder.read("later.npy"), folder.read(&format!("{method}/probabilities.npy")), "{method}");
+    }
 }
 
 #[test]

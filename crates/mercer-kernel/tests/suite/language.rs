@@ -73,6 +73,16 @@ fn every_kernel_has_a_text() {
                 seed: 0,
             },
         ),
+        (
+            "directions(20, of=full)",
+            Recipe::Directions {
+                count: 20,
+                kind: NtkKind::Full,
+                selection: Selection::default(),
+                signs: false,
+                seed: 0,
+            },
+        ),
         ("rbf + 0.1*linear", Recipe::Classic("rbf(lengthscale=1) + 0.1*linear()".to_owned())),
         ("normalised(trace)", Recipe::Normalised(boxed(tangent(NtkKind::Trace)))),
         (

@@ -45,3 +45,18 @@ pub(super) fn wide<T: Real>(data: &[T], width: usize) -> Array2<f64> {
     let rows = data.len() / width.max(1);
     Array2::from_shape_vec((rows, width), data.iter().map(|x| x.wide()).collect()).expect("as many as there are")
 }
+
+/// `out += rows·rowsᵀ`; symmetric to the last bit, because both triangles are the same sums.
+pub(super) fn add_square(rows: &[f64], n_rows: usize, width: usize, out: &mut [f64]) {
+    let mut product = vec![0.0; n_rows * n_rows];
+    gemm([n_rows, n_rows, width], (rows, width, 1), (rows, 1, width), false, &mut product);
+    for row in 0..n_rows {
+        for column in 0..=row {
+            let value = product[row * n_rows + column];
+            out[row * n_rows + column] += value;
+            if column < row {
+                out[column * n_rows + row] += value;
+            }
+        }
+    }
+}

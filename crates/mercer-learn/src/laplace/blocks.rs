@@ -18,11 +18,11 @@
 //! every position counts as a sample, `A = Σ_n Σ_p aaᵀ/(NP)`. There the gradient is formed and rotated into the bases.
 //! Other parameters (scales, embeddings) have their own block if they are small, and a diagonal otherwise.
 
-use super::algebra::{add_gram, weighted};
-use super::source::{Batch, Chosen, Head, Source};
+use super::algebra::{add_gram, add_square, weighted};
+use super::source::{Batch, Chosen, Source};
 use crate::error::Result;
 use mercer_kernel::Real;
-use mercer_linalg::{Eigen, gemm, matmul, mirror_lower, symmetric_eigen};
+use mercer_linalg::{Eigen, matmul, mirror_lower, symmetric_eigen};
 use mercer_net::run::{Factor, Factors};
 use mercer_run::Context;
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
@@ -102,9 +102,7 @@ impl<T: Real> Blocks<T> {
     /// Which gradients are requested as factors: while fitting a Kronecker structure all that have them, otherwise
     /// those with one position.
     fn outer(&self, fitting: bool) -> Vec<bool> {
-        let count = self.blocks.iter().map(|block| block.own.at + 1).max().unwrap_or(0);
-        let count = if let Source::All(gradients) = &self.source { gradients.chosen().len() } else { count };
-        let mut outer = vec![false; count];
+        let mut outer = vec![false; self.source.0.chosen().len()];
         for block in &self.blocks {
             let summed = fitting && self.kronecker && block.sums.is_some();
             outer[block.own.at] = block.own.shape.is_some() && (summed || block.is_outer());
@@ -115,14 +113,6 @@ impl<T: Real> Blocks<T> {
     /// Bytes of the factors of a sample while they are processed.
     pub(super) fn sample_bytes(&self) -> usize {
         self.source.sample_numbers(&self.outer(true)) * (2 * size_of::<T>() + 2 * size_of::<f64>())
-    }
-
-    /// The last layer, if the gradients are those of the last layer.
-    pub(super) fn head(&self) -> Option<&Head<T>> {
-        match &self.source {
-            Source::Last(head) => Some(head),
-            Source::All(_) => None,
-        }
     }
 
     pub(super) fn accumulate(&mut self, batch: &Batch<'_, T>, roots: &Array3<f64>) -> Result<()> {
@@ -310,21 +300,6 @@ impl Block {
                     }
                     add_square(&scaled, n_outputs, size, out);
                 }
-            }
-        }
-    }
-}
-
-/// `out += rows·rowsᵀ`; symmetric to the last bit, because both triangles are the same sums.
-fn add_square(rows: &[f64], n_rows: usize, width: usize, out: &mut [f64]) {
-    let mut product = vec![0.0; n_rows * n_rows];
-    gemm([n_rows, n_rows, width], (rows, width, 1), (rows, 1, width), false, &mut product);
-    for row in 0..n_rows {
-        for column in 0..=row {
-            let value = product[row * n_rows + column];
-            out[row * n_rows + column] += value;
-            if column < row {
-                out[column * n_rows + row] += value;
             }
         }
     }

@@ -10,14 +10,15 @@
 //!
 //! takes `C²F²/2` multiplications per sample. `L⁻¹` is computed once, in `(CF)³/3`.
 
+use super::head::Head;
 use super::kept::Kept;
-use super::source::{Batch, Head};
+use super::source::Batch;
 use crate::error::{LearnError, Result};
 use crate::repair::{self, Repair};
 use mercer_kernel::Real;
 use mercer_linalg::simd::dispatch;
 use mercer_linalg::{Cholesky, Triangle, matmul, matmul_into, memory, mirror_lower, solve_triangular};
-use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut2, s};
+use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -59,11 +60,11 @@ impl<T: Real> LastFull<T> {
 
     /// `φ`: scaled features, then the scales of the biases.
     fn features(&self, batch: &Batch<'_, T>) -> Array2<f64> {
-        let (head, width) = (&self.head, Self::width(&self.head));
-        let mut out = Array2::zeros((batch.samples, width));
-        for (mut row, features) in out.outer_iter_mut().zip(batch.features.chunks_exact(head.width.max(1))) {
-            row.iter_mut().zip(features).for_each(|(x, feature)| *x = head.layer.scale * feature.wide());
-            row.iter_mut().skip(head.width).zip(&head.layer.biases).for_each(|(x, (_, scale))| *x = *scale);
+        let head = &self.head;
+        let mut out = Array2::zeros((batch.samples, Self::width(head)));
+        out.slice_mut(s![.., ..head.width]).assign(&head.inputs(batch));
+        for (mut column, (_, scale)) in out.axis_iter_mut(Axis(1)).skip(head.width).zip(&head.layer.biases) {
+            column.fill(*scale);
         }
         out
     }

@@ -1,8 +1,10 @@
 //! The distribution of targets given the outputs `f` of a network, and its curvature `Λ = −∂² ln p(y|f)/∂f²`.
 
+use super::algebra::add_gram;
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
 use crate::softmax::{log_softmax, softmax};
 use mercer_data::Labels;
+use mercer_linalg::mirror_lower;
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, CowArray, Ix2, s};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +37,14 @@ impl Likelihood {
         match *self {
             Self::Categorical | Self::Bernoulli => Ok(()),
             Self::Gaussian { noise } => check_positive("the observation noise", noise).map(|_| ()),
+        }
+    }
+
+    /// The standard deviation of the observation noise of a regression.
+    pub(super) fn noise(&self) -> Option<f64> {
+        match *self {
+            Self::Gaussian { noise } => Some(noise),
+            Self::Categorical | Self::Bernoulli => None,
         }
     }
 
@@ -95,12 +105,63 @@ impl Likelihood {
 
     /// `Λ` itself.
     pub(super) fn curvature(&self, outputs: ArrayView2<'_, f64>) -> Array3<f64> {
+        if let Self::Categorical = self {
+            // Without a product of matrices for every sample.
+            let (samples, n_outputs) = outputs.dim();
+            let mut curvature = Array3::zeros((samples, n_outputs, n_outputs));
+            for (mut own, p) in curvature.axis_iter_mut(Axis(0)).zip(softmax(outputs).outer_iter()) {
+                for ((row, column), value) in own.indexed_iter_mut() {
+                    let unit = if row == column { 1.0 } else { 0.0 };
+                    *value = p[row.max(column)] * (unit - p[row.min(column)]);
+                }
+            }
+            return curvature;
+        }
         let mut curvature = self.roots(outputs);
         for mut root in curvature.axis_iter_mut(Axis(0)) {
             let square = root.dot(&root.t());
             root.assign(&square);
         }
         curvature
+    }
+
+    /// The diagonal of `Λ`, a row per sample.
+    pub(super) fn curvature_diagonal(&self, outputs: ArrayView2<'_, f64>) -> Array2<f64> {
+        match *self {
+            Self::Gaussian { noise } => Array2::from_elem(outputs.dim(), 1.0 / (noise * noise)),
+            Self::Bernoulli => {
+                let p = self.probabilities(outputs);
+                (&p.column(0) * &p.column(1)).insert_axis(Axis(1))
+            }
+            Self::Categorical => softmax(outputs).mapv_into(|p| p * (1.0 - p)),
+        }
+    }
+
+    /// Adds what `ΣΛ` is made from to the lower triangle of a matrix with a side of `C`: for the softmax `Σ ppᵀ`.
+    pub(super) fn add_moments(&self, outputs: ArrayView2<'_, f64>, moments: &mut Array2<f64>) {
+        match self {
+            Self::Gaussian { .. } => {}
+            Self::Bernoulli => moments[(0, 0)] += self.curvature_diagonal(outputs).sum(),
+            Self::Categorical => add_gram(moments, softmax(outputs).view()),
+        }
+    }
+
+    /// `ΣΛ` of this many samples from their moments. The rows of `diag(p) − ppᵀ` sum to zero, which gives the diagonal without
+    /// the difference of two numbers that are almost equal where the network is sure.
+    pub(super) fn curvature_of_moments(&self, mut moments: Array2<f64>, samples: usize) -> Array2<f64> {
+        match *self {
+            Self::Gaussian { noise } => moments.diag_mut().fill(samples as f64 / (noise * noise)),
+            Self::Bernoulli => {}
+            Self::Categorical => {
+                mirror_lower(moments.view_mut());
+                moments.mapv_inplace(|x| -x);
+                for at in 0..moments.nrows() {
+                    moments[(at, at)] = 0.0;
+                    moments[(at, at)] = -moments.row(at).sum();
+                }
+            }
+        }
+        moments
     }
 
     /// `Σ ln p(y|f)` of some samples, the rows of `labels` starting at `first`.
@@ -190,6 +251,32 @@ mod tests {
                 // A few products of numbers below one.
                 assert!((value - (own - p[(at, row)] * p[(at, column)])).abs() < 1e-15);
             }
+        }
+    }
+
+    /// The sums over samples and the diagonal are those of the matrices, which are the squares of their roots.
+    #[test]
+    fn sums_and_diagonals_are_those_of_the_matrices() {
+        let outputs = array![[0.3, -1.0, 2.0], [9.0, 0.0, -3.0], [0.0, 0.1, 0.2], [40.0, 0.0, 3.0]];
+        let one = outputs.slice(s![.., ..1]);
+        let cases = [
+            (Likelihood::Categorical, outputs.view()),
+            (Likelihood::Gaussian { noise: 0.5 }, outputs.view()),
+            (Likelihood::Bernoulli, one),
+        ];
+        for (likelihood, outputs) in cases {
+            let (whole, roots) = (likelihood.curvature(outputs), likelihood.roots(outputs));
+            let diagonal = likelihood.curvature_diagonal(outputs);
+            for (at, root) in roots.axis_iter(Axis(0)).enumerate() {
+                let own = whole.index_axis(Axis(0), at);
+                assert!((&own - &root.dot(&root.t())).iter().all(|x| x.abs() < 1e-15));
+                assert!((&own.diag() - &diagonal.row(at)).iter().all(|x| x.abs() < 1e-15));
+            }
+            let mut moments = Array2::zeros((outputs.ncols(), outputs.ncols()));
+            likelihood.add_moments(outputs, &mut moments);
+            let sum = likelihood.curvature_of_moments(moments, outputs.nrows());
+            // Four numbers below one, or sixteen.
+            assert!((&sum - &whole.sum_axis(Axis(0))).iter().all(|x| x.abs() < 1e-14), "{likelihood:?}");
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use super::blocks::Blocks;
 use super::dense::Dense;
+use super::head::Head;
 use super::jacobian::Jacobian;
 use super::last_layer::LastFull;
+use super::last_sides::LastSides;
 use super::likelihood::check_labels;
 use super::needs::PosteriorNeeds;
 use super::pace::Pace;
-use super::predictive::Functional;
 use super::settings::{LaplaceSettings, Structure};
-use super::source::{Batch, Head, Source};
+use super::source::{Batch, Source};
 use super::tangent::Projection;
 use super::target::Target;
 use crate::error::{LearnError, Result, check_positive, check_size, setting};
@@ -22,15 +23,15 @@ use mercer_kernel::{FeatureMap, KernelError, Real};
 use mercer_net::Network;
 use mercer_net::network::Logits;
 use mercer_run::Context;
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The approximate limit on the features or factors of a block of samples.
-pub(super) const BLOCK_BYTES: usize = 128 << 20;
+const BLOCK_BYTES: usize = 128 << 20;
 
 /// The most samples in a block: larger products are not faster.
-pub(super) const LARGEST_BLOCK: usize = 1024;
+const LARGEST_BLOCK: usize = 1024;
 
 /// A linearised Laplace approximation of a network's posterior.
 #[derive(Debug)]
@@ -57,6 +58,7 @@ pub(super) enum Curvature<T> {
     Blocks(Blocks<T>),
     Dense(Dense<T>),
     Last(LastFull<T>),
+    Sides(LastSides<T>),
 }
 
 impl<T: Real> Laplace<T> {
@@ -118,19 +120,19 @@ impl<T: Real> Laplace<T> {
         let selection = settings.selection(&graph)?;
         let gradients = || Gradients::new(network, samples, NtkKind::Trace, &selection);
         let kernel = |wanted: bool| -> Result<Option<Blocks<T>>> {
-            Ok(if wanted { Some(Blocks::new(Source::All(gradients()?), false)) } else { None })
+            Ok(if wanted { Some(Blocks::new(Source(gradients()?), false)) } else { None })
         };
         let head = || Head::new(network, &graph, output);
         let (curvature, chosen) = match settings.structure {
             Structure::Diagonal => {
                 let source = gradients()?;
                 let chosen = source.chosen().to_vec();
-                (Curvature::Blocks(Blocks::new(Source::All(source), false)), chosen)
+                (Curvature::Blocks(Blocks::new(Source(source), false)), chosen)
             }
             Structure::Kronecker => {
                 let source = gradients()?;
                 let chosen = source.chosen().to_vec();
-                (Curvature::Blocks(Blocks::new(Source::All(source), true)), chosen)
+                (Curvature::Blocks(Blocks::new(Source(source), true)), chosen)
             }
             Structure::Full => {
                 let source = gradients()?;
@@ -138,15 +140,13 @@ impl<T: Real> Laplace<T> {
                 let pace = Pace::of_shards(source.grain(), source.flops(&vec![false; chosen.len()]));
                 (Curvature::Dense(Dense::new(Arc::new(Jacobian::new(source)), pace, n_outputs, None)), chosen)
             }
-            Structure::LastLayerKronecker | Structure::LastLayerFull => {
+            Structure::LastLayerKronecker | Structure::LastLayerDiagonal | Structure::LastLayerFull => {
                 let head = head()?;
                 let mut chosen = vec![false; graph.parameters().len()];
                 head.chosen().into_iter().for_each(|parameter| chosen[parameter] = true);
-                let full = settings.structure == Structure::LastLayerFull;
-                let curvature = if full {
-                    Curvature::Last(LastFull::new(head))
-                } else {
-                    Curvature::Blocks(Blocks::new(Source::Last(head), true))
+                let curvature = match settings.structure {
+                    Structure::LastLayerFull => Curvature::Last(LastFull::new(head)),
+                    structure => Curvature::Sides(LastSides::new(head, structure == Structure::LastLayerKronecker)),
                 };
                 (curvature, chosen)
             }
@@ -215,7 +215,8 @@ impl<T: Real> Laplace<T> {
         check_labels(labels, total)?;
         self.settings.check_samples(total)?;
         let mut probable = true;
-        for rows in self.blocks(total) {
+        let joint = !matches!(self.curvature, Curvature::Sides(_));
+        for rows in self.blocks(total, joint) {
             context.check()?;
             let block = RowBlock::<T>::read(data, rows.clone())?;
             let slices = block.slices();
@@ -229,6 +230,7 @@ impl<T: Real> Laplace<T> {
                     dense.accumulate(&batch, &likelihood.roots(outputs.view()), self.projection.as_mut())
                 }
                 Curvature::Last(last) => last.accumulate(&batch, &likelihood.curvature(outputs.view())),
+                Curvature::Sides(sides) => sides.accumulate(&batch, outputs.view(), likelihood),
             };
             added.map_err(|error| shifted(error, rows.start))?;
             self.n_samples += rows.len();
@@ -239,6 +241,7 @@ impl<T: Real> Laplace<T> {
             Curvature::Blocks(blocks) => blocks.finish(context)?,
             Curvature::Dense(dense) => dense.finish(),
             Curvature::Last(last) => last.finish(),
+            Curvature::Sides(sides) => sides.finish(self.settings.likelihood, context)?,
         }
         if let Some(projection) = self.projection.take() {
             self.squared_norm = projection.squared_norm()?;
@@ -267,6 +270,7 @@ impl<T: Real> Laplace<T> {
             Curvature::Blocks(blocks) => blocks.scale(factor),
             Curvature::Dense(dense) => dense.scale(factor),
             Curvature::Last(last) => last.scale(factor),
+            Curvature::Sides(sides) => sides.scale(factor),
         }
     }
 
@@ -320,7 +324,7 @@ impl<T: Real> Laplace<T> {
     pub fn repairs(&self) -> Result<Vec<Repair>> {
         let precision = self.prior_precision();
         Ok(match &self.curvature {
-            Curvature::Blocks(_) => Vec::new(),
+            Curvature::Blocks(_) | Curvature::Sides(_) => Vec::new(),
             Curvature::Dense(dense) => repair::jitter(&*dense.factor(precision)?).into_iter().collect(),
             Curvature::Last(last) => last.repair(precision)?.into_iter().collect(),
         })
@@ -332,6 +336,7 @@ impl<T: Real> Laplace<T> {
             Curvature::Blocks(blocks) => Ok(blocks.log_det_ratio(precision)),
             Curvature::Dense(dense) => dense.log_det_ratio(precision),
             Curvature::Last(last) => last.log_det_ratio(precision),
+            Curvature::Sides(sides) => Ok(sides.log_det_ratio(precision)),
         }
     }
 
@@ -341,58 +346,21 @@ impl<T: Real> Laplace<T> {
             Curvature::Blocks(blocks) => Ok(blocks.effective_parameters(precision)),
             Curvature::Dense(dense) => dense.effective_parameters(precision),
             Curvature::Last(last) => last.effective_parameters(precision),
+            Curvature::Sides(sides) => Ok(sides.effective_parameters(precision)),
         }
-    }
-
-    /// The posterior over the outputs at other samples.
-    pub fn predict(&self, data: &[Dataset], context: &Context) -> Result<Functional> {
-        let total = count(data)?;
-        let shapes = sample_shapes(data);
-        if shapes != self.samples {
-            let reason = "it must be that of the samples it was fitted on";
-            return Err(setting("the shape of samples", format!("{shapes:?} instead of {:?}", self.samples), reason));
-        }
-        let side = self.n_outputs;
-        let mut functional = Functional {
-            mean: Array2::zeros((total, side)),
-            covariance: Array3::zeros((total, side, side)),
-            clipped: 0,
-            likelihood: self.settings.likelihood,
-        };
-        for rows in self.blocks(total) {
-            context.check()?;
-            let block = RowBlock::<T>::read(data, rows.clone())?;
-            let slices = block.slices();
-            let block = || -> Result<_> {
-                let precision = self.prior_precision();
-                let (batch, outputs) = self.forward(&slices, rows.len(), context)?;
-                let covariance = match &self.curvature {
-                    Curvature::Blocks(blocks) => (blocks.covariance(&batch, precision)?, 0),
-                    Curvature::Dense(dense) => dense.covariance(&batch, precision)?,
-                    Curvature::Last(last) => (last.covariance(&batch, precision)?, 0),
-                };
-                Ok((outputs, covariance))
-            };
-            let (outputs, (covariance, clipped)) = block().map_err(|error| shifted(error, rows.start))?;
-            functional.mean.slice_mut(s![rows.clone(), ..]).assign(&outputs);
-            functional.covariance.slice_mut(s![rows.clone(), .., ..]).assign(&covariance);
-            functional.clipped += clipped;
-            context.report(rows.end, total, "samples");
-        }
-        Ok(functional)
     }
 
     /// The outputs of some samples, and what a last-layer posterior needs from the same pass.
-    fn forward<'a>(
+    pub(super) fn forward<'a>(
         &self,
         inputs: &'a [&'a [T]],
         samples: usize,
         context: &'a Context,
     ) -> Result<(Batch<'a, T>, Array2<f64>)> {
         let head = match &self.curvature {
-            Curvature::Blocks(blocks) => blocks.head(),
             Curvature::Last(last) => Some(last.head()),
-            Curvature::Dense(_) => None,
+            Curvature::Sides(sides) => Some(sides.head()),
+            Curvature::Blocks(_) | Curvature::Dense(_) => None,
         };
         let (features, outputs) = match head {
             Some(head) => head.forward(inputs, samples, context)?,
@@ -405,18 +373,30 @@ impl<T: Real> Laplace<T> {
         Ok((Batch { inputs, samples, features, context }, super::algebra::wide(&outputs, self.n_outputs)))
     }
 
-    /// Blocks of samples. Their size depends only on the network and the structure.
-    fn blocks(&self, total: usize) -> impl Iterator<Item = Range<usize>> + use<T> {
+    /// Blocks of samples. Their size depends only on the network and the structure, and on whether there is a matrix of side
+    /// `C` for every sample.
+    pub(super) fn blocks(&self, total: usize, joint: bool) -> impl Iterator<Item = Range<usize>> + use<T> {
         let bytes = match &self.curvature {
             Curvature::Blocks(blocks) => blocks.sample_bytes(),
             Curvature::Dense(dense) => dense.sample_bytes(),
             Curvature::Last(last) => last.sample_bytes(),
+            Curvature::Sides(sides) => sides.sample_bytes(),
         };
-        let fitting = (BLOCK_BYTES / bytes.max(1)).clamp(1, LARGEST_BLOCK);
-        // A power of two, so that shards are whole.
-        let rows = if fitting.is_power_of_two() { fitting } else { fitting.next_power_of_two() / 2 };
+        let rows = block_rows(bytes.saturating_add(if joint { matrices_bytes(self.n_outputs) } else { 0 }));
         (0..total).step_by(rows).map(move |start| start..(start + rows).min(total))
     }
+}
+
+/// The samples of a block, of which each takes this many bytes.
+pub(super) fn block_rows(bytes: usize) -> usize {
+    let fitting = (BLOCK_BYTES / bytes.max(1)).clamp(1, LARGEST_BLOCK);
+    // A power of two, so that shards are whole.
+    if fitting.is_power_of_two() { fitting } else { fitting.next_power_of_two() / 2 }
+}
+
+/// Bytes of the matrices of a sample's outputs: a curvature or its root, or a covariance and its parts.
+pub(super) fn matrices_bytes(n_outputs: usize) -> usize {
+    n_outputs.saturating_mul(n_outputs).saturating_mul(2 * size_of::<f64>())
 }
 
 /// Whether all rows are distributions over classes, up to the rounding of single precision.
@@ -425,19 +405,19 @@ fn are_probabilities(outputs: ArrayView2<'_, f64>) -> bool {
     outputs.ncols() > 1 && outputs.outer_iter().all(distribution)
 }
 
-fn sample_shapes(data: &[Dataset]) -> Vec<Vec<usize>> {
+pub(super) fn sample_shapes(data: &[Dataset]) -> Vec<Vec<usize>> {
     data.iter().map(|data| data.sample_shape().to_vec()).collect()
 }
 
 /// The number of samples, the same in all inputs.
-fn count(data: &[Dataset]) -> Result<usize> {
+pub(super) fn count(data: &[Dataset]) -> Result<usize> {
     let Some(first) = data.first() else { return Err(LearnError::Empty { what: "data" }) };
     data.iter().try_for_each(|data| check_size("the number of samples", first.n_samples(), data.n_samples()))?;
     if first.n_samples() == 0 { Err(LearnError::Empty { what: "data" }) } else { Ok(first.n_samples()) }
 }
 
 /// The same error, with samples counted from `start`.
-fn shifted(error: LearnError, start: usize) -> LearnError {
+pub(super) fn shifted(error: LearnError, start: usize) -> LearnError {
     match error {
         LearnError::Kernel(error) => error.shifted(start).into(),
         LearnError::Network(error) => KernelError::Network(error).shifted(start).into(),

@@ -16,6 +16,7 @@
 //! | [`Diagonal`](Structure::Diagonal), [`Kronecker`](Structure::Kronecker) | P, `Σ in² + out²` | one pass with C gradients per sample, in factors |
 //! | [`LastLayerFull`](Structure::LastLayerFull) | (C·F)² | a forward pass |
 //! | [`LastLayerKronecker`](Structure::LastLayerKronecker) | F² + C² | a forward pass |
+//! | [`LastLayerDiagonal`](Structure::LastLayerDiagonal) | C·F | a forward pass |
 //! | [`Sketch`](Structure::Sketch) | K² | one pass with C gradients per sample |
 //! | [`Features`](Structure::Features) | K² | the cost of the features, such as eigenfunctions |
 //!
@@ -59,20 +60,25 @@
 mod algebra;
 mod blocks;
 mod dense;
+mod head;
 mod jacobian;
 mod kept;
 mod last_layer;
+mod last_sides;
 mod likelihood;
 mod machine;
+mod marginals;
 mod needs;
 mod noise;
 mod pace;
 mod posterior;
+mod predict;
 mod predictive;
 mod prior;
 mod scores;
 mod settings;
 mod source;
+mod spanned;
 mod stored;
 mod tangent;
 mod target;
@@ -80,9 +86,11 @@ mod temperature;
 
 pub use likelihood::Likelihood;
 pub use machine::Laplace;
+pub use marginals::Marginals;
 pub use needs::PosteriorNeeds;
 pub use posterior::{KIND, Posterior};
 pub use predictive::{Functional, PredictiveDraws};
 pub use prior::Validation;
 pub use scores::{ClassScores, Detection, RegressionScores, entropies, worse};
 pub use settings::{LaplaceSettings, Structure};
+pub use spanned::features_of;

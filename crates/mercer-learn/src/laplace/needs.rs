@@ -1,20 +1,26 @@
 //! The memory of a structure, known before anything is allocated.
 
-use super::machine::{BLOCK_BYTES, LARGEST_BLOCK};
+use super::blocks::LARGEST_MATRIX;
+use super::head::Head;
+use super::last_sides::LastSides;
+use super::machine::{block_rows, matrices_bytes};
 use super::settings::{LaplaceSettings, Structure};
-use super::source::Head;
 use super::target::Target;
 use crate::error::{LearnError, Result};
 use mercer_kernel::Real;
 use mercer_kernel::empirical::{Gradients, NtkKind};
 use mercer_net::Network;
 use mercer_net::graph::{Graph, ValueId};
+use mercer_net::op::OuterShape;
 use mercer_run::{Context, resident_memory};
 use serde::Serialize;
 use std::sync::Arc;
 
 /// A matrix, its shifted copy, the scaled copy of a decomposition, its workspace, and its result.
 const COPIES: usize = 5;
+
+/// The threads that are counted, unless there are more: so that the needs are the same on most machines.
+const THREADS: usize = 8;
 
 /// The size and memory of a Laplace approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +31,9 @@ pub struct PosteriorNeeds {
     pub side: usize,
     /// Peak bytes, including everything the process holds.
     pub bytes: usize,
+    /// The same without what the process holds already.
+    #[serde(skip)]
+    pub own_bytes: usize,
 }
 
 impl PosteriorNeeds {
@@ -39,13 +48,13 @@ impl PosteriorNeeds {
         settings.check()?;
         let graph = network.graph(samples)?;
         let output = Target::new(&graph, settings)?.value;
-        let (n_parameters, sides, numbers) = sides::<T>(network, samples, &graph, output, settings, features)?;
+        let sizes = Sizes::new::<T>(network, samples, &graph, output, settings, features)?;
         let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
-        let work: usize = sides.iter().map(|&side| squares(side)).fold(0, usize::saturating_add);
-        // For a block: in the network's scalar and in double precision, unweighted and weighted.
-        let block = [LARGEST_BLOCK, 4 * size_of::<f64>()].into_iter().fold(numbers, usize::saturating_mul);
-        let bytes = work.saturating_add(block.min(2 * BLOCK_BYTES)).saturating_add(resident_memory());
-        Ok(Self { n_parameters, side: sides.into_iter().max().unwrap_or(0), bytes })
+        let work = sizes.sides.iter().map(|&side| squares(side)).fold(sizes.kept, usize::saturating_add);
+        let block = block_rows(sizes.sample).saturating_mul(sizes.sample).saturating_mul(2);
+        let own_bytes = work.saturating_add(block);
+        let (n_parameters, side) = (sizes.n_parameters, sizes.sides.into_iter().max().unwrap_or(0));
+        Ok(Self { n_parameters, side, bytes: own_bytes.saturating_add(resident_memory()), own_bytes })
     }
 
     /// Returns an error if they exceed the allowed or available memory.
@@ -56,7 +65,9 @@ impl PosteriorNeeds {
         }
         let instead = match settings.structure {
             Structure::Full => "use a Kronecker or diagonal structure, only the last layer, or a sketch",
-            Structure::LastLayerFull => "use Kronecker factors of the last layer",
+            Structure::LastLayerFull => "use Kronecker factors of the last layer, or their diagonal",
+            Structure::LastLayerKronecker => "use the diagonal of the last layer",
+            Structure::LastLayerDiagonal => "use fewer samples at once",
             Structure::Sketch { .. } | Structure::Features { .. } => "use fewer features",
             _ => "use a diagonal structure, or only the last layer",
         };
@@ -70,50 +81,91 @@ impl PosteriorNeeds {
     }
 }
 
-/// The number of parameters, the sides of all matrices that are kept, and the count of numbers per sample while it is
-/// processed.
-fn sides<T: Real>(
-    network: &Network,
-    samples: &[Vec<usize>],
-    graph: &Arc<Graph>,
-    output: ValueId,
-    settings: &LaplaceSettings,
-    features: Option<usize>,
-) -> Result<(usize, Vec<usize>, usize)> {
-    if settings.is_last_layer() {
-        let head = Head::<T>::new(network, graph, output)?;
-        let width = head.width + head.layer.biases.len();
-        let count = width * head.n_outputs;
-        let full = settings.structure == Structure::LastLayerFull;
-        let numbers = width.saturating_mul(2 + head.n_outputs);
-        return Ok((count, if full { vec![count] } else { vec![width, head.n_outputs] }, numbers));
-    }
-    let selection = settings.selection(graph)?;
-    let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
-    let gradients = Gradients::<T>::new(network, samples, NtkKind::Trace, &selection)?;
-    let shapes = gradients.outer_shapes();
-    let own = (0..shapes.len()).filter(|&at| gradients.chosen()[at]);
-    let count: usize = own.clone().map(|at| gradients.numel(at)).sum();
-    let seeds = gradients.n_seeds();
-    let numbers = own.clone().map(|at| {
-        let whole = seeds.saturating_mul(gradients.numel(at));
-        shapes[at].map_or(whole, |shape| whole.max(shape.positions * (shape.left + seeds * shape.right)))
-    });
-    let numbers = numbers.fold(0, usize::saturating_add);
-    let (n_parameters, sides) = match settings.structure {
-        Structure::Full => (count, vec![count]),
-        // A second matrix finds the part of the parameters that the features represent.
-        Structure::Sketch { k, .. } => (k, vec![k, k]),
-        Structure::Features { .. } => (features, vec![features, features]),
-        Structure::Kronecker => {
-            let both = own.flat_map(|at| match shapes[at] {
-                Some(shape) if !shape.one_hot => vec![shape.left, shape.right],
-                _ if gradients.numel(at) <= super::blocks::LARGEST_MATRIX => vec![gradients.numel(at)],
-                _ => Vec::new(),
-            });
-            (count, both.collect())
+/// What the memory of a structure is made of.
+struct Sizes {
+    n_parameters: usize,
+    /// The sides of the matrices that are decomposed.
+    sides: Vec<usize>,
+    /// Bytes of a sample while it is processed.
+    sample: usize,
+    /// Other bytes that are kept: tables of curvatures, and the passes of all threads.
+    kept: usize,
+}
+
+impl Sizes {
+    fn new<T: Real>(
+        network: &Network,
+        samples: &[Vec<usize>],
+        graph: &Arc<Graph>,
+        output: ValueId,
+        settings: &LaplaceSettings,
+        features: Option<usize>,
+    ) -> Result<Self> {
+        if settings.is_last_layer() {
+            let head = Head::<T>::new(network, graph, output)?;
+            return Ok(Self::of_last_layer(&head, settings.structure));
         }
-        _ => (count, Vec::new()),
-    };
-    Ok((n_parameters, sides, numbers.max(seeds.saturating_mul(n_parameters))))
+        let selection = settings.selection(graph)?;
+        let features = features.unwrap_or(0) / graph.value(output).meta.numel().max(1);
+        let gradients = Gradients::<T>::new(network, samples, NtkKind::Trace, &selection)?;
+        let shapes = gradients.outer_shapes();
+        let own = (0..shapes.len()).filter(|&at| gradients.chosen()[at]);
+        let count: usize = own.clone().map(|at| gradients.numel(at)).sum();
+        let seeds = gradients.n_seeds();
+        // Whether a gradient is needed as a matrix, or as an outer product that has never been formed.
+        let is_outer = |shape: &OuterShape| match settings.structure {
+            Structure::Full => false,
+            Structure::Kronecker | Structure::Sketch { .. } => !shape.one_hot,
+            _ => !shape.one_hot && shape.positions == 1,
+        };
+        let outer: Vec<bool> = shapes.iter().map(|shape| shape.as_ref().is_some_and(is_outer)).collect();
+        let numbers = own.clone().map(|at| match shapes[at].filter(|_| outer[at]) {
+            Some(shape) => shape.positions.saturating_mul(shape.left.saturating_add(seeds.saturating_mul(shape.right))),
+            None => seeds.saturating_mul(gradients.numel(at)),
+        });
+        let numbers = numbers.fold(0, usize::saturating_add);
+        let (n_parameters, sides) = match settings.structure {
+            Structure::Full => (count, vec![count]),
+            // A second matrix finds the part of the parameters that the features represent.
+            Structure::Sketch { k, .. } => (k, vec![k, k]),
+            Structure::Features { .. } => (features, vec![features, features]),
+            Structure::Kronecker => {
+                let both = own.flat_map(|at| match shapes[at] {
+                    Some(shape) if !shape.one_hot => vec![shape.left, shape.right],
+                    _ if gradients.numel(at) <= LARGEST_MATRIX => vec![gradients.numel(at)],
+                    _ => Vec::new(),
+                });
+                (count, both.collect())
+            }
+            _ => (count, Vec::new()),
+        };
+        let numbers = numbers.max(seeds.saturating_mul(sides.iter().copied().max().unwrap_or(0)));
+        let sample = numbers.saturating_mul(2 * (size_of::<T>() + size_of::<f64>()));
+        let threads = rayon::current_num_threads().max(THREADS);
+        let passes = gradients.bytes(&outer).saturating_mul(threads);
+        let tables = count.saturating_mul(2 * size_of::<f64>());
+        Ok(Self {
+            n_parameters,
+            sides,
+            sample: sample.saturating_add(matrices_bytes(seeds)),
+            kept: passes.saturating_add(tables),
+        })
+    }
+
+    fn of_last_layer<T: Real>(head: &Head<T>, structure: Structure) -> Self {
+        let width = head.width + head.layer.biases.len();
+        let (n_parameters, n_outputs) = (width.saturating_mul(head.n_outputs), head.n_outputs);
+        // A table, its reciprocal, and the packed operand of a product.
+        let table = n_parameters.saturating_mul(3 * size_of::<f64>());
+        let sample = LastSides::<T>::bytes_of(head.width, n_outputs);
+        let (sides, sample, kept) = match structure {
+            Structure::LastLayerFull => {
+                let numbers = width.saturating_mul(2 + n_outputs).saturating_mul(size_of::<T>() + size_of::<f64>());
+                (vec![n_parameters], numbers.saturating_add(matrices_bytes(n_outputs)), 0)
+            }
+            Structure::LastLayerKronecker => (vec![width, n_outputs], sample, table),
+            _ => (Vec::new(), sample, table),
+        };
+        Self { n_parameters, sides, sample, kept }
+    }
 }

@@ -31,10 +31,7 @@ const EXACT: f64 = 1e-12;
 impl<T: Real> Laplace<T> {
     /// The standard deviation of the observation noise of a regression.
     pub fn noise(&self) -> Option<f64> {
-        match self.settings.likelihood {
-            Likelihood::Gaussian { noise } => Some(noise),
-            Likelihood::Categorical | Likelihood::Bernoulli => None,
-        }
+        self.settings.likelihood.noise()
     }
 
     /// Changes the standard deviation of the observation noise, without another pass over the data.

@@ -4,7 +4,7 @@ use super::machine::Laplace;
 use crate::error::{LearnError, Result};
 use mercer_data::folder::{Folder, FolderKind, FolderWriter};
 use mercer_data::{Columns, Dataset, Existing, Preprocess};
-use mercer_kernel::{FeatureMap, Real};
+use mercer_kernel::Real;
 use mercer_net::Network;
 use mercer_net::network::{SavedNetwork, TrainedOn};
 use mercer_run::Context;
@@ -12,9 +12,11 @@ use mercer_spectral::Eigenfunctions;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
-use std::sync::Arc;
 
-use super::predictive::Functional;
+use super::marginals::Marginals;
+use super::predictive::{Functional, PredictiveDraws};
+use super::spanned::features_of;
+use super::stored::stored_outputs;
 
 /// A Laplace approximation with its network, its features if it has any, and what is known about its data.
 #[derive(Debug)]
@@ -23,8 +25,8 @@ pub struct Posterior<T: Real> {
     pub laplace: Laplace<T>,
     /// Its network.
     pub network: SavedNetwork,
-    /// The eigenfunctions through which it was fitted, if any, with their kernel.
-    pub functions: Option<Eigenfunctions<T>>,
+    /// The eigenfunctions through which it was fitted, with their kernels: none, one set, or one for every output.
+    pub functions: Vec<Eigenfunctions<T>>,
     /// The classes of its outputs, and the columns and preprocessing of its inputs.
     pub trained_on: TrainedOn,
 }
@@ -36,6 +38,8 @@ struct Content {
     network: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     functions: Option<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_functions: Vec<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     classes: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,12 +68,14 @@ impl<T: Real> Posterior<T> {
     /// If something cannot be written.
     pub fn write(&self, writer: &FolderWriter) -> Result<Value> {
         let objects = writer.objects();
-        let functions = self.functions.as_ref().map(|functions| functions.write(&objects.part("functions")));
+        let written = self.functions.iter().enumerate().map(|(at, own)| own.write(&objects.part(&part_of(at))));
+        let mut functions = written.collect::<Result<Vec<_>, _>>().map_err(of_functions)?.into_iter();
         let TrainedOn { classes, columns, preprocess } = self.trained_on.clone();
         let content = Content {
             laplace: self.laplace.write(&objects)?,
             network: self.network.write(&objects)?,
-            functions: functions.transpose().map_err(of_functions)?,
+            functions: functions.next(),
+            other_functions: functions.collect(),
             classes,
             columns,
             preprocess,
@@ -92,11 +98,16 @@ impl<T: Real> Posterior<T> {
     pub fn read(folder: &Folder) -> Result<Self> {
         let (objects, content) = (folder.objects(), folder.content::<Content>()?);
         let saved = SavedNetwork::read(&objects, &content.network)?;
-        let functions = content.functions.as_ref();
-        let functions = functions.map(|content| Eigenfunctions::<T>::read(&objects.part("functions"), content, None));
-        let functions = functions.transpose().map_err(of_functions)?;
-        let map = functions.clone().map(|functions| Arc::new(functions) as Arc<dyn FeatureMap<T>>);
-        let laplace = Laplace::read(&objects, &content.laplace, &saved.open()?, map)?;
+        let entries = content.functions.iter().chain(&content.other_functions).enumerate();
+        let read =
+            |(at, content): (usize, &Value)| Eigenfunctions::<T>::read(&objects.part(&part_of(at)), content, None);
+        let functions = entries.map(read).collect::<Result<Vec<_>, _>>().map_err(of_functions)?;
+        let network = saved.open()?;
+        let map = match &functions[..] {
+            [] => None,
+            some => Some(features_of(some, stored_outputs(&objects, &content.laplace, &network)?)?),
+        };
+        let laplace = Laplace::read(&objects, &content.laplace, &network, map)?;
         let Content { classes, columns, preprocess, .. } = content;
         Ok(Self { laplace, network: saved, functions, trained_on: TrainedOn { classes, columns, preprocess } })
     }
@@ -109,6 +120,14 @@ impl<T: Real> Posterior<T> {
         Ok(self.network.open()?)
     }
 
+    /// The posterior over every output by itself at other samples, which must already be preprocessed.
+    ///
+    /// # Errors
+    /// As [`Laplace::marginals`].
+    pub fn marginals(&self, data: &[Dataset], draws: Option<&PredictiveDraws>, context: &Context) -> Result<Marginals> {
+        self.laplace.marginals(data, draws, context)
+    }
+
     /// The posterior over the outputs at other samples, which must already be preprocessed.
     ///
     /// # Errors
@@ -116,6 +135,11 @@ impl<T: Real> Posterior<T> {
     pub fn predict(&self, data: &[Dataset], context: &Context) -> Result<Functional> {
         self.laplace.predict(data, context)
     }
+}
+
+/// The part with the functions: all, or those of an output.
+fn part_of(at: usize) -> String {
+    if at == 0 { "functions".to_owned() } else { format!("functions{at}") }
 }
 
 fn of_functions(error: mercer_spectral::SpectralError) -> LearnError {

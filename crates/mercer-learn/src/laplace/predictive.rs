@@ -10,8 +10,9 @@
 //! the principled solution.
 
 use super::likelihood::Likelihood;
+use super::marginals::Marginals;
 use crate::error::{Result, check_positive, check_size, setting};
-use mercer_data::random::stream;
+use mercer_data::random::{ChaCha8Rng, stream};
 use mercer_linalg::symmetric_eigen;
 use mercer_run::Context;
 use ndarray::{Array1, Array2, Array3, Axis};
@@ -54,10 +55,7 @@ impl Functional {
 
     /// The standard deviation of the observation noise of a regression.
     pub fn noise(&self) -> Option<f64> {
-        match self.likelihood {
-            Likelihood::Gaussian { noise } => Some(noise),
-            Likelihood::Categorical | Likelihood::Bernoulli => None,
-        }
+        self.likelihood.noise()
     }
 
     /// The variance of every output, without the observation noise.
@@ -69,6 +67,17 @@ impl Functional {
         variances
     }
 
+    /// The means and variances, without the covariances between outputs.
+    pub fn marginals(&self) -> Marginals {
+        Marginals {
+            mean: self.mean.clone(),
+            variance: self.variances(),
+            drawn: None,
+            clipped: self.clipped,
+            likelihood: self.likelihood,
+        }
+    }
+
     /// The probabilities of the network itself, without uncertainty.
     pub fn map(&self) -> Array2<f64> {
         self.likelihood.probabilities(self.mean.view())
@@ -76,33 +85,55 @@ impl Functional {
 
     /// The probabilities of the classes, in closed form.
     pub fn probit(&self) -> Array2<f64> {
-        let shrink = self.variances().mapv(|variance| (1.0 + std::f64::consts::FRAC_PI_8 * variance).sqrt());
-        self.likelihood.probabilities((&self.mean / &shrink).view())
+        probit(self.likelihood, &self.mean, &self.variances())
     }
 
     /// The probabilities of the classes, as a mean over draws from the posterior.
     pub fn monte_carlo(&self, settings: &PredictiveDraws, context: &Context) -> Result<Array2<f64>> {
+        Draws::new(settings)?.next(self, context)
+    }
+}
+
+/// The probabilities of the classes in closed form.
+pub(super) fn probit(likelihood: Likelihood, mean: &Array2<f64>, variance: &Array2<f64>) -> Array2<f64> {
+    let shrink = variance.mapv(|variance| (1.0 + std::f64::consts::FRAC_PI_8 * variance).sqrt());
+    likelihood.probabilities((mean / &shrink).view())
+}
+
+/// Draws for samples that come in several parts: the same as if they came in one.
+pub(super) struct Draws {
+    settings: PredictiveDraws,
+    random: ChaCha8Rng,
+}
+
+impl Draws {
+    pub(super) fn new(settings: &PredictiveDraws) -> Result<Self> {
         check_positive("the scale of the noise", settings.scale)?;
         if settings.draws == 0 {
             return Err(setting("the number of draws", 0, "there must be at least one"));
         }
-        check_size("the number of covariances", self.mean.nrows(), self.covariance.dim().0)?;
-        let n_outputs = self.mean.ncols();
-        let mut random = stream(settings.seed, "laplace/predictive");
-        let mut probabilities = self.map();
+        Ok(Self { settings: *settings, random: stream(settings.seed, "laplace/predictive") })
+    }
+
+    /// The mean probabilities of the next samples.
+    pub(super) fn next(&mut self, functional: &Functional, context: &Context) -> Result<Array2<f64>> {
+        let (mean, covariance) = (&functional.mean, &functional.covariance);
+        check_size("the number of covariances", mean.nrows(), covariance.dim().0)?;
+        let mut probabilities = functional.map();
         for ((mut row, mean), covariance) in
-            probabilities.outer_iter_mut().zip(self.mean.outer_iter()).zip(self.covariance.axis_iter(Axis(0)))
+            probabilities.outer_iter_mut().zip(mean.outer_iter()).zip(covariance.axis_iter(Axis(0)))
         {
             context.check()?;
             let eigen = symmetric_eigen(covariance)?;
-            let roots: Array1<f64> = eigen.values.mapv(|value| settings.scale * value.max(0.0).sqrt());
+            let roots: Array1<f64> = eigen.values.mapv(|value| self.settings.scale * value.max(0.0).sqrt());
             let half = &eigen.vectors * &roots;
-            let noise = Array2::from_shape_simple_fn((settings.draws, n_outputs), || {
-                let number: f64 = StandardNormal.sample(&mut random);
+            let noise = Array2::from_shape_simple_fn((self.settings.draws, mean.len()), || {
+                let number: f64 = StandardNormal.sample(&mut self.random);
                 number
             });
             let outputs = noise.dot(&half.t()) + mean;
-            row.assign(&self.likelihood.probabilities(outputs.view()).mean_axis(Axis(0)).unwrap_or_default());
+            let drawn = functional.likelihood.probabilities(outputs.view());
+            row.assign(&drawn.mean_axis(Axis(0)).unwrap_or_default());
         }
         Ok(probabilities)
     }

@@ -5,7 +5,7 @@
 //! falls no faster than `1/δ`. So there is one maximum, and a single value of the function brackets it.
 
 use super::machine::Laplace;
-use super::predictive::Functional;
+use super::marginals::Marginals;
 use crate::error::{LearnError, Result, check_positive};
 use crate::metrics::{gaussian_log_likelihood, negative_log_likelihood};
 use mercer_data::{Dataset, Labels};
@@ -73,7 +73,7 @@ impl<T: Real> Laplace<T> {
         let mut search = Search { first: -FIRST, losses: VecDeque::new() };
         while let Some(step) = search.next() {
             self.set_prior_precision(precision_of(step))?;
-            search.put(step, self.loss(&self.predict(data, context)?, labels)?);
+            search.put(step, self.loss(&self.marginals(data, None, context)?, labels)?);
         }
         let found = search.result();
         self.set_prior_precision(found.precision)?;
@@ -81,15 +81,15 @@ impl<T: Real> Laplace<T> {
     }
 
     /// The mean negative log density of labels.
-    fn loss(&self, functional: &Functional, labels: &Labels) -> Result<f64> {
+    fn loss(&self, found: &Marginals, labels: &Labels) -> Result<f64> {
         match labels {
-            Labels::Classes(classes) => negative_log_likelihood(functional.probit().view(), classes.indices()),
+            Labels::Classes(classes) => negative_log_likelihood(found.probit().view(), classes.indices()),
             Labels::Targets(targets) => {
-                let noise = functional.noise().unwrap_or(1.0);
-                let variances = functional.variances() + noise * noise;
+                let noise = found.noise().unwrap_or(1.0);
+                let variances = &found.variance + noise * noise;
                 let mut loss = 0.0;
                 for ((mean, variance), target) in
-                    functional.mean.columns().into_iter().zip(variances.columns()).zip(targets.columns())
+                    found.mean.columns().into_iter().zip(variances.columns()).zip(targets.columns())
                 {
                     loss -= gaussian_log_likelihood(mean, variance, target)?;
                 }

@@ -23,6 +23,8 @@ pub enum Structure {
     LastLayerFull,
     /// Kronecker factors of the last layer, with the other layers fixed.
     LastLayerKronecker,
+    /// The diagonal of the last layer, with the other layers fixed.
+    LastLayerDiagonal,
     /// Jacobians projected to a few numbers, with the same projection for every output.
     Sketch {
         /// How they are projected.
@@ -49,6 +51,7 @@ impl fmt::Display for Structure {
             Self::Kronecker => f.write_str("kron"),
             Self::LastLayerFull => f.write_str("last-layer-full"),
             Self::LastLayerKronecker => f.write_str("last-layer-kron"),
+            Self::LastLayerDiagonal => f.write_str("last-layer-diag"),
             Self::Sketch { method, k, .. } => write!(f, "sketch ({method}:{k})"),
             Self::Features { .. } => f.write_str("eigen"),
         }
@@ -129,6 +132,7 @@ impl LaplaceSettings {
     }
 
     pub(super) fn is_last_layer(&self) -> bool {
-        matches!(self.structure, Structure::LastLayerFull | Structure::LastLayerKronecker)
+        let last = [Structure::LastLayerFull, Structure::LastLayerKronecker, Structure::LastLayerDiagonal];
+        last.contains(&self.structure)
     }
 }

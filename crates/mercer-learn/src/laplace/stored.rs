@@ -27,6 +27,13 @@ struct Stored {
     parameters: Vec<String>,
 }
 
+/// The number of outputs of a machine that is part of a folder.
+pub(super) fn stored_outputs(part: &Part<'_>, content: &Value, network: &Network) -> Result<usize> {
+    let stored: Stored = part.content(content)?;
+    let graph = network.graph(&stored.samples)?;
+    stored.settings.n_outputs(&graph)
+}
+
 impl<T: Real> Laplace<T> {
     /// Writes the machine as part of a folder, and returns its entry for the manifest.
     ///
@@ -37,6 +44,19 @@ impl<T: Real> Laplace<T> {
         match &self.curvature {
             Curvature::Dense(dense) => writer.array("curvature", &dense.curvature)?,
             Curvature::Last(last) => writer.array("curvature", &last.curvature)?,
+            Curvature::Sides(sides) => {
+                // As blocks of parameters that share their bases; equal parts are stored once.
+                for (at, (name, table)) in sides.head().names().zip(&sides.curvatures).enumerate() {
+                    parameters.push(name.to_owned());
+                    writer.array(&format!("curvature{at}"), table)?;
+                    if let Some(left) = sides.left.as_ref().filter(|_| at == 0) {
+                        writer.array("left0", left)?;
+                    }
+                    if let Some(right) = &sides.right {
+                        writer.array(&format!("right{at}"), right)?;
+                    }
+                }
+            }
             Curvature::Blocks(blocks) => {
                 for (at, block) in blocks.blocks.iter().enumerate() {
                     parameters.push(block.name().to_owned());
@@ -97,6 +117,20 @@ impl<T: Real> Laplace<T> {
         match &mut machine.curvature {
             Curvature::Dense(dense) => dense.curvature = matrix("curvature", dense.curvature.dim())?,
             Curvature::Last(last) => last.curvature = matrix("curvature", last.curvature.dim())?,
+            Curvature::Sides(sides) => {
+                if !sides.head().names().eq(&stored.parameters) {
+                    return Err(wrong(format!("has the parameters {}", stored.parameters.join(", "))));
+                }
+                let (outputs, inputs) = sides.curvatures[0].dim();
+                for (at, table) in sides.curvatures.iter_mut().enumerate() {
+                    *table = matrix(&format!("curvature{at}"), table.dim())?;
+                }
+                if sides.has_bases() {
+                    sides.left = Some(matrix("left0", (inputs, inputs))?);
+                    // A bias has the basis of the weight, because its factor is a multiple of the weight's.
+                    sides.right = Some(matrix("right0", (outputs, outputs))?);
+                }
+            }
             Curvature::Blocks(blocks) => {
                 let names: Vec<&str> = blocks.blocks.iter().map(|block| block.name()).collect();
                 if names != stored.parameters {

@@ -8,7 +8,7 @@
 //! certain, however few they are. With hundreds of samples it does not matter. The samples must not be those that the network was
 //! trained on: there it is surer than it may be.
 
-use super::predictive::Functional;
+use super::marginals::Marginals;
 use crate::error::{LearnError, Result, check_size, setting};
 use crate::softmax::log_softmax;
 use ndarray::{Array2, ArrayView2};
@@ -22,7 +22,7 @@ const TRIED: usize = 65;
 /// Steps of the refinement. Each shrinks the interval by the golden ratio.
 const STEPS: usize = 60;
 
-impl Functional {
+impl Marginals {
     /// The temperature at which the network alone predicts these classes best.
     ///
     /// # Errors
@@ -83,11 +83,10 @@ mod tests {
     use super::*;
     use crate::laplace::Likelihood;
     use crate::metrics::negative_log_likelihood;
-    use ndarray::{Array3, array};
+    use ndarray::array;
 
-    fn functional(mean: Array2<f64>, likelihood: Likelihood) -> Functional {
-        let (samples, outputs) = mean.dim();
-        Functional { mean, covariance: Array3::zeros((samples, outputs, outputs)), clipped: 0, likelihood }
+    fn marginals(mean: Array2<f64>, likelihood: Likelihood) -> Marginals {
+        Marginals { variance: Array2::zeros(mean.dim()), mean, drawn: None, clipped: 0, likelihood }
     }
 
     /// One sample in four is of the other class, so the best probability is ¾: `1/(1 + e^(−4/T)) = ¾`. With 8,000 samples the prior
@@ -95,13 +94,13 @@ mod tests {
     #[test]
     fn frequencies_become_probabilities() {
         let mean = Array2::from_shape_fn((8000, 2), |(_, class)| 4.0 * class as f64);
-        let found = functional(mean.clone(), Likelihood::Categorical);
+        let found = marginals(mean.clone(), Likelihood::Categorical);
         let classes: Vec<usize> = (0..8000).map(|row| usize::from(row % 4 != 3)).collect();
         let temperature = found.fit_temperature(&classes).unwrap();
         assert!((temperature * 3f64.ln() / 4.0 - 1.0).abs() < 1e-3, "{temperature}");
         assert!((found.tempered(temperature)[(0, 1)] - 0.75).abs() < 1e-3);
         // One output is the logit of the second class.
-        let single = functional(mean.slice_move(ndarray::s![.., 1..]), Likelihood::Bernoulli);
+        let single = marginals(mean.slice_move(ndarray::s![.., 1..]), Likelihood::Bernoulli);
         assert!((single.fit_temperature(&classes).unwrap() - temperature).abs() < 1e-6);
     }
 
@@ -110,7 +109,7 @@ mod tests {
     fn it_is_the_best_one() {
         let mean = Array2::from_shape_fn((40, 3), |(row, class)| ((7 * row + 5 * class) % 11) as f64 - 4.0);
         let classes: Vec<usize> = (0..40).map(|row| (row * row + row / 3) % 3).collect();
-        let found = functional(mean, Likelihood::Categorical);
+        let found = marginals(mean, Likelihood::Categorical);
         let loss = |log: f64| {
             let mean = negative_log_likelihood(found.tempered(log.exp()).view(), &classes).unwrap();
             40.0 * mean + 0.5 * log * log
@@ -122,13 +121,13 @@ mod tests {
     /// A few samples do not make a network certain, nor uniform.
     #[test]
     fn a_network_that_is_always_right_is_not_made_certain() {
-        let found = functional(array![[3.0, 0.0], [0.0, 2.0]], Likelihood::Categorical);
+        let found = marginals(array![[3.0, 0.0], [0.0, 2.0]], Likelihood::Categorical);
         let right = found.fit_temperature(&[0, 1]).unwrap();
         assert!(right < 1.0 && right > 0.5, "{right}");
         let wrong = found.fit_temperature(&[1, 0]).unwrap();
         assert!(wrong > 1.0 && wrong < 10.0, "{wrong}");
         assert!(found.fit_temperature(&[0]).is_err() && found.fit_temperature(&[0, 2]).is_err());
-        let numbers = functional(array![[3.0]], Likelihood::Gaussian { noise: 1.0 });
+        let numbers = marginals(array![[3.0]], Likelihood::Gaussian { noise: 1.0 });
         assert!(numbers.fit_temperature(&[0]).is_err());
     }
 }

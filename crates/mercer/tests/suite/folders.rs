@@ -189,7 +189,7 @@ fn write_fixtures() {
         let settings =
             LaplaceSettings::new(Structure::LastLayerKronecker, Likelihood::Categorical).prior_precision(0.7);
         let laplace = Laplace::<f64>::fit(&three, &train, &labels, &settings, &context).expect("fits");
-        let posterior = Posterior { laplace, network: saved.clone(), functions: None, trained_on: trained_on() };
+        let posterior = Posterior { laplace, network: saved.clone(), functions: Vec::new(), trained_on: trained_on() };
         posterior.save(path, Existing::Refuse).expect("saves");
     });
     write(THROUGH, &|path| {
@@ -201,7 +201,7 @@ fn write_fixtures() {
         let functions = fit.functions.with_kernel(Some(SavedKernel::new(recipe, Some(saved.clone()))));
         let map = std::sync::Arc::new(functions.clone());
         let laplace = Laplace::fit_features(&three, map, &train, &labels, &settings, &context).expect("fits");
-        let functions = Some(functions);
+        let functions = vec![functions];
         let posterior = Posterior { laplace, network: saved.clone(), functions, trained_on: trained_on() };
         posterior.save(path, Existing::Refuse).expect("saves");
     });

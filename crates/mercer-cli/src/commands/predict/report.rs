@@ -1,5 +1,6 @@
 //! Text output of the command.
 
+use crate::commands::uncertainty::report::regions;
 use mercer::job::Outcome;
 use mercer::job::predict::{
     FunctionFindings, NetworkFindings, PosteriorFindings, PredictFindings, PredictPlan, Quality,
@@ -56,8 +57,10 @@ fn by(n_samples: usize, place: &str) -> String {
 
 fn posterior(found: &PosteriorFindings) -> String {
     let mut text = by(found.n_samples, &found.posterior) + &quality(&found.quality);
+    text += &found.conformal.as_ref().map(regions).unwrap_or_default();
     text += &array(&found.shape, found.output.as_deref());
-    text + &variances(found.variances.as_deref())
+    text += &variances(found.variances.as_deref());
+    text + &found.regions.as_ref().map(|place| format!("sets in {place}\n")).unwrap_or_default()
 }
 
 fn variances(place: Option<&str>) -> String {

@@ -1,11 +1,11 @@
 //! `mercer uncertainty`: the uncertainty of a network, by a linearised Laplace approximation.
 
-mod report;
+pub(super) mod report;
 
 use crate::console::Console;
 use crate::options::{
-    ComponentsOption, DataOptions, LandmarksOption, NET, NodeOption, OOD, PARAMS, ParameterOptions, PrecisionOption,
-    SeedOption, TestOptions, WEIGHT_DECAY, choice, reference, references, with_default,
+    ComponentsOption, DataOptions, FROM, LandmarksOption, NET, NodeOption, OOD, PARAMS, ParameterOptions,
+    PrecisionOption, SeedOption, TestOptions, WEIGHT_DECAY, choice, reference, references, with_default,
 };
 use crate::output::{DryRunOption, OutputFolder};
 use mercer::Error;
@@ -16,16 +16,19 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   mercer uncertainty --net model.onnx --data train.npz:x --labels train.npz:y \\
-      --test test.npz:x --test-labels test.npz:y --method last-layer-full -o run
+      --test test.npz:x --test-labels test.npz:y --memory 4GiB -o run
   mercer uncertainty … --method kron --ood other.npz:x           can it tell other data apart?
   mercer uncertainty … --method sketch --sketch sjlt:2048        large networks, all layers
   mercer uncertainty … --method eigen -k 64                      through eigenfunctions
+  mercer uncertainty … --method eigen --from functions           that `mercer eigen` has learnt
   mercer uncertainty … --validation unseen.npz:x --validation-labels unseen.npz:y   choose by unseen data
+  mercer uncertainty … --validation … --conformal 0.9            sets that hold the right class in 90 % of cases
   mercer uncertainty … --method full --dry-run                   what it would take
   mercer predict --from run --data new.npy -o probabilities.npy  later, without any other file";
 
 const MORE: &str = "\
 The methods, from cheap to expensive:
+  last-layer-diag   one variance per parameter of the last layer
   last-layer-kron   Kronecker factors of the last layer
   last-layer-full   the last layer, exactly; a matrix of side outputs × (features + 1)
   diag              one variance per parameter
@@ -34,17 +37,32 @@ The methods, from cheap to expensive:
   eigen             all parameters, through eigenfunctions of the tangent kernel
   full              all parameters, exactly; a matrix with a row per parameter
 
+eigen finds its eigenfunctions from --landmarks among the training samples, or takes those of `mercer eigen` with --from DIR
+(the first -k): of a matrix-valued kernel such as full or 'directions(1000, of=full)'; of a scalar kernel, which then stands
+for every output; or --from once for every output, as with the kernels logit(0), logit(1) and so on.
+
+auto takes the first of full, kron, last-layer-full, last-layer-kron and last-layer-diag that fits into --memory (2 GiB if
+none is given), and says what the next better one would take. Where there is no linear last layer, or with --params, diag is
+the last resort. The choice is recorded, so that `mercer replay` makes it again.
+
 --validation names samples that the network was not trained on. They choose the prior (unless --prior or --weight-decay
 gives it) and a temperature for the network alone, and the result is whatever predicts them better: the network at that
 temperature, or the posterior. Without such samples nothing is chosen, and the result is the posterior's. --test never
 chooses anything. With --weight-decay, the precision of the prior is the size of the training set times the decay.
+
+--conformal 0.9 gives every sample a set of classes, or every output of a regression an interval, that holds the truth with
+at least this probability, whatever the network (split conformal prediction). Half of the --validation samples choose as
+above, and the other half, which chose nothing, calibrates: a class is in the set if its probability is high enough; an
+interval is a multiple of the standard deviation. The folder keeps the calibration, and `mercer predict --from` gives the
+sets of new samples.
 
 Classification needs logits. If the first output ends in a softmax or sigmoid, the value before it is used; --node names
 another one. A single output is the logit of the second of two classes. Regression uses the outputs themselves.
 
 The output folder holds result.json, probabilities.npy (mean.npy and variance.npy for a regression), the same for the
 network alone as map_*.npy and for --ood as ood_*.npy (with --validation also scaled_*.npy for the network at its
-temperature and laplace_*.npy for the posterior), reliability.svg, entropy.svg, and the posterior with its network.";
+temperature and laplace_*.npy for the posterior; with --conformal sets.csv and sets.npy, or intervals.csv and intervals.npy),
+reliability.svg, entropy.svg, and the posterior with its network.";
 
 fn after_long_help() -> String {
     format!("{EXAMPLES}\n\n{MORE}")
@@ -111,7 +129,7 @@ pub(crate) struct UncertaintyArguments {
 )]
 struct PosteriorOptions {
     /// Form of the posterior
-    #[arg(long, value_name = "METHOD", default_value = "last-layer-full", value_parser = choice::<PosteriorMethodName>())]
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = choice::<PosteriorMethodName>())]
     method: PosteriorMethodName,
 
     /// Random projection of the gradients (sketch)
@@ -146,6 +164,9 @@ struct PosteriorOptions {
 
     #[command(flatten)]
     landmarks: LandmarksOption,
+
+    #[arg(long, value_name = "DIR", help = FROM, conflicts_with = "landmarks")]
+    from: Vec<PathBuf>,
 }
 
 /// Out-of-distribution samples and validation samples.
@@ -162,6 +183,10 @@ struct OtherData {
     /// Labels of the validation samples
     #[arg(long, value_name = "FILE[:KEY]", requires = "validation")]
     validation_labels: Option<String>,
+
+    /// Sets of classes, or intervals, that hold the truth with this probability (0.9); --validation calibrates them
+    #[arg(long, value_name = "COVERAGE", requires = "validation", help_heading = "Posterior")]
+    conformal: Option<f64>,
 }
 
 impl PosteriorOptions {
@@ -205,6 +230,7 @@ impl UncertaintyArguments {
             node: self.node.node.clone(),
             params: self.params.clone(),
             method: posterior.method()?,
+            from: posterior.from.clone(),
             prior: self.prior(),
             noise: posterior.noise_std,
             draws: posterior.draws.map(|count| PosteriorDraws { count, noise_scale: posterior.draw_scale }),
@@ -216,6 +242,7 @@ impl UncertaintyArguments {
             ood: references(&other.ood),
             validation: references(&other.validation),
             validation_labels: reference(&other.validation_labels),
+            conformal: other.conformal,
             precision: self.precision.precision,
         })
     }

@@ -40,11 +40,44 @@ fn the_mean_is_the_tangent_kernel() {
     }
 }
 
+/// The same for every pair of outputs, `∂g_c·v/√S` in row `c`: the block on the diagonal of directions adds up to the trace, and
+/// the mean over directions is the full kernel.
+#[test]
+fn directions_of_all_outputs_are_those_of_the_full_kernel() {
+    const COUNT: usize = 2000;
+    let case = built("mlp");
+    let (n, c) = (case.samples, case.n_outputs());
+    let full = Ntk::<f64>::new(&case.network, &case.shapes(), NtkKind::Full).unwrap().gram(&[&case.data], n).unwrap();
+    let side = n * c;
+    let mut variance = 0.0;
+    for (a, b) in (0..side * side).map(|pair| (pair / side, pair % side)) {
+        variance += (full[a * side + a] * full[b * side + b] + full[a * side + b].powi(2)) / COUNT as f64;
+    }
+    for seed in 0..3 {
+        let kernel = Features(directions(&case, NtkKind::Full, COUNT, seed));
+        assert_eq!(Kernel::<f64>::per_sample(&kernel), c);
+        let block = kernel.prepare(&[&case.data], n).unwrap();
+        let mut gram = vec![0.0; side * side];
+        kernel.contract(&block, &block, &mut gram);
+        let square: f64 = gram.iter().zip(&full).map(|(x, y)| (x - y) * (x - y)).sum();
+        assert!(square < 9.0 * variance && square > 0.01 * variance, "seed {seed}: {square} of {variance}");
+        // The same numbers as those of the trace kernel, in another order.
+        let (rows, trace) = (&kernel.0, directions(&case, NtkKind::Trace, COUNT, seed));
+        let (rows, columns) = (features(rows, &case), features(&trace, &case));
+        for (at, value) in rows.iter().enumerate() {
+            let (sample, output, direction) = (at / (c * COUNT), at / COUNT % c, at % COUNT);
+            assert!(
+                (value - columns[sample * c * COUNT + direction * c + output]).abs() <= 1e-13 * value.abs().max(1.0)
+            );
+        }
+    }
+}
+
 /// The quotient is another algorithm; in double precision it keeps seven digits.
 #[test]
 fn derivatives_against_difference_quotients() {
     for case in ["mlp_tanh", "conv_zoo_legacy", "tiny_bert"].map(golden) {
-        for kind in [NtkKind::Trace, NtkKind::Pseudo, NtkKind::Logit(0)] {
+        for kind in [NtkKind::Trace, NtkKind::Pseudo, NtkKind::Logit(0), NtkKind::Full] {
             let exact = features(&directions(&case, kind, 4, 1), &case);
             let quotient = features(&directions(&case, kind, 4, 1).by_differences(1e-8).unwrap(), &case);
             let largest = exact.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
@@ -79,7 +112,6 @@ fn what_makes_no_sense_is_refused() {
         let made = Directions::<f64>::new(&case.network, &case.shapes(), kind, &Selection::default(), count, 0);
         made.map_err(|error| error.to_string())
     };
-    assert!(new(NtkKind::Full, 3).unwrap_err().contains("trace"));
     assert!(new(NtkKind::Trace, 0).is_err() && new(NtkKind::Logit(3), 2).is_err());
     assert!(new(NtkKind::Trace, 3).unwrap().by_differences(0.0).is_err());
 }

@@ -128,6 +128,7 @@ fn feature_maps<T: Real>(case: &Case) -> Vec<Member<T>> {
         member("activations", activations(case), None),
         member("directions, trace", Features(directions(NtkKind::Trace, &all)), None),
         member("directions, signs", Features(directions(NtkKind::Pseudo, &all).signs()), None),
+        member("directions, full", Features(directions(NtkKind::Full, &all)), None),
         member("directions, combine", Features(directions(NtkKind::Full, &combine)), None),
         Member { close: 1e-6, single: 0.05, ..member("differences", Features(differences), None) },
     ];

@@ -9,4 +9,5 @@ mod nets;
 mod noise;
 mod reference;
 mod refusals;
+mod spanned;
 mod stored;

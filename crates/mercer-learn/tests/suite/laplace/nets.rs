@@ -16,6 +16,11 @@ pub(crate) const STRUCTURES: [(&str, Structure); 5] = [
     ("last_layer_kron", Structure::LastLayerKronecker),
 ];
 
+/// Those that have reference values, and the diagonal of the last layer, which has none.
+pub(crate) fn all_structures() -> impl Iterator<Item = Structure> {
+    STRUCTURES.map(|(_, structure)| structure).into_iter().chain([Structure::LastLayerDiagonal])
+}
+
 /// A posterior as a folder in memory.
 pub(crate) fn saved(machine: &Laplace<f64>) -> Folder {
     let writer = FolderWriter::in_memory(KIND);

@@ -1,11 +1,11 @@
 //! Structures against the formulas, written down densely from the network's Jacobian.
 
-use super::nets::{Case, STRUCTURES, dataset, diabetes, distance, iris, saved};
+use super::nets::{Case, all_structures, dataset, diabetes, distance, iris, saved};
 use mercer_data::{Classes, Dataset, Labels};
 use mercer_kernel::empirical::{Gradients, NtkKind, Selection};
 use mercer_kernel::sketch::SketchMethod;
 use mercer_kernel::{Kernel, Ntk};
-use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, Structure};
+use mercer_learn::laplace::{Laplace, LaplaceSettings, Likelihood, PredictiveDraws, Structure};
 use mercer_learn::softmax;
 use mercer_linalg::{cholesky, matmul};
 use mercer_net::Network;
@@ -94,7 +94,7 @@ fn the_residual_correction_restores_the_variance_far_from_the_data() {
 #[test]
 fn the_slope_of_the_evidence_is_its_derivative() {
     let case = iris();
-    for structure in STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch(100, false)]) {
+    for structure in all_structures().chain([sketch(100, false)]) {
         let machine = case.fit(structure);
         for precision in [0.02, 1.0, 30.0] {
             let step = 1e-4 * precision;
@@ -111,7 +111,7 @@ fn the_slope_of_the_evidence_is_its_derivative() {
 #[test]
 fn the_highest_evidence_is_found() {
     let case = iris();
-    for (name, structure) in STRUCTURES {
+    for (name, structure) in all_structures().map(|structure| (structure.to_string(), structure)) {
         let mut machine = case.fit(structure);
         let best = machine.maximise_evidence(&Context::new()).expect("a maximum");
         let value = |at: f64| machine.log_evidence(at).expect("an evidence");
@@ -140,7 +140,7 @@ fn validation_finds_a_precision_that_predicts_well() {
 #[test]
 fn fitting_again_and_in_another_order_changes_nothing() {
     let mut case = iris();
-    let structures = || STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch(40, true)]);
+    let structures = || all_structures().chain([sketch(40, true)]);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let before: Vec<Array3<f64>> = structures().map(|structure| covariance(&case, structure)).collect();
     for (structure, before) in structures().zip(&before) {
@@ -263,12 +263,12 @@ fn kronecker_factors_of_convolutions_are_those_of_the_formula() {
 #[test]
 fn single_precision_is_close() {
     let case = iris();
-    for (name, structure) in STRUCTURES {
+    for structure in all_structures() {
         let settings = case.settings(structure);
         let single = Laplace::<f32>::fit(&case.network, &case.train, &case.labels, &settings, &Context::new());
         let single = single.expect("fits").predict(&case.test, &Context::new()).expect("predicts").covariance;
         // Rounding of 6e-8, amplified by the condition of the curvature.
-        assert!(distance(&single, &covariance(&case, structure)) < 1e-4, "{name}");
+        assert!(distance(&single, &covariance(&case, structure)) < 1e-4, "{structure}");
     }
 }
 
@@ -301,4 +301,93 @@ fn the_last_layer_behind_a_difference_and_a_factor() {
     };
     let expected = covariance(Structure::Full, &["last.*"]);
     assert!(distance(&covariance(Structure::LastLayerFull, &[]), &expected) < 1e-10);
+    // The other forms of the last layer are those of the passes over all parameters, restricted to it.
+    for (own, all) in
+        [(Structure::LastLayerDiagonal, Structure::Diagonal), (Structure::LastLayerKronecker, Structure::Kronecker)]
+    {
+        assert!(distance(&covariance(own, &[]), &covariance(all, &["last.*"])) < 1e-10, "{own}");
+    }
+}
+
+/// The diagonal of the last layer, written down from the explicit Jacobian: `h = Σ diag(JᵀΛJ)`, `J diag(1/(h + δ)) Jᵀ`.
+#[test]
+fn the_diagonal_of_the_last_layer_is_that_of_the_jacobian() {
+    for case in [iris(), diabetes()] {
+        let names = case.network.parameters().iter().map(|own| own.name().to_owned()).collect::<Vec<_>>();
+        let selection = Selection { parameters: names[names.len() - 2..].to_vec(), ..Selection::default() };
+        let shapes = [case.train[0].sample_shape().to_vec()];
+        let gradients = Gradients::<f64>::new(&case.network, &shapes, NtkKind::Trace, &selection).expect("gradients");
+        let n_outputs = gradients.n_seeds();
+        let jacobian = |data: &Dataset| -> Array3<f64> {
+            let (x, samples) = (data.read::<f64>().expect("data"), data.n_samples());
+            let explicit = vec![false; gradients.chosen().len()];
+            let mut shards = vec![Vec::new(); gradients.shards(samples).count()];
+            let each = |place: &mut Vec<Array2<f64>>, factors: &Factors<f64>| {
+                for factor in factors.parameters.iter().flatten() {
+                    let numbers = factor.explicit(factors.samples, n_outputs);
+                    let rows = factors.samples * n_outputs;
+                    place.push(Array2::from_shape_vec((rows, numbers.len() / rows), numbers).expect("rows"));
+                }
+                Ok(())
+            };
+            let x = x.into_iter().collect::<Vec<_>>();
+            gradients.sweep(&[&x], samples, &explicit, shards.iter_mut().collect(), each).expect("runs");
+            let whole = |shard: &Vec<Array2<f64>>| {
+                ndarray::concatenate(Axis(1), &shard.iter().map(|own| own.view()).collect::<Vec<_>>()).expect("columns")
+            };
+            let rows: Vec<Array2<f64>> = shards.iter().map(whole).collect();
+            let views: Vec<_> = rows.iter().map(|own| own.view()).collect();
+            let rows = ndarray::concatenate(Axis(0), &views).expect("rows");
+            let width = rows.ncols();
+            rows.as_standard_layout().into_owned().into_shape_with_order((samples, n_outputs, width)).expect("rows")
+        };
+        let machine = case.fit(Structure::LastLayerDiagonal);
+        let outputs = machine.predict(&case.train, &Context::new()).expect("predicts").mean;
+        let p = softmax(outputs.view());
+        let lambda = |n: usize, c: usize, d: usize| {
+            let unit = f64::from(u8::from(c == d));
+            if machine.noise().is_some() { unit } else { p[(n, c)] * (unit - p[(n, d)]) }
+        };
+        let train = jacobian(&case.train[0]);
+        let mut curvature = ndarray::Array1::<f64>::zeros(train.dim().2);
+        for (n, own) in train.axis_iter(Axis(0)).enumerate() {
+            for (c, d) in (0..n_outputs).flat_map(|c| (0..n_outputs).map(move |d| (c, d))) {
+                curvature += &(lambda(n, c, d) * &own.row(c) * own.row(d));
+            }
+        }
+        let inverse = curvature.mapv(|h| 1.0 / (h + case.number("prior_precision")));
+        let found = machine.predict(&case.test, &Context::new()).expect("predicts").covariance;
+        let test = jacobian(&case.test[0]);
+        let expected: Vec<f64> =
+            test.axis_iter(Axis(0)).flat_map(|own| (&own * &inverse).dot(&own.t()).into_iter()).collect();
+        assert!(distance(&found, &expected) < 1e-12);
+        let evidence = machine.effective_parameters(2.0).expect("a number");
+        assert!((evidence - curvature.mapv(|h| h / (h + 2.0)).sum()).abs() < 1e-10);
+    }
+}
+
+/// Variances without covariances are those on their diagonals, and draws a block at a time those of all samples at once.
+#[test]
+fn marginals_are_those_of_the_joint_posterior() {
+    let draws = PredictiveDraws { draws: 30, seed: 4, scale: 2.0 };
+    for case in [iris(), diabetes()] {
+        for structure in all_structures().chain([sketch(40, true)]) {
+            let machine = case.fit(structure);
+            let joint = machine.predict(&case.test, &Context::new()).expect("predicts");
+            let found = machine.marginals(&case.test, Some(&draws), &Context::new()).expect("predicts");
+            let plain = machine.marginals(&case.test, None, &Context::new()).expect("predicts");
+            assert_eq!(found.mean, joint.mean, "{structure}");
+            assert_eq!((found.variance.clone(), found.clipped), (joint.variances(), joint.clipped), "{structure}");
+            // Another order of the same sums.
+            assert!(distance(&plain.variance, &joint.variances()) < 1e-13, "{structure}");
+            assert!(plain.drawn.is_none() && plain.map() == joint.map(), "{structure}");
+            if joint.noise().is_none() {
+                let drawn = joint.monte_carlo(&draws, &Context::new()).expect("draws");
+                assert_eq!(found.drawn, Some(drawn), "{structure}");
+                assert!(distance(&plain.probit(), &joint.probit()) < 1e-13, "{structure}");
+            } else {
+                assert!(found.drawn.is_none() && found.noise() == joint.noise());
+            }
+        }
+    }
 }

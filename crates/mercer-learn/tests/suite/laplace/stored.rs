@@ -1,6 +1,6 @@
 //! What is saved is what is loaded.
 
-use super::nets::{STRUCTURES, iris};
+use super::nets::{all_structures, iris};
 use mercer_data::Existing;
 use mercer_data::faults::forge;
 use mercer_data::folder::Folder;
@@ -18,13 +18,13 @@ fn a_saved_posterior_predicts_the_same() {
     let case = iris();
     let network = SavedNetwork::new(case.network.to_onnx_bytes().expect("exports"));
     let sketch = Structure::Sketch { method: SketchMethod::SparseJl { nonzeros: 1 }, k: 32, seed: 1, residual: true };
-    for structure in STRUCTURES.map(|(_, structure)| structure).into_iter().chain([sketch]) {
+    for structure in all_structures().chain([sketch]) {
         let folder = tempfile::tempdir().expect("a folder");
         let (first, moved) = (folder.path().join("first"), folder.path().join("moved"));
         let mut machine = case.fit(structure);
         machine.set_prior_precision(0.7).expect("a precision");
         let trained_on = mercer_net::network::TrainedOn { classes: Some(vec!["a".to_owned()]), ..Default::default() };
-        let saved = Posterior { laplace: machine, network: network.clone(), functions: None, trained_on };
+        let saved = Posterior { laplace: machine, network: network.clone(), functions: Vec::new(), trained_on };
         saved.save(&first, Existing::Refuse).expect("saves");
         assert!(saved.save(&first, Existing::Refuse).is_err(), "nothing is overwritten");
         std::fs::rename(&first, &moved).expect("moves");
@@ -56,7 +56,7 @@ fn functions_are_part_of_a_posterior() {
     let context = Context::new();
     let laplace =
         Laplace::fit_features(&case.network, map, &case.train, &case.labels, &settings, &context).expect("fits");
-    let saved = Posterior { laplace, network, functions: Some(functions), trained_on: Default::default() };
+    let saved = Posterior { laplace, network, functions: vec![functions], trained_on: Default::default() };
     let folder = tempfile::tempdir().expect("a folder");
     saved.save(folder.path(), Existing::Refuse).expect("saves");
     let loaded = Posterior::<f64>::load(folder.path()).expect("loads");
@@ -77,7 +77,7 @@ fn broken_folders_are_refused() {
     for (network, fits) in [(&case.network, true), (&other, false)] {
         let network = SavedNetwork::new(network.to_onnx_bytes().expect("exports"));
         let laplace = case.fit(Structure::Kronecker);
-        let saved = Posterior { laplace, network, functions: None, trained_on: Default::default() };
+        let saved = Posterior { laplace, network, functions: Vec::new(), trained_on: Default::default() };
         saved.save(folder.path(), Existing::Replace).expect("saves");
         assert_eq!(Posterior::<f64>::load(folder.path()).is_ok(), fits, "another network");
         assert!(Posterior::<f32>::load(folder.path()).is_err(), "another precision");

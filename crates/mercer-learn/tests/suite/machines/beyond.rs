@@ -53,6 +53,7 @@ fn members() -> Vec<Member> {
         Structure::Kronecker,
         Structure::LastLayerFull,
         Structure::LastLayerKronecker,
+        Structure::LastLayerDiagonal,
         sketch,
     ];
     let mut members = Vec::new();

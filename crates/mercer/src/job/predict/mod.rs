@@ -14,6 +14,7 @@ mod machine;
 mod network;
 mod posterior;
 mod quality;
+mod regions;
 mod saved;
 mod score;
 mod variance;
@@ -177,7 +178,7 @@ struct Predicted {
     shape: Vec<usize>,
     precision: Precision,
     inputs: Vec<InputRecord>,
-    /// Arrays of the same shape that were written, too.
+    /// Arrays of the same shape, and tables (`.csv`), that were written, too.
     beside: Vec<PathBuf>,
 }
 
@@ -203,7 +204,10 @@ impl Opened for OpenedPredict {
             })?;
         let Predicted { findings, shape, precision, inputs, beside } = predicted;
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let place = |path: &PathBuf| Artefact::array(name(path), path.display().to_string(), &shape, precision.name());
+        let place = |path: &PathBuf| match path.extension().is_some_and(|end| end == "csv") {
+            true => Artefact::file(name(path), path.display().to_string()),
+            false => Artefact::array(name(path), path.display().to_string(), &shape, precision.name()),
+        };
         let written: Vec<PathBuf> = self.destination.path.iter().cloned().chain(beside).collect();
         let n_samples = self.plan.n_samples as f64;
         let mut outcome = self.watch.outcome(findings, written.iter().map(place).collect(), context);

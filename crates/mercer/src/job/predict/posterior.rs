@@ -1,9 +1,9 @@
 //! Predictions of a saved posterior on new samples.
 
-use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs, variance};
+use super::{PredictFindings, PredictJob, PredictPlan, Predicted, Quality, Work, inputs, regions, variance};
 use crate::Error;
 use crate::job::Destination;
-use crate::job::uncertainty::{Predictions, SavedPosterior};
+use crate::job::uncertainty::{Predictions, RegionFindings, Regions, SavedPosterior};
 use crate::spec::{Opening, Precision, Samples};
 use mercer_data::Labels;
 use mercer_data::folder::Folder;
@@ -33,6 +33,12 @@ pub struct PosteriorFindings {
     /// The variances of the means, in a file beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variances: Option<String>,
+    /// The conformal sets or intervals, if the posterior was calibrated for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conformal: Option<RegionFindings>,
+    /// Their table, in a file beside the array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regions: Option<String>,
     /// Their quality, if there are labels.
     #[serde(flatten)]
     pub quality: Quality,
@@ -56,6 +62,9 @@ impl PosteriorRun {
     ) -> Result<Self, Error> {
         variance::check(destination)?;
         let posterior = SavedPosterior::read(folder)?;
+        if posterior.conformal().is_some() {
+            regions::check(destination)?;
+        }
         let samples = posterior.samples(&job.data, opening)?;
         samples.hint(Some(posterior.network()), opening)?;
         Ok(Self { place: place.display().to_string(), fingerprint: folder.fingerprint(), posterior, samples })
@@ -78,16 +87,25 @@ impl PosteriorRun {
             self.posterior.predict(&self.samples, context)?
         };
         let quality = self.quality(&predictions)?;
-        let (values, variance, classes, noise) = match predictions {
-            Predictions::Classes { names, probabilities, .. } => (probabilities, None, names, None),
+        let (values, variance, classes, noise, regions) = match predictions {
+            Predictions::Classes { names, probabilities, regions, .. } => (probabilities, None, names, None, regions),
             Predictions::Values { .. } if job.probabilities => {
                 return Err(Error::new("‹probabilities›: this is the posterior of a regression"));
             }
-            Predictions::Values { mean, variance, noise } => (mean, Some(variance), None, Some(noise)),
+            Predictions::Values { mean, variance, noise, regions } => {
+                (mean, Some(variance), None, Some(noise), regions)
+            }
         };
-        let beside = {
+        let of_regions = |regions: &Regions| -> Result<_, Error> {
+            let calibrated = self.posterior.conformal();
+            calibrated.map(|calibrated| regions.findings(calibrated, self.samples.labels.as_ref())).transpose()
+        };
+        let conformal = regions.as_ref().map(of_regions).transpose()?.flatten();
+        let (beside, table) = {
             let _phase = context.phase("writing");
-            variance::write(&values, variance.as_ref(), destination)?
+            let beside = variance::write(&values, variance.as_ref(), destination)?;
+            let table = regions.as_ref().map(|own| regions::write(own, classes.as_deref(), destination)).transpose()?;
+            (beside, table.flatten())
         };
         let findings = PosteriorFindings {
             posterior: self.place.clone(),
@@ -97,10 +115,12 @@ impl PosteriorRun {
             noise,
             output: destination.path.as_ref().map(|path| path.display().to_string()),
             variances: beside.as_ref().map(|path| path.display().to_string()),
+            conformal,
+            regions: table.as_ref().map(|path| path.display().to_string()),
             quality,
         };
         Ok(Predicted {
-            beside: beside.into_iter().collect(),
+            beside: beside.into_iter().chain(table).collect(),
             findings: PredictFindings::Posterior(findings),
             shape: values.shape().to_vec(),
             precision: Precision::F64,
@@ -115,7 +135,7 @@ impl PosteriorRun {
                 let decided: Vec<usize> = probabilities.rows().into_iter().map(decide).collect();
                 Quality::of_classes(&decided, Some(probabilities.view()), classes.indices())
             }
-            (Predictions::Values { mean, variance, noise }, Some(Labels::Targets(targets))) => {
+            (Predictions::Values { mean, variance, noise, .. }, Some(Labels::Targets(targets))) => {
                 let observed: Array2<f64> = variance.mapv(|variance| variance + noise * noise);
                 Quality::of_numbers(mean, Some(&observed), targets)
             }

@@ -2,8 +2,8 @@
 
 use crate::Error;
 use mercer_kernel::sketch;
-use mercer_learn::laplace::{Functional, PredictiveDraws, Structure};
-use mercer_run::Context;
+use mercer_learn::conformal::Conformal;
+use mercer_learn::laplace::{Marginals, PredictiveDraws, Structure};
 use mercer_run::names::Named;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PosteriorMethod {
+    /// The richest that fits into the memory; a job is recorded with the method that was chosen.
+    Auto,
     /// All parameters, exactly.
     Full,
     /// A variance for every parameter.
@@ -23,6 +25,8 @@ pub enum PosteriorMethod {
     LastLayerFull,
     /// Kronecker factors of the last layer.
     LastLayerKron,
+    /// One variance per parameter of the last layer.
+    LastLayerDiag,
     /// Through eigenfunctions of the tangent kernel.
     Eigen {
         /// The number of functions.
@@ -66,6 +70,8 @@ fn default_sketch() -> String {
 /// A method by its name, without settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PosteriorMethodName {
+    /// The richest that fits into the memory.
+    Auto,
     /// All parameters, exactly.
     Full,
     /// A variance for every parameter.
@@ -76,6 +82,8 @@ pub enum PosteriorMethodName {
     LastLayerFull,
     /// Kronecker factors of the last layer.
     LastLayerKron,
+    /// One variance per parameter of the last layer.
+    LastLayerDiag,
     /// Through eigenfunctions of the tangent kernel.
     Eigen,
     /// Through gradients projected at random.
@@ -84,6 +92,8 @@ pub enum PosteriorMethodName {
 
 mercer_run::named! {
     PosteriorMethodName, "method":
+    Auto = "auto", "The best one that fits into --memory";
+    LastLayerDiag = "last-layer-diag", "One variance per parameter of the last layer";
     LastLayerKron = "last-layer-kron", "Kronecker factors of the last layer";
     LastLayerFull = "last-layer-full", "The last layer, exactly";
     Diag = "diag", "One variance per parameter";
@@ -97,11 +107,13 @@ impl From<PosteriorMethodName> for PosteriorMethod {
     /// The method with its default settings.
     fn from(name: PosteriorMethodName) -> Self {
         match name {
+            PosteriorMethodName::Auto => Self::Auto,
             PosteriorMethodName::Full => Self::Full,
             PosteriorMethodName::Diag => Self::Diag,
             PosteriorMethodName::Kron => Self::Kron,
             PosteriorMethodName::LastLayerFull => Self::LastLayerFull,
             PosteriorMethodName::LastLayerKron => Self::LastLayerKron,
+            PosteriorMethodName::LastLayerDiag => Self::LastLayerDiag,
             PosteriorMethodName::Eigen => Self::Eigen {
                 components: default_components(),
                 landmarks: default_landmarks(),
@@ -125,11 +137,13 @@ impl PosteriorMethod {
     /// As it is written.
     pub fn name(&self) -> &'static str {
         let name = match self {
+            Self::Auto => PosteriorMethodName::Auto,
             Self::Full => PosteriorMethodName::Full,
             Self::Diag => PosteriorMethodName::Diag,
             Self::Kron => PosteriorMethodName::Kron,
             Self::LastLayerFull => PosteriorMethodName::LastLayerFull,
             Self::LastLayerKron => PosteriorMethodName::LastLayerKron,
+            Self::LastLayerDiag => PosteriorMethodName::LastLayerDiag,
             Self::Eigen { .. } => PosteriorMethodName::Eigen,
             Self::Sketch { .. } => PosteriorMethodName::Sketch,
         };
@@ -139,11 +153,13 @@ impl PosteriorMethod {
     /// The structure that the library knows.
     pub(super) fn structure(&self, seed: u64) -> Result<Structure, Error> {
         Ok(match self {
+            Self::Auto => return Err(Error::new("‹method› auto: it has not been decided yet")),
             Self::Full => Structure::Full,
             Self::Diag => Structure::Diagonal,
             Self::Kron => Structure::Kronecker,
             Self::LastLayerFull => Structure::LastLayerFull,
             Self::LastLayerKron => Structure::LastLayerKronecker,
+            Self::LastLayerDiag => Structure::LastLayerDiagonal,
             Self::Eigen { residual, .. } => Structure::Features { residual: *residual },
             Self::Sketch { sketch, residual } => {
                 let parsed = sketch::parse(sketch);
@@ -157,10 +173,12 @@ impl PosteriorMethod {
     pub(super) fn smaller(&self) -> &'static str {
         match self {
             Self::Full => "‹method› kron, diag, sketch or last-layer-full",
-            Self::LastLayerFull => "‹method› last-layer-kron",
+            Self::LastLayerFull => "‹method› last-layer-kron or last-layer-diag",
+            Self::LastLayerKron => "‹method› last-layer-diag",
+            Self::LastLayerDiag | Self::Auto => "fewer samples to predict",
             Self::Sketch { .. } => "a smaller K with ‹sketch›",
             Self::Eigen { .. } => "a smaller ‹k› or fewer ‹landmarks›",
-            Self::Diag | Self::Kron | Self::LastLayerKron => "‹method› diag or last-layer-kron",
+            Self::Diag | Self::Kron => "‹method› last-layer-kron or last-layer-diag",
         }
     }
 }
@@ -295,7 +313,7 @@ pub enum Predictor {
 }
 
 /// How class probabilities are computed from a posterior; saved with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Predictive {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) draws: Option<PosteriorDraws>,
@@ -307,6 +325,9 @@ pub(super) struct Predictive {
     /// The temperature of the network alone that fits them best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f64>,
+    /// The sets or intervals that other validation samples calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) conformal: Option<Conformal>,
 }
 
 impl Predictive {
@@ -324,22 +345,22 @@ impl Predictive {
     }
 
     /// The probabilities of the classes that are the result.
-    pub(super) fn probabilities(&self, functional: &Functional, context: &Context) -> Result<Array2<f64>, Error> {
+    pub(super) fn probabilities(&self, found: &Marginals) -> Array2<f64> {
         match (self.predictor, self.temperature) {
-            (Predictor::Temperature, Some(temperature)) => Ok(functional.tempered(temperature)),
-            _ => self.posterior(functional, context),
+            (Predictor::Temperature, Some(temperature)) => found.tempered(temperature),
+            _ => self.posterior(found),
         }
     }
 
-    /// The probabilities of the posterior.
-    pub(super) fn posterior(&self, functional: &Functional, context: &Context) -> Result<Array2<f64>, Error> {
-        match self.draws {
-            None => Ok(functional.probit()),
-            Some(PosteriorDraws { count, noise_scale }) => {
-                let settings = PredictiveDraws { draws: count, seed: self.seed, scale: noise_scale };
-                Ok(functional.monte_carlo(&settings, context)?)
-            }
-        }
+    /// The probabilities of the posterior: of the draws, if there are any.
+    pub(super) fn posterior(&self, found: &Marginals) -> Array2<f64> {
+        found.drawn.clone().unwrap_or_else(|| found.probit())
+    }
+
+    /// The draws that the posterior is asked for.
+    pub(super) fn draws(&self) -> Option<PredictiveDraws> {
+        let PosteriorDraws { count, noise_scale } = self.draws?;
+        Some(PredictiveDraws { draws: count, seed: self.seed, scale: noise_scale })
     }
 
     /// A description: `probit`, or the number of draws.

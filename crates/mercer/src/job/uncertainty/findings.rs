@@ -1,6 +1,6 @@
 //! The findings for a posterior.
 
-use super::{Predictor, UncertaintyJob};
+use super::{Predictor, RegionFindings, UncertaintyJob};
 use crate::spec::Precision;
 use mercer_learn::laplace::{ClassScores, Detection, PosteriorNeeds, RegressionScores, worse};
 use mercer_run::Context;
@@ -50,6 +50,9 @@ pub struct UncertaintyFindings {
     /// What validation samples chose; none without them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
+    /// The sets of classes, or the intervals of a regression, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conformal: Option<RegionFindings>,
     /// Whether the resulting probabilities predict the test labels worse than the network alone.
     pub worse_than_network: Option<bool>,
     /// Numerical repairs.
@@ -129,6 +132,7 @@ impl UncertaintyFindings {
             scaled: None,
             laplace: Scores::default(),
             chosen: None,
+            conformal: None,
             worse_than_network: None,
             repairs: Vec::new(),
             clipped: 0,

@@ -11,9 +11,12 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+mod auto;
 mod choice;
+mod conformal;
 mod figures;
 mod findings;
+mod functions;
 mod labels;
 mod opened;
 mod predictions;
@@ -21,7 +24,9 @@ mod saved;
 mod select;
 mod work;
 
+pub use auto::{AutoChoice, Better};
 pub use choice::{NoiseChoice, PosteriorDraws, PosteriorMethod, PosteriorMethodName, Predictor, PriorChoice};
+pub use conformal::{RegionFindings, Regions};
 pub use findings::{Chosen, Scores, Size, UncertaintyFindings};
 pub use opened::OpenedUncertainty;
 pub use predictions::Predictions;
@@ -53,6 +58,10 @@ pub struct UncertaintyJob {
     /// The form of the curvature.
     #[serde(default = "default_method")]
     pub method: PosteriorMethod,
+    /// Folders of eigenfunctions for the method `eigen`: one for all outputs (of a matrix-valued or a scalar kernel), or one for
+    /// every output. Without any, functions are found from landmarks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<PathBuf>,
     /// The precision of the prior.
     #[serde(default)]
     pub prior: PriorChoice,
@@ -85,13 +94,17 @@ pub struct UncertaintyJob {
     /// Their labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_labels: Option<DataRef>,
+    /// The probability with which conformal sets of classes, or intervals of a regression, hold the truth. Validation samples
+    /// calibrate them: half of them if the others choose something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conformal: Option<f64>,
     /// The precision of the network.
     #[serde(default = "default_precision")]
     pub precision: Precision,
 }
 
 fn default_method() -> PosteriorMethod {
-    PosteriorMethod::LastLayerFull
+    PosteriorMethod::Auto
 }
 
 fn default_precision() -> Precision {
@@ -113,10 +126,13 @@ pub struct UncertaintyPlan {
     pub n_test: usize,
     /// Parameters, the largest matrix, and memory.
     pub needs: PosteriorNeeds,
+    /// What the method `auto` chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoChoice>,
 }
 
 impl UncertaintyJob {
-    /// A posterior with the defaults: of the last layer, with the prior that maximises the evidence.
+    /// A posterior with the defaults: the best that fits into memory, with the prior that maximises the evidence.
     pub fn new(net: impl Into<PathBuf>, train: DataSpec, test: Vec<DataRef>) -> Self {
         Self {
             net: net.into(),
@@ -124,6 +140,7 @@ impl UncertaintyJob {
             node: None,
             params: Vec::new(),
             method: default_method(),
+            from: Vec::new(),
             prior: PriorChoice::default(),
             noise: NoiseChoice::default(),
             draws: None,
@@ -135,6 +152,7 @@ impl UncertaintyJob {
             ood: Vec::new(),
             validation: Vec::new(),
             validation_labels: None,
+            conformal: None,
             precision: default_precision(),
         }
     }
@@ -149,6 +167,15 @@ impl UncertaintyJob {
             let others =
                 "‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY], or ‹prior› evidence, which needs none";
             return Err(Error::new("‹prior› validation: there are no samples to choose it by").hint(others));
+        }
+        if let Some(coverage) = self.conformal {
+            if !(coverage > 0.0 && coverage < 1.0) {
+                return Err(Error::new(format!("‹conformal› {coverage}: must be between 0 and 1")));
+            }
+            if self.validation.is_empty() {
+                return Err(Error::new("‹conformal›: there are no samples to calibrate by")
+                    .hint("‹validation› FILE[:KEY] ‹validation-labels› FILE[:KEY]"));
+            }
         }
         if let PriorChoice::WeightDecay(decay) = self.prior
             && !is_positive(decay)
@@ -165,6 +192,10 @@ impl UncertaintyJob {
         {
             return Err(Error::new(format!("‹noise-std› {noise}: must be a positive number")));
         }
+        if !self.from.is_empty() && !matches!(self.method, PosteriorMethod::Eigen { .. }) {
+            let text = format!("‹from›: the method {} takes no eigenfunctions", self.method.name());
+            return Err(Error::new(text).hint("‹method› eigen"));
+        }
         if let PosteriorMethod::Eigen { components, landmarks, .. } = self.method
             && components.min(landmarks) == 0
         {
@@ -176,7 +207,7 @@ impl UncertaintyJob {
                 .hint("‹labels› FILE[:KEY]"));
         }
         self.predictive().check()?;
-        self.method.structure(self.seed).map(|_| ())
+        if self.method == PosteriorMethod::Auto { Ok(()) } else { self.method.structure(self.seed).map(|_| ()) }
     }
 
     fn predictive(&self) -> Predictive {

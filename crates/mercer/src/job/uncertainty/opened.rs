@@ -1,8 +1,9 @@
 //! The job with its network and samples opened.
 
+use super::conformal::{Divided, INTERVALS, INTERVALS_ARRAY, SETS, SETS_ARRAY};
 use super::labels::{labels_setting, same_classes};
 use super::work::Work;
-use super::{PosteriorMethod, UncertaintyFindings, UncertaintyJob, UncertaintyPlan};
+use super::{PosteriorMethod, PriorChoice, UncertaintyFindings, UncertaintyJob, UncertaintyPlan};
 use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
@@ -18,7 +19,7 @@ use mercer_run::{Context, resident_memory};
 use mercer_spectral::{Landmarks, Nystrom};
 
 /// The files written beside the findings and the posterior.
-const FILES: [&str; 13] = [
+const FILES: [&str; 17] = [
     "probabilities.npy",
     "map_probabilities.npy",
     "scaled_probabilities.npy",
@@ -32,7 +33,17 @@ const FILES: [&str; 13] = [
     "reliability.svg",
     "entropy.svg",
     "deviation.svg",
+    SETS,
+    SETS_ARRAY,
+    INTERVALS,
+    INTERVALS_ARRAY,
 ];
+
+/// The numbers per predicted sample and output that are in memory at once.
+const PREDICTED: usize = 10;
+
+/// What saved functions take while they are evaluated: the block of a basis, and its network.
+const FUNCTION_BYTES: usize = 128 << 20;
 
 /// A job with everything opened.
 #[derive(Debug)]
@@ -57,6 +68,8 @@ pub(super) struct Parts {
     pub(super) test: Samples,
     pub(super) ood: Option<Samples>,
     pub(super) validation: Option<Samples>,
+    /// What the validation samples are for.
+    pub(super) divided: Divided,
 }
 
 impl OpenedUncertainty {
@@ -93,6 +106,7 @@ impl OpenedUncertainty {
             Likelihood::Gaussian { .. } => Likelihood::Gaussian { noise: job.noise.start() },
             classes => classes,
         };
+        let (job, auto) = job.decided::<T>(&network, &parts, likelihood, opening.context)?;
         let settings = job.settings(likelihood, parts.train.n_samples)?;
         let failure = |error: LearnError| job.failure(error);
         settings.check_samples(parts.train.n_samples).map_err(failure)?;
@@ -105,6 +119,7 @@ impl OpenedUncertainty {
             train_size: job.train_size,
             n_test: parts.test.n_samples,
             needs,
+            auto,
         };
         let shapes = parts.train.shapes();
         let fingerprint = |network: &Network| -> Result<String, Error> {
@@ -121,7 +136,7 @@ impl OpenedUncertainty {
             let text = format!("{}: the network cannot be saved so that it opens as the same one", job.net.display());
             return Err(Error::with_code("other", text).hint("export it into one ONNX file, with these parameters"));
         }
-        Ok(Self { job: job.clone(), network, saved, fingerprint: own, parts, settings, folder, watch, plan })
+        Ok(Self { job, network, saved, fingerprint: own, parts, settings, folder, watch, plan })
     }
 }
 
@@ -175,7 +190,9 @@ impl Parts {
         };
         renamed("test-labels", &mut test)?;
         validation.as_mut().map_or(Ok(()), |samples| renamed("validation-labels", samples))?;
-        let parts = Self { train, known, test, ood, validation };
+        let is_choice = matches!(known, Labels::Classes(_)) || job.prior == PriorChoice::Validation;
+        let divided = Divided::new(validation.as_ref(), job.conformal, is_choice, job.seed)?;
+        let parts = Self { train, known, test, ood, validation, divided };
         parts.check_shapes()?;
         Ok(parts)
     }
@@ -202,7 +219,7 @@ impl Parts {
 impl UncertaintyJob {
     /// The peak memory of the work: matrices of the posterior, eigenfunctions and their landmarks, covariances of
     /// predictions.
-    fn needs<T: Real>(
+    pub(super) fn needs<T: Real>(
         &self,
         network: &Network,
         parts: &Parts,
@@ -214,6 +231,10 @@ impl UncertaintyJob {
         let n_outputs = settings.n_outputs(&graph).map_err(failure)?;
         let product = |numbers: &[usize]| numbers.iter().copied().fold(1, usize::saturating_mul);
         let (features, functions, kept) = match self.method {
+            PosteriorMethod::Eigen { components, .. } if !self.from.is_empty() => {
+                let sizes = (n_outputs, components);
+                (Some(self.saved_features::<T>(network, &parts.train, sizes)?), 0, FUNCTION_BYTES)
+            }
             PosteriorMethod::Eigen { components, landmarks, .. } => {
                 let count = landmarks.clamp(1, parts.train.n_samples);
                 let sizes = (parts.train.n_samples, n_outputs, components);
@@ -224,11 +245,10 @@ impl UncertaintyJob {
             _ => (None, 0, 0),
         };
         let needs = PosteriorNeeds::estimate::<T>(network, &shapes, settings, features).map_err(failure)?;
-        // The covariance of every sample's outputs, and copies of its diagonal.
-        let predictions = product(&[parts.n_predicted(), n_outputs, n_outputs + 4, size_of::<f64>()]);
-        let fitting = needs.bytes.saturating_add(kept).saturating_add(predictions);
-        let found = functions.saturating_add(resident_memory());
-        Ok(PosteriorNeeds { bytes: fitting.max(if functions > 0 { found } else { 0 }), ..needs })
+        // Means, variances and the probabilities of every row, with copies while they are computed.
+        let predictions = product(&[parts.n_predicted(), n_outputs, PREDICTED, size_of::<f64>()]);
+        let own_bytes = needs.own_bytes.saturating_add(kept).saturating_add(predictions).max(functions);
+        Ok(PosteriorNeeds { bytes: own_bytes.saturating_add(resident_memory()), own_bytes, ..needs })
     }
 
     fn check_memory(&self, needs: &PosteriorNeeds, context: &Context) -> Result<(), Error> {

@@ -1,9 +1,9 @@
 //! The predictions of a posterior.
 
 use super::choice::Predictive;
+use super::conformal::Regions;
 use crate::Error;
-use mercer_learn::laplace::Functional;
-use mercer_run::Context;
+use mercer_learn::laplace::Marginals;
 use ndarray::Array2;
 
 /// The predictions of a posterior: a row per sample.
@@ -19,6 +19,8 @@ pub enum Predictions {
         map_probabilities: Array2<f64>,
         /// The variance of every logit.
         variance: Array2<f64>,
+        /// The sets of classes, if they were calibrated.
+        regions: Option<Regions>,
     },
     /// Of a regression.
     Values {
@@ -28,25 +30,27 @@ pub enum Predictions {
         variance: Array2<f64>,
         /// The standard deviation of the observation noise.
         noise: f64,
+        /// The intervals, if they were calibrated.
+        regions: Option<Regions>,
     },
 }
 
 impl Predictions {
-    pub(super) fn new(
-        functional: &Functional,
-        predictive: &Predictive,
-        names: Option<&[String]>,
-        context: &Context,
-    ) -> Result<Self, Error> {
-        let variance = functional.variances();
-        Ok(match functional.noise() {
-            Some(noise) => Self::Values { mean: functional.mean.clone(), variance, noise },
-            None => Self::Classes {
-                names: names.map(<[String]>::to_vec),
-                probabilities: predictive.probabilities(functional, context)?,
-                map_probabilities: functional.map(),
-                variance,
-            },
+    pub(super) fn new(found: Marginals, predictive: &Predictive, names: Option<&[String]>) -> Result<Self, Error> {
+        let calibrated = predictive.conformal.as_ref();
+        if let Some(noise) = found.noise() {
+            let seen = (found.mean.view(), found.variance.view(), noise);
+            let regions = calibrated.map(|calibrated| Regions::of_numbers(calibrated, seen)).transpose()?;
+            return Ok(Self::Values { mean: found.mean, variance: found.variance, noise, regions });
+        }
+        let probabilities = predictive.probabilities(&found);
+        let sets = calibrated.map(|calibrated| Regions::of_classes(calibrated, probabilities.view()));
+        Ok(Self::Classes {
+            names: names.map(<[String]>::to_vec),
+            map_probabilities: found.map(),
+            variance: found.variance,
+            regions: sets.transpose()?,
+            probabilities,
         })
     }
 }

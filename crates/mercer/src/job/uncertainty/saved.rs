@@ -7,8 +7,8 @@ use crate::Error;
 use crate::spec::{DataSpec, Opening, Precision, Samples};
 use mercer_data::ClassOrder;
 use mercer_data::folder::Folder;
-use mercer_kernel::Real;
-use mercer_learn::laplace::{Functional, KIND, Posterior};
+use mercer_learn::conformal::Conformal;
+use mercer_learn::laplace::{KIND, Posterior};
 use mercer_net::Network;
 use mercer_net::network::TrainedOn;
 use mercer_run::Context;
@@ -142,19 +142,21 @@ impl SavedPosterior {
         Ok(samples)
     }
 
+    /// How sets and intervals were calibrated, if they were.
+    pub fn conformal(&self) -> Option<&Conformal> {
+        self.predictive.conformal.as_ref()
+    }
+
     /// Predicts samples.
     ///
     /// # Errors
     /// If the samples have a different shape or are not finite, or the run is cancelled.
     pub fn predict(&self, samples: &Samples, context: &Context) -> Result<Predictions, Error> {
-        let functional = match &self.posterior {
-            Either::F32(posterior) => predict(posterior, samples, context)?,
-            Either::F64(posterior) => predict(posterior, samples, context)?,
+        let draws = self.predictive.draws();
+        let found = match &self.posterior {
+            Either::F32(posterior) => posterior.marginals(&samples.inputs, draws.as_ref(), context)?,
+            Either::F64(posterior) => posterior.marginals(&samples.inputs, draws.as_ref(), context)?,
         };
-        Predictions::new(&functional, &self.predictive, self.trained_on().classes.as_deref(), context)
+        Predictions::new(found, &self.predictive, self.trained_on().classes.as_deref())
     }
-}
-
-fn predict<T: Real>(posterior: &Posterior<T>, samples: &Samples, context: &Context) -> Result<Functional, Error> {
-    Ok(posterior.predict(&samples.inputs, context)?)
 }

@@ -1,26 +1,28 @@
 //! The work: posterior, prior, predictions and files.
 
 use super::choice::{NoiseChoice, PosteriorMethod, Predictive, PriorChoice};
+use super::conformal::Labelled;
 use super::findings::{Scores, UncertaintyFindings};
 use super::labels::labels_setting;
-use super::opened::{OpenedUncertainty, eigenfunctions};
+use super::opened::OpenedUncertainty;
 use super::saved::Content;
 use super::select::Row;
-use super::{UncertaintyJob, figures};
+use super::{Predictions, UncertaintyJob, figures};
 use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::record::InputRecord;
 use crate::job::{Opened, Outcome};
 use crate::spec::Samples;
 use mercer_data::Labels;
-use mercer_kernel::{FeatureMap, NtkKind, Real, Recipe, SavedKernel};
-use mercer_learn::laplace::{ClassScores, Detection, Functional, Laplace, Posterior, RegressionScores, entropies};
+use mercer_kernel::Real;
+use mercer_learn::laplace::{
+    ClassScores, Detection, Laplace, Marginals, Posterior, RegressionScores, entropies, features_of,
+};
 use mercer_report::figure::Figure;
 use mercer_run::Context;
 use mercer_spectral::Eigenfunctions;
 use ndarray::{Array2, ArrayView2};
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 /// The work in one precision.
 pub(super) struct Work<T>(PhantomData<T>);
@@ -33,9 +35,13 @@ impl<T: Real> Work<T> {
         let inputs = opened.inputs()?;
         let (laplace, functions) = opened.fit::<T>(context)?;
         let (predictive, chosen) = opened.select(&laplace, context)?;
+        let predictive = opened.calibrate(&laplace, predictive, context)?;
         let (job, parts) = (&opened.job, &opened.parts);
         let phase = context.phase("predicting");
-        let predict = |samples: &Samples| laplace.predict(&samples.inputs, context).map_err(|error| job.failure(error));
+        let draws = predictive.draws();
+        let predict = |samples: &Samples| {
+            laplace.marginals(&samples.inputs, draws.as_ref(), context).map_err(|error| job.failure(error))
+        };
         let own = predict(&parts.test)?;
         let other = parts.ood.as_ref().map(predict).transpose()?;
         let needs = opened.plan().needs;
@@ -50,8 +56,11 @@ impl<T: Real> Work<T> {
         findings.clipped = own.clipped + other.as_ref().map_or(0, |other| other.clipped);
         findings.chosen = chosen;
         drop(phase);
-        let mut results = Results { folder: &folder, files: Vec::new(), findings: &mut findings, predictive };
+        let names = parts.train.trained_on().classes;
+        let mut results =
+            Results { folder: &folder, files: Vec::new(), findings: &mut findings, predictive: &predictive };
         results.put(&own, parts.test.labels.as_ref(), other.as_ref(), context)?;
+        results.regions(own, parts.test.labels.as_ref(), names.as_deref())?;
         findings.files = results.files;
         findings.compare(context);
         let (network, trained_on) = (opened.saved.clone(), parts.train.trained_on());
@@ -65,53 +74,32 @@ impl<T: Real> Work<T> {
 
 impl OpenedUncertainty {
     /// The posterior with its prior, and its eigenfunctions.
-    fn fit<T: Real>(&self, context: &Context) -> Result<(Laplace<T>, Option<Eigenfunctions<T>>), Error> {
+    fn fit<T: Real>(&self, context: &Context) -> Result<(Laplace<T>, Vec<Eigenfunctions<T>>), Error> {
         let (job, network, train) = (&self.job, &self.network, &self.parts.train);
         let functions = match job.method {
             PosteriorMethod::Eigen { components, landmarks, .. } => {
                 let _phase = context.phase("functions");
-                Some(self.functions::<T>(components, landmarks, context)?)
+                self.functions::<T>(components, landmarks, context)?
             }
-            _ => None,
+            _ => Vec::new(),
         };
         let phase = context.phase("fitting");
-        let fitted = match &functions {
-            Some(functions) => {
-                let map: Arc<dyn FeatureMap<T>> = Arc::new(functions.clone());
-                Laplace::fit_features(network, map, &train.inputs, &self.parts.known, &self.settings, context)
+        let known = &self.parts.known;
+        let fitted = match &functions[..] {
+            [] => Laplace::<T>::fit(network, &train.inputs, known, &self.settings, context),
+            some => {
+                let graph = network.graph(&train.shapes()).map_err(|error| job.failure(error.into()))?;
+                let n_outputs = self.settings.n_outputs(&graph).map_err(|error| job.failure(error))?;
+                let map = features_of(some, n_outputs).map_err(|error| job.failure(error))?;
+                Laplace::fit_features(network, map, &train.inputs, known, &self.settings, context)
             }
-            None => Laplace::<T>::fit(network, &train.inputs, &self.parts.known, &self.settings, context),
         };
         let mut laplace = fitted.map_err(|error| job.failure(error))?;
         laplace.notes().iter().for_each(|note| context.note(note));
         drop(phase);
         let _phase = context.phase("prior");
-        job.choose_prior(&mut laplace, self.parts.validation.as_ref(), context)?;
+        job.choose_prior(&mut laplace, self.parts.divided.choosing.as_ref(), context)?;
         Ok((laplace, functions))
-    }
-
-    /// Eigenfunctions of the full tangent kernel, from landmarks among the training samples; they hold their kernel.
-    fn functions<T: Real>(
-        &self,
-        components: usize,
-        landmarks: usize,
-        context: &Context,
-    ) -> Result<Eigenfunctions<T>, Error> {
-        let (job, train) = (&self.job, &self.parts.train);
-        let shapes = train.shapes();
-        let graph = self.network.graph(&shapes).map_err(|error| job.failure(error.into()))?;
-        let selection = self.settings.selection(&graph).map_err(|error| job.failure(error))?;
-        let recipe = Recipe::Tangent { kind: NtkKind::Full, selection, by_layer: false };
-        let built = recipe.build::<T>(Some(&self.network), &shapes).map_err(|error| job.of_kernel(error))?;
-        let method = eigenfunctions(landmarks.clamp(1, train.n_samples), job.seed);
-        let identity = built.kernel.identity();
-        let found = method.fit(built.kernel, &train.inputs, components, context).map_err(|error| {
-            let error = Error::from(error);
-            let text = format!("‹method› eigen: {}", error.message());
-            if error.is_interrupted() { error } else { error.with_message(text) }
-        })?;
-        let saved = SavedKernel::new(recipe, Some(self.saved.clone())).with_identity(identity);
-        Ok(found.functions.with_kernel(Some(saved)))
     }
 
     /// The inputs that decide the numbers, besides the settings.
@@ -133,6 +121,7 @@ impl OpenedUncertainty {
                 inputs.push(InputRecord { setting, place: labels.to_string(), fingerprint });
             }
         }
+        inputs.extend(self.job.of_functions()?);
         Ok(inputs)
     }
 }
@@ -142,7 +131,7 @@ impl UncertaintyJob {
     fn choose_prior<T: Real>(
         &self,
         laplace: &mut Laplace<T>,
-        validation: Option<&Samples>,
+        validation: Option<&Labelled>,
         context: &Context,
     ) -> Result<(), Error> {
         let by_evidence = self.noise == NoiseChoice::Evidence && laplace.noise().is_some();
@@ -156,12 +145,11 @@ impl UncertaintyJob {
                 if error.is_interrupted() { error } else { error.hint("set it: ‹noise-std› SIGMA") }
             })?;
         }
-        let labelled = validation.and_then(|samples| Some((samples, samples.labels.as_ref()?)));
-        let chosen = match (self.prior, labelled) {
+        let chosen = match (self.prior, validation) {
             (PriorChoice::Given(_) | PriorChoice::WeightDecay(_), _) => return Ok(()),
             (PriorChoice::Evidence, _) if by_evidence => return Ok(()),
-            (PriorChoice::Validation, Some((samples, labels))) => {
-                let found = laplace.validate(&samples.inputs, labels, context);
+            (PriorChoice::Validation, Some(samples)) => {
+                let found = laplace.validate(&samples.inputs, &samples.labels, context);
                 found.map(|found| found.note().iter().for_each(|note| context.note(note)))
             }
             _ => laplace.maximise_evidence(context).map(|_| ()),
@@ -175,31 +163,38 @@ struct Results<'a> {
     folder: &'a ResultFolder,
     files: Vec<String>,
     findings: &'a mut UncertaintyFindings,
-    predictive: Predictive,
+    predictive: &'a Predictive,
 }
 
 impl Results<'_> {
     fn put(
         &mut self,
-        own: &Functional,
+        own: &Marginals,
         labels: Option<&Labels>,
-        other: Option<&Functional>,
+        other: Option<&Marginals>,
         context: &Context,
     ) -> Result<(), Error> {
-        let variance = own.variances();
-        if let Some(noise) = own.noise() {
-            let _phase = context.phase("writing");
-            let other = other.map(Functional::variances);
-            return self.values((own.mean.clone(), variance, noise), labels, other);
-        }
-        let predicted = |functional: &Functional| {
-            let _phase = context.phase("predicting");
-            self.predictive.rows(functional, context)
-        };
-        let (own, other) = (predicted(own)?, other.map(predicted).transpose()?);
         let _phase = context.phase("writing");
-        self.classes(&own, labels, other.as_deref())?;
-        self.array("variance.npy", variance.view())
+        if let Some(noise) = own.noise() {
+            let other = other.map(|other| other.variance.clone());
+            return self.values((own.mean.clone(), own.variance.clone(), noise), labels, other);
+        }
+        let predictive = self.predictive;
+        let predicted = |found: &Marginals| predictive.rows(found);
+        self.classes(&predicted(own), labels, other.map(predicted).as_deref())?;
+        self.array("variance.npy", own.variance.view())
+    }
+
+    /// The sets or intervals, if they were calibrated.
+    fn regions(&mut self, own: Marginals, labels: Option<&Labels>, names: Option<&[String]>) -> Result<(), Error> {
+        let Some(calibrated) = &self.predictive.conformal else { return Ok(()) };
+        let (Predictions::Classes { regions, .. } | Predictions::Values { regions, .. }) =
+            Predictions::new(own, self.predictive, names)?;
+        if let Some(regions) = regions {
+            self.findings.conformal = Some(regions.findings(calibrated, labels)?);
+            self.files.extend(regions.write(self.folder, names)?);
+        }
+        Ok(())
     }
 
     /// Of the network alone, at its temperature, and of the posterior.

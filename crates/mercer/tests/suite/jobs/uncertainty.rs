@@ -2,7 +2,7 @@
 
 use mercer::data::{Dataset, Existing, Source, write_npy};
 use mercer::job::uncertainty::{
-    NoiseChoice, PosteriorDraws, PosteriorMethod, Predictions, Predictor, PriorChoice, SavedPosterior,
+    NoiseChoice, PosteriorDraws, PosteriorMethod, Predictions, Predictor, PriorChoice, Regions, SavedPosterior,
 };
 use mercer::job::{AnyJob, Destination, Job, Opened, UncertaintyJob, replay};
 use mercer::net::Network;
@@ -75,6 +75,12 @@ fn run(job: &UncertaintyJob, inputs: &Inputs, path: &Path) {
     }
 }
 
+/// An array of the reference.
+fn read_data(case: &Case, key: &str) -> ArrayD<f64> {
+    let DataRef::File(text) = case.data(key) else { panic!("a file") };
+    text.parse::<Source>().and_then(|source| source.open()?.read()).expect(key)
+}
+
 fn read(folder: &Path, name: &str) -> ArrayD<f64> {
     Source::new(folder.join(name), None).open().and_then(|set| set.read()).expect(name)
 }
@@ -100,7 +106,7 @@ fn assert_same(folder: &Path, inputs: &Inputs, about: &str) {
             same("map_probabilities.npy", map_probabilities);
             same("variance.npy", variance);
         }
-        Predictions::Values { mean, variance, noise } => {
+        Predictions::Values { mean, variance, noise, .. } => {
             assert!(noise > 0.0);
             same("mean.npy", mean);
             same("variance.npy", variance);
@@ -111,7 +117,7 @@ fn assert_same(folder: &Path, inputs: &Inputs, about: &str) {
 /// The network, the data and the folder's first place are gone.
 #[test]
 fn a_moved_posterior_predicts_the_same_bits() {
-    let methods = ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "eigen", "sketch"];
+    let methods = ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "last-layer-diag", "eigen", "sketch"];
     for name in [IRIS, DIABETES] {
         for (at, method) in methods.into_iter().enumerate() {
             let case = Case::new(name);
@@ -211,7 +217,9 @@ fn a_job_is_data() {
     job.prior = PriorChoice::Given(2.5);
     job.noise = NoiseChoice::Given(0.5);
     job.draws = Some(PosteriorDraws { count: 9, noise_scale: 20.0 });
-    for method in ["full", "diag", "kron", "last-layer-full", "last-layer-kron", "eigen", "sketch"] {
+    let methods =
+        ["auto", "full", "diag", "kron", "last-layer-full", "last-layer-kron", "last-layer-diag", "eigen", "sketch"];
+    for method in methods {
         job.method = method.parse::<PosteriorMethod>().expect(method);
         assert_eq!(job.method.name(), method);
         let text = serde_json::to_string(&AnyJob::from(job.clone())).expect("JSON");
@@ -226,6 +234,7 @@ fn a_job_is_data() {
                     "method": {"eigen": {"components": 8}}}"#;
     let read: UncertaintyJob = serde_json::from_str(least).expect("a job");
     assert_eq!(read.method, PosteriorMethod::Eigen { components: 8, landmarks: 128, residual: true });
+    assert_eq!(case.job().method, PosteriorMethod::Auto);
     assert_eq!(
         (read.prior, read.noise, read.precision),
         (PriorChoice::Evidence, NoiseChoice::Evidence, Precision::F32)
@@ -288,12 +297,88 @@ fn validation_samples_choose_what_predicts_best() {
     assert!(decayed.chosen.is_none() && decayed.scaled.is_none());
 }
 
+/// Half of the validation samples chooses, the other half calibrates sets of classes. They are as large as they are said to
+/// be, they are saved, and a moved folder gives the same.
+#[test]
+fn sets_of_classes_are_calibrated_and_saved() {
+    let case = Case::new(IRIS);
+    let context = Context::new();
+    let mut job = case.job();
+    (job.method, job.prior) = (PosteriorMethod::LastLayerDiag, PriorChoice::Validation);
+    (job.validation, job.validation_labels) = (vec![case.data("x_train")], Some(case.data("y_train")));
+    job.conformal = Some(0.8);
+    let opened = job.open(&Destination::new(case.path("run")), Opening { inputs: &Inputs::none(), context: &context });
+    let found = opened.and_then(|opened| opened.run(&context)).expect("runs").findings;
+    let sets = found.conformal.expect("sets");
+    let n_validation = read_data(&case, "x_train").len_of(ndarray::Axis(0));
+    let choosing = found.chosen.expect("a choice").n_samples;
+    assert_eq!((choosing, choosing + sets.n_calibration), (n_validation / 2, n_validation));
+    let array = read(&case.path("run"), "sets.npy");
+    let probabilities = read(&case.path("run"), "probabilities.npy");
+    assert!(array.iter().zip(&probabilities).all(|(&own, &p)| (own == 1.0) == (1.0 - p <= sets.largest[0])));
+    let n_test = array.len_of(ndarray::Axis(0)) as f64;
+    assert!((sets.size - array.sum() / n_test).abs() < 1e-12, "{sets:?}");
+    let labels = read_data(&case, "y_test");
+    let held = labels.iter().enumerate().filter(|&(row, &class)| array[[row, class as usize]] == 1.0).count();
+    let covered = sets.found.expect("a coverage");
+    assert!((covered.covered - held as f64 / n_test).abs() < 1e-12 && covered.standard_error > 0.0, "{covered:?}");
+    let table = std::fs::read_to_string(case.path("run/sets.csv")).expect("a table");
+    assert!(table.starts_with("row,size,classes\n0,") && table.lines().count() == n_test as usize + 1, "{table}");
+    assert!(replay(&case.path("run"), &Context::new()).expect("runs").is_same());
+    let inputs = case.samples();
+    case.forget();
+    std::fs::rename(case.path("run"), case.path("moved")).expect("moves");
+    let Predictions::Classes { regions: Some(Regions::Sets(later)), .. } = later(&case.path("moved"), &inputs) else {
+        panic!("sets")
+    };
+    assert_eq!(later.mapv(|own| if own { 1.0 } else { 0.0 }).into_dyn(), array);
+}
+
+/// Where the validation samples choose nothing, all of them calibrate the intervals of a regression.
+#[test]
+fn intervals_are_calibrated_and_saved() {
+    let case = Case::new(DIABETES);
+    let context = Context::new();
+    let mut job = case.job();
+    (job.method, job.prior) = (PosteriorMethod::Kron, PriorChoice::Given(1.0));
+    (job.validation, job.validation_labels) = (vec![case.data("x_train")], Some(case.data("y_train")));
+    job.conformal = Some(0.75);
+    let opened = job.open(&Destination::new(case.path("run")), Opening { inputs: &Inputs::none(), context: &context });
+    let found = opened.and_then(|opened| opened.run(&context)).expect("runs").findings;
+    let intervals = found.conformal.expect("intervals");
+    assert_eq!(intervals.n_calibration, read_data(&case, "x_train").len_of(ndarray::Axis(0)));
+    let (ends, mean) = (read(&case.path("run"), "intervals.npy"), read(&case.path("run"), "mean.npy"));
+    let variance = read(&case.path("run"), "variance.npy");
+    let noise = found.noise.expect("a noise");
+    for (row, (mean, variance)) in mean.iter().zip(&variance).enumerate() {
+        let half = intervals.largest[0] * (variance + noise * noise).sqrt();
+        assert!((ends[[row, 0, 0]] - (mean - half)).abs() < 1e-12 && (ends[[row, 0, 1]] - (mean + half)).abs() < 1e-12);
+    }
+    assert!(intervals.found.is_some_and(|found| found.covered > 0.5 && found.covered <= 1.0), "{intervals:?}");
+    let inputs = case.samples();
+    case.forget();
+    let Predictions::Values { regions: Some(Regions::Intervals { lower, .. }), .. } = later(&case.path("run"), &inputs)
+    else {
+        panic!("intervals")
+    };
+    assert!(lower.iter().enumerate().all(|(row, low)| *low == ends[[row, 0, 0]]));
+}
+
 /// What cannot be done is refused when the job is opened, and nothing is left behind.
 #[test]
 fn senseless_settings_are_refused() {
     let case = Case::new(IRIS);
     type Change = fn(&mut UncertaintyJob);
-    let changes: [(Change, &str); 9] = [
+    let changes: [(Change, &str); 12] = [
+        (|job| job.conformal = Some(0.9), "‹conformal›: there are no samples"),
+        (|job| job.conformal = Some(1.0), "‹conformal› 1"),
+        (
+            |job| {
+                (job.validation, job.validation_labels) = (job.test.clone(), job.test_labels.clone());
+                job.conformal = Some(0.999);
+            },
+            "takes at least 1998 samples",
+        ),
         (|job| job.prior = PriorChoice::Validation, "‹prior› validation"),
         (|job| job.validation = job.test.clone(), "‹validation›"),
         (|job| job.prior = PriorChoice::Given(0.0), "‹prior› 0"),
@@ -338,10 +423,51 @@ fn memory_is_refused_before_the_work() {
     assert!(!case.path("run").exists());
 }
 
+/// The best posterior that fits, the same for the same limit; the record has the method that was chosen.
+#[test]
+fn auto_takes_the_best_that_fits() {
+    let case = Case::new(IRIS);
+    let wide = mercer::net::arch::Mlp::new(4, &[60, 60], 3);
+    wide.build(1).and_then(|network| network.save_onnx(case.path("wide.onnx"))).expect("a network");
+    let mut job = UncertaintyJob { net: case.path("wide.onnx"), ..case.job() };
+    job.prior = PriorChoice::Given(2.0);
+    let open = |job: &UncertaintyJob, memory: usize, place: &str| {
+        let context = Context::new().with_memory(memory);
+        job.open(&Destination::new(case.path(place)), Opening { inputs: &Inputs::none(), context: &context })
+    };
+    let plan = |memory: usize| {
+        let plan = open(&job, memory, "plan").expect("opens").plan().clone();
+        (plan.method, plan.auto.expect("a choice"))
+    };
+    let (method, small) = plan(400 << 20);
+    let better = small.better.clone().expect("a better one");
+    assert_eq!((method, better.method, small.fits), ("kron", "full", true), "{small:?}");
+    // 4,143 parameters: five matrices of that side in double precision are 690 MB.
+    assert!(better.bytes > 690_000_000 && better.bytes < 2 << 30, "{better:?}");
+    assert_eq!(plan(400 << 20), (method, small));
+    assert_eq!(plan(better.bytes - 1).0, "kron");
+    let (method, large) = plan(better.bytes);
+    assert_eq!((method, large.better), ("full", None));
+    // With chosen parameters there is no last layer; what cannot fit is refused.
+    let chosen = UncertaintyJob { params: vec!["*".to_owned()], ..job.clone() };
+    assert_eq!(open(&chosen, 400 << 20, "plan").expect("opens").plan().method, "kron");
+    let error = open(&job, 1 << 20, "plan").expect_err("too little");
+    assert!(error.code() == "memory" && error.message().contains("last-layer-diag"), "{error}");
+    let context = Context::new().with_memory(400 << 20);
+    let opened = open(&job, 400 << 20, "run").expect("opens");
+    let outcome = opened.run(&context).expect("runs");
+    assert_eq!(outcome.findings.method, "kron");
+    let record = std::fs::read_to_string(case.path("run/run.json")).expect("a record");
+    assert!(record.contains(r#""method":"kron""#) || record.contains(r#""method": "kron""#), "{record}");
+    // With any other memory the same is done again.
+    let replayed = replay(&case.path("run"), &Context::new().with_memory(4 << 30)).expect("runs");
+    assert!(replayed.is_same(), "{replayed:?}");
+}
+
 #[test]
 fn a_run_that_is_called_off_leaves_nothing() {
     let case = Case::new(IRIS);
-    for method in ["kron", "sketch", "last-layer-full"] {
+    for method in ["kron", "sketch", "last-layer-full", "last-layer-diag"] {
         let context = Context::new();
         let job = UncertaintyJob { method: method.parse::<PosteriorMethod>().expect(method), ..case.job() };
         let opening = Opening { inputs: &Inputs::none(), context: &context };
