@@ -29,8 +29,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         all others use probit's closed form and the posterior's own variance. *With the rest* adds the prior's variance in the \
         directions that the functions miss. Posteriors of the paper's library draw or use probit with their own prior; ours are under both \
         priors. `--more-data DIR` names a folder with `svhn`, an npz file of crops, for the last two columns; ours has 288, the paper all \
-        of SVHN's test set, and AUPR depends on that number. Peak memory is that of the process during the job.",
-    cost: 22_000,
+        of SVHN's test set, and AUPR depends on that number. Peak memory is that of the process during the job. A search for the \
+        prior predicts the validation images some thirty times, which is most of the time of those rows.",
+    cost: 40_000,
     needs: &[Needs::Cifar10],
     options: &["samples", "validation", "test", "landmarks", "functions", "sketch", "nets", "more-data", "only"],
     threads: 0,
