@@ -34,7 +34,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         that were tried are shown, so none was chosen by the test images. Two sets of targets are solved at once: classes as rows with a \
         single one, and, as in the paper's equation 6, what the network's outputs leave of them, to which these are added again. For \
         comparison features of `--sketch` numbers (SJLT) of the same kernel, and of the same architecture with random weights (with scales \
-        and shifts instead of batch normalisation). 7 GB on the disk for all images. The store is resumed when it was interrupted; its \
+        and shifts instead of batch normalisation). 14 GB on the disk for all images. The store is resumed when it was interrupted; its \
         seconds are then those of the last run.",
     cost: 14_400,
     needs: &[Needs::Cifar10],
