@@ -108,7 +108,7 @@ fn run(options: &Options) -> Fallible<Report> {
     if options.wants("exact") {
         let stores = task.stores("exact", &KernelSpec::new("pseudo").with_net(network()))?;
         for ridge in RIDGES.into_iter().take(if options.quick { 1 } else { RIDGES.len() }) {
-            let solved = task.from_store(&stores, ridge, (rank, products));
+            let solved = task.solved_on_store(&stores, ridge, (rank, products));
             match solved {
                 Ok(solved) => {
                     best[0] = Some(best[0].unwrap_or(0.0).max(solved.accuracies[0]));
@@ -130,7 +130,7 @@ fn run(options: &Options) -> Fallible<Report> {
     {
         let features = task.features(name, &spec)?;
         for ridge in RIDGES {
-            let solved = task.from_features(&features, ridge)?;
+            let solved = task.solved_on_features(&features, ridge)?;
             if at == 1 {
                 best[1] = Some(best[1].unwrap_or(0.0).max(solved.accuracies[0]));
             }
@@ -187,7 +187,7 @@ impl<'a> Task<'a> {
     }
 
     /// Conjugate gradients on the tiles of a store.
-    fn from_store(&self, stores: &[Done; 2], ridge: f64, (rank, products): (usize, usize)) -> Fallible<Solved> {
+    fn solved_on_store(&self, stores: &[Done; 2], ridge: f64, (rank, products): (usize, usize)) -> Fallible<Solved> {
         let [own, across] = stores.each_ref().map(|done| done.folder.as_path());
         self.work.once("exact-ridge", &(own, across, ridge, rank, products, TOLERANCE, self.seed), || {
             let context = Context::new().with_memory(self.memory);
@@ -214,7 +214,7 @@ impl<'a> Task<'a> {
     }
 
     /// The normal equations of features.
-    fn from_features(&self, features: &[Done; 2], ridge: f64) -> Fallible<Solved> {
+    fn solved_on_features(&self, features: &[Done; 2], ridge: f64) -> Fallible<Solved> {
         let [own, across] = features.each_ref().map(|done| done.folder.as_path());
         self.work.once("sketched-ridge", &(own, across, ridge), || {
             let _ = std::fs::write("/proc/self/clear_refs", "5");
