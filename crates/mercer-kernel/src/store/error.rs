@@ -126,6 +126,12 @@ pub enum StoreError {
         /// The first of them.
         first: usize,
     },
+    /// Another store has taken the place of this one while it was written.
+    #[error("{place} was replaced by a store of other inputs while this run wrote into it; nothing more is written")]
+    Replaced {
+        /// The store.
+        place: String,
+    },
     /// The whole matrix was requested before it is complete.
     #[error("{place} is not complete: {done} of {n_tiles} tiles are there")]
     Incomplete {

@@ -92,6 +92,11 @@ pub(super) fn keep_place(array: &Path, (row, column): (usize, usize), checksum: 
     File::create(&path).map(|_| ()).map_err(io_error(&path))
 }
 
+/// Takes back what [`keep_place`] recorded.
+pub(super) fn forget_place(array: &Path, (row, column): (usize, usize), checksum: u32) {
+    let _ = fs::remove_file(array.join(PLACES).join(row.to_string()).join(place_name(column, checksum)));
+}
+
 /// Whether the chunk of these blocks was written with this checksum.
 pub(super) fn has_place(array: &Path, (row, column): (usize, usize), checksum: u32) -> Result<bool> {
     let path = array.join(PLACES).join(row.to_string()).join(place_name(column, checksum));

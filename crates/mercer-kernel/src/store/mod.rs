@@ -93,7 +93,7 @@ impl Store {
         if path.symlink_metadata().is_ok() {
             return Err(exists());
         }
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = parent_of(path);
         let temporary = files::temporary(0o777).tempdir_in(parent).map_err(io_error(path))?;
         for (name, folder) in manifest.layout.arrays.iter().zip(manifest.layout.folders()) {
             let folder = temporary.path().join(folder);
@@ -143,7 +143,10 @@ impl Store {
         for folder in &self.folders {
             files::only_ours(folder, |name| name == metadata::FILE || name == "c")?;
         }
-        std::fs::remove_dir_all(&self.path).map_err(io_error(&self.path))
+        // At once, so that processes that still write into it find nothing to write into.
+        let aside = files::temporary(0o777).tempdir_in(parent_of(&self.path)).map_err(io_error(&self.path))?;
+        std::fs::rename(&self.path, aside.path().join("store")).map_err(io_error(&self.path))?;
+        aside.close().map_err(io_error(&self.path))
     }
 
     fn with(path: &Path, manifest: Manifest) -> Self {
@@ -175,6 +178,11 @@ impl Store {
     fn place(&self) -> String {
         self.path.display().to_string()
     }
+}
+
+/// The folder that a path is in.
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes the `zarr.json` of a folder that is not visible yet.

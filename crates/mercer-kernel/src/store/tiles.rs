@@ -3,7 +3,7 @@
 use super::error::{Result, StoreError, io_error};
 use super::layout::TilePlace;
 use super::set::Tiles;
-use super::{Store, chunk, files};
+use super::{Store, chunk, files, metadata};
 use mercer_data::DataScalar;
 use std::io::Read;
 use std::path::PathBuf;
@@ -67,6 +67,9 @@ impl Store {
     ///
     /// For a symmetric matrix the mirror image is written too; a diagonal tile is stored as given. Threads and
     /// processes may write at the same time, even the same tile.
+    ///
+    /// A store that has been replaced by one of other inputs since it was opened gets no tile: the rest of a run that
+    /// nobody waits for cannot damage the next one.
     pub fn write<T: DataScalar>(&self, index: usize, matrices: &[&[T]]) -> Result<()> {
         let (layout, tile) = (self.layout(), self.tile(index)?);
         let misfit = |reason: String| Err(StoreError::Misfit { place: self.place(), tile: index, reason });
@@ -95,15 +98,30 @@ impl Store {
                 } else {
                     chunk::encode(&chunk::transpose(values, (rows, columns)), (columns, rows), chunk_shape)
                 };
+                self.check_not_replaced()?;
                 // Written before the chunk, so that no chunk exists without its place.
                 if self.places {
                     files::keep_place(folder, (row, column), checksum)?;
                 }
                 let (folders, name) = self.key(row, column);
                 files::write(folder, &folders, &name, &[&bytes, &checksum.to_le_bytes()])?;
+                // Replaced in this moment: without its place, the chunk counts as damaged.
+                if let Err(error) = self.check_not_replaced() {
+                    files::forget_place(folder, (row, column), checksum);
+                    return Err(error);
+                }
             }
         }
         Ok(())
+    }
+
+    /// An error if another store has taken the place of this one.
+    fn check_not_replaced(&self) -> Result<()> {
+        let now = metadata::read(self.path())?;
+        match self.manifest().differences(&now).is_empty() {
+            true => Ok(()),
+            false => Err(StoreError::Replaced { place: self.place() }),
+        }
     }
 
     /// Reads a tile of an array as written. `T` may be wider than the stored type.

@@ -90,6 +90,7 @@ pub(super) fn of_store(error: &StoreError) -> &'static str {
         StoreError::OtherInputs { .. } => "other-run",
         StoreError::Damaged { .. } => "damaged",
         StoreError::Foreign { .. } => "foreign-file",
+        StoreError::Replaced { .. } => "replaced",
         StoreError::Missing { .. } | StoreError::Vanished { .. } | StoreError::Incomplete { .. } => "incomplete",
         StoreError::Memory { .. } => "memory",
         StoreError::Data(error) => of_data(error),

@@ -80,6 +80,7 @@ impl From<StoreError> for Error {
                 Some("‹resume› with the inputs of the first time, or choose another name".to_owned())
             }
             StoreError::Foreign { .. } => Some("move it away first".to_owned()),
+            StoreError::Replaced { .. } => Some("choose another ‹out› for this run".to_owned()),
             StoreError::Vanished { .. } => Some("‹resume› computes them again".to_owned()),
             StoreError::Incomplete { .. } => Some("‹resume› computes what is missing".to_owned()),
             StoreError::Damaged { .. } => {

@@ -77,6 +77,27 @@ fn other_inputs_are_refused_and_named() {
     }
 }
 
+/// A run that was given up, but still writes, cannot put its tiles into the store of the next one.
+#[test]
+fn a_replaced_store_gets_no_tiles_of_the_old_one() {
+    let (_folder, path) = fresh();
+    let old = Store::create(&path, small()).unwrap();
+    fill::<f32>(&old, [0]);
+    old.clone().remove().unwrap();
+    // Gone: there is nothing to write into.
+    let values = vec![1.0_f32; 9];
+    assert!(old.write(0, &[&values]).is_err() && !path.exists());
+    let new = Store::create(&path, small().fact("data", "others")).unwrap();
+    let error = old.write(0, &[&values]).unwrap_err();
+    assert!(matches!(error, StoreError::Replaced { .. }), "{error}");
+    assert_eq!(new.missing().unwrap().len(), new.n_tiles());
+    // The same inputs give the same bytes, so a store of these may be filled by both.
+    new.remove().unwrap();
+    let same = Store::create(&path, small().note("data file", "elsewhere.npy")).unwrap();
+    fill::<f32>(&old, [0]);
+    assert!(same.is_done(0).unwrap());
+}
+
 #[test]
 fn nothing_is_overwritten() {
     let (folder, path) = fresh();
