@@ -6,7 +6,7 @@
 //! written to a separate file. The rule does not depend on how the path is written, and also applies to a copy of the
 //! table: a column of the same name with the same cells is the same column.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::path::Path;
 
@@ -160,6 +160,36 @@ pub struct TextColumn {
     pub(crate) gzipped: bool,
     /// Its name, and what else the table is used for. It does not say yet how the text is read.
     pub columns: Columns,
+}
+
+impl TextColumn {
+    /// The texts of some rows, each at most this many characters long; rows that do not exist are left out.
+    ///
+    /// ```
+    /// use mercer_data::{Source, open_text};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("t.csv");
+    /// std::fs::write(&path, "text,mood\nfine,1\n\"so, so\",0\nbad,0\n")?;
+    /// let column = open_text(&Source::new(&path, Some("text")), &[], None)?;
+    /// let some = column.some(&[2, 1, 7].into(), 4)?;
+    /// assert_eq!(some.into_iter().collect::<Vec<_>>(), [(1, "so, ".to_owned()), (2, "bad".to_owned())]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For cells that are empty, not UTF-8 or longer than 1 MiB, with their line.
+    pub fn some(&self, rows: &BTreeSet<usize>, most: usize) -> Result<BTreeMap<usize, String>> {
+        let (mut found, mut row) = (BTreeMap::new(), 0);
+        table::texts(self.source.path(), self.column, self.gzipped, |_, text| {
+            if rows.contains(&row) {
+                found.insert(row, text.chars().take(most).collect());
+            }
+            row += 1;
+            Ok(())
+        })?;
+        Ok(found)
+    }
 }
 
 /// Opens a column of texts: the one that the source names, or the only one without another use. `like` is the column of

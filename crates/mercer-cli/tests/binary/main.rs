@@ -23,6 +23,7 @@ mod probe;
 mod readme;
 mod refusals;
 mod report;
+mod report_data;
 mod shift;
 mod spectrum;
 mod standardise;

@@ -239,13 +239,68 @@ fn every_kind_of_result_has_a_section() {
     );
     assert_eq!(html, report(&folder, &runs, &folder.path("again.html")), "the same bytes");
     assert!(html.len() < 400_000, "{}", html.len());
-    // `info` and the page say the same.
-    let found = folder.json("info audit");
-    for sentence in found["sentences"].as_array().unwrap() {
-        let sentence = sentence.as_str().unwrap();
-        assert!(html.contains(sentence), "{sentence}");
+    // `info` and the page say the same of every kind of result: nothing more, nothing less, in the same order.
+    for (at, run) in runs.iter().enumerate() {
+        let found = folder.json(&format!("info {run}"));
+        let own: Vec<&str> = found["sentences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let section = html.split(&format!("<section id=\"s{at}\" class=\"job\">")).nth(1).unwrap();
+        let section = section.split("</section>").next().unwrap();
+        let said = section.split("<ul class=\"said\">").nth(1).map(|part| part.split("</ul>").next().unwrap());
+        let said: Vec<String> = said.into_iter().flat_map(|list| list.split("<li>").skip(1)).map(plain).collect();
+        assert_eq!(own, said, "{run}");
+        assert_eq!(own.is_empty(), run == "gram.npy", "{run}");
     }
-    assert!(found["sentences"].as_array().unwrap().len() >= 3);
+    // A record with numbers of every kind: warnings are in words.
+    assert!(html.contains("1 of the requested components do not exist") && !html.contains("Repaired:"));
+}
+
+/// The text of a line of the page.
+fn plain(line: &str) -> String {
+    let text = line.split("</li>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    text.replace("&#39;", "'").replace("&amp;", "&")
+}
+
+/// An array is compared with the digest in its record, as the files of folders are.
+#[test]
+fn an_array_that_was_changed_is_refused() {
+    let folder = Folder::with(&[]);
+    folder.write_array("x.npy", Array2::from_shape_fn((40, 3), |(row, column)| (row * (column + 2) % 7) as f32).view());
+    folder.succeed("kernel --kernel rbf(lengthscale=2) --data x.npy -o gram.npy");
+    folder.succeed("kernel --kernel rbf(lengthscale=2) --data x.npy -o gram.zarr");
+    let html = report(&folder, &["gram.npy".to_owned(), "gram.zarr".to_owned()], &folder.path("page.html"));
+    assert_eq!(html.matches("Kernel values, a row per sample.").count(), 2);
+    // The picture of the store is that of the array.
+    let drawn = |at: usize| {
+        let figure = html.split(&format!("<figure id=\"s{at}-matrix\">")).nth(1).unwrap();
+        figure.split("</figure>").next().unwrap().to_owned()
+    };
+    assert_eq!(drawn(0), drawn(1));
+    let good = std::fs::read(folder.path("gram.npy")).unwrap();
+    let mut bytes = good.clone();
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.write("gram.npy", &bytes);
+    folder.refuse("report gram.npy -o other.html", &["gram.npy", "is not what", "gram.npy.run.json"]);
+    folder.write("gram.npy", &good);
+    folder.succeed("report gram.npy -o other.html");
+    let tile = folder.path("gram.zarr/kernel/c/0/0");
+    let mut bytes = std::fs::read(&tile).unwrap();
+    bytes[5] ^= 1;
+    std::fs::write(&tile, bytes).unwrap();
+    folder.refuse("report gram.zarr -o third.html", &["gram.zarr", "is not what"]);
+}
+
+/// Names of a megabyte, everywhere: the page is small and opens.
+#[test]
+fn any_names_make_small_pages() {
+    let folder = Folder::with(&[]);
+    let name = format!("a name & <more> {}", "of any length ".repeat(20_000));
+    let runs = every(&folder, &name);
+    let html = report(&folder, &runs, &pages().join("long.html"));
+    assert!(html.len() <= 2_000_000, "{}", html.len());
+    for part in ["id=\"s1-faithfulness\"", "id=\"s4-by-layer\"", "<article class=\"card\">", "\"samples\":[{"] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(html.contains("<span title=\"a name &amp; &lt;more&gt; of any length "));
 }
 
 /// Names that would do something in a page if they were not text.

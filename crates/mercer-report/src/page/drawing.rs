@@ -5,6 +5,7 @@
 //! become elements of their own, so that they can stand beside or below each other. The dark-on-white colours become those
 //! of the page.
 
+use super::html::{NAME, shortened};
 use crate::figure::{COLOURS, escape, markup_json};
 use serde_json::Value;
 use std::fmt::Write;
@@ -19,6 +20,9 @@ pub struct Drawing {
 
 /// A drawing with more bytes than this is drawn with fewer points.
 const LARGE: usize = 120_000;
+
+/// The longest description of a figure, in characters.
+const SPOKEN: usize = 800;
 
 /// Beyond this nesting or number of elements, a file is not one of ours.
 const DEEPEST: usize = 12;
@@ -151,7 +155,7 @@ fn head(size: &str, title: &str, description: &str) -> String {
     let wide = size.split(' ').nth(2).unwrap_or("440");
     format!(
         "<svg role=\"img\" aria-label=\"{}\" viewBox=\"{}\" width=\"{}\" fill=\"currentColor\">",
-        escape(&label),
+        escape(&shortened(&label, SPOKEN)),
         escape(size),
         escape(wide)
     )
@@ -167,6 +171,7 @@ fn panel(node: &Node, place: &str, data: Option<&Value>, (title, whole): (&str, 
     write(node, &mut text);
     if let Some(data) = data {
         let mut data = data.clone();
+        shorten_names(&mut data);
         if let Some(series) = data["series"].as_array_mut().filter(|_| every > 1) {
             for own in series.iter_mut().filter(|own| own["look"] != "line") {
                 for column in ["x", "y", "z", "low", "high"] {
@@ -180,6 +185,16 @@ fn panel(node: &Node, place: &str, data: Option<&Value>, (title, whole): (&str, 
     }
     text.push_str("</svg>");
     text
+}
+
+/// Names of any length would not fit into a page.
+fn shorten_names(data: &mut Value) {
+    match data {
+        Value::String(name) if name.len() > NAME => *name = shortened(name, NAME),
+        Value::Array(items) => items.iter_mut().for_each(shorten_names),
+        Value::Object(map) => map.values_mut().for_each(shorten_names),
+        _ => {}
+    }
 }
 
 /// The white rectangle behind a figure.

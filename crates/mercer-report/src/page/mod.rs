@@ -9,11 +9,11 @@
 //! Without the script everything is there to read: findings, figures, tables. With it, tables can be sorted and filtered,
 //! figures show values, samples can be picked.
 //!
-//! The page is at most [`Page::LIMIT`] bytes. Tables and lists have limits of their own, and figures and tables that do
-//! not fit are named instead. The same data give the same bytes.
+//! The page is at most [`Page::LIMIT`] bytes, whatever it is made from. Names and texts are shortened, tables and lists have
+//! limits of their own, and figures and tables that do not fit are named instead. The same data give the same bytes.
 //!
 //! There is no template engine: a page is a dozen of kinds of elements. There is no plotting library in the script, which
-//! has 14 KB: the smallest common ones have 40 KB to 4 MB, and would draw again what [`Figure`](crate::Figure) has drawn.
+//! has 27 KB: the smallest common ones have 40 KB to 4 MB, and would draw again what [`Figure`](crate::Figure) has drawn.
 //!
 //! ```
 //! use mercer_report::page::{Finding, Page, Section};
@@ -25,24 +25,37 @@
 //! assert!(html.contains("98 % &lt;of cases&gt;") && html.contains("default-src 'none'"));
 //! ```
 
+mod card;
 mod drawing;
 mod html;
 mod samples;
+mod section;
 mod table;
 
 pub use drawing::Drawing;
 pub use samples::{Browser, Example, Sample};
 pub use table::Table;
 
-use crate::figure::{Picture, base64, markup_json};
-use html::{element, escape, facts, shortened};
+use crate::figure::{Picture, base64, grouped};
+use html::{NAME, Tips, element, escape, shortened};
 use mercer_data::folder::digest;
+use section::Rank;
+use std::collections::BTreeSet;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// Findings that are shown at once; the others can be unfolded.
 const FINDINGS: usize = 6;
+
+/// The bytes that findings beyond the first ones may take.
+const MORE_FINDINGS: usize = 150_000;
+
+/// The most results with a section.
+const SECTIONS: usize = 100;
+
+/// The bytes of the head of the page, its policy, and the tags around its parts.
+const FRAME: usize = 8192;
 
 /// A report.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +96,8 @@ pub struct Card {
     pub facts: Vec<(String, String)>,
     /// Pictures of some samples, with captions.
     pub pictures: Vec<(Picture, String)>,
+    /// Some samples that are texts, with captions.
+    pub texts: Vec<(String, String)>,
     /// Details, such as layers.
     pub table: Option<Table>,
 }
@@ -100,6 +115,8 @@ pub struct Section {
     pub sentences: Vec<String>,
     /// What a reader should beware of.
     pub warnings: Vec<String>,
+    /// What cannot be shown, and why.
+    pub notes: Vec<String>,
     /// Figures.
     pub figures: Vec<FigureBlock>,
     /// Tables.
@@ -142,99 +159,12 @@ impl FigureBlock {
     ) -> Self {
         Self { id: id.into(), caption: caption.into(), steps, slider: slider.into() }
     }
-
-    fn html(&self) -> String {
-        let mut text = format!("<figure id=\"{}\">", escape(&self.id));
-        let last = self.steps.len().saturating_sub(1);
-        if last > 0 {
-            let names = markup_json(&self.steps.iter().map(|(name, _)| name.as_str()).collect());
-            text.push_str(&format!(
-                "<div class=\"slider\"><label>{} <input type=\"range\" min=\"0\" max=\"{last}\" value=\"{last}\" \
-                 step=\"1\" data-names=\"{}\"></label> <output>{}</output></div>",
-                escape(&self.slider),
-                escape(&names),
-                escape(&self.steps[last].0)
-            ));
-        }
-        for (at, (_, drawing)) in self.steps.iter().enumerate() {
-            let class = if at == last { "panels" } else { "panels later" };
-            let panels = drawing.panels().iter().map(|panel| format!("<div class=\"panel\">{panel}</div>"));
-            text.push_str(&format!("<div class=\"{class}\">{}</div>", panels.collect::<String>()));
-        }
-        let note =
-            self.steps.iter().map(|(_, drawing)| drawing.note()).find(|note| !note.is_empty()).unwrap_or_default();
-        let caption =
-            [self.caption.as_str(), &note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-        text.push_str(&element("figcaption", "", &caption));
-        text.push_str("</figure>");
-        text
-    }
 }
 
 impl Section {
     /// A result of a job in a folder or file.
     pub fn new(job: impl Into<String>, place: impl Into<String>) -> Self {
         Self { job: job.into(), place: place.into(), ..Self::default() }
-    }
-
-    /// The parts that must be there, and those that may be left out, each with a name.
-    fn parts(&self, at: usize) -> (String, Vec<(String, String)>, String) {
-        let mut head = format!(
-            "<section id=\"s{at}\" class=\"job\"><header><h2><span class=\"tag\">{}</span> {}</h2>",
-            escape(&self.job),
-            escape(&shortened(&self.place, 200))
-        );
-        head.push_str(&element("p", "asked", &self.asked));
-        head.push_str("</header>");
-        let sentences: String = self.sentences.iter().map(|text| element("li", "", &shortened(text, 800))).collect();
-        if !sentences.is_empty() {
-            head.push_str(&format!("<ul class=\"said\">{sentences}</ul>"));
-        }
-        let warnings: String = self.warnings.iter().map(|text| element("li", "", &shortened(text, 800))).collect();
-        if !warnings.is_empty() {
-            head.push_str(&format!("<div class=\"warning\"><h3>To be aware of</h3><ul>{warnings}</ul></div>"));
-        }
-        let figures = self.figures.iter().map(|figure| (format!("The figure “{}”", figure.caption), figure.html()));
-        let tables =
-            self.tables.iter().filter(|table| !table.is_empty()).map(|table| ("A table".to_owned(), table.html()));
-        let parts = figures.chain(tables).collect();
-        let mut foot = String::new();
-        for (title, list) in [("All numbers", &self.facts), ("Settings", &self.settings), ("Run record", &self.record)]
-        {
-            if !list.is_empty() {
-                foot.push_str(&format!("<details><summary>{title}</summary>{}</details>", facts(list)));
-            }
-        }
-        if !self.command.is_empty() {
-            foot.push_str(&format!(
-                "<p class=\"command\"><span>Make it again</span> {}</p>",
-                element("code", "", &shortened(&self.command, 400))
-            ));
-        }
-        foot.push_str("</section>");
-        (head, parts, foot)
-    }
-}
-
-impl Card {
-    fn html(&self) -> String {
-        let mut text = format!("<article class=\"card\">{}", element("h3", "", &shortened(&self.title, 120)));
-        if !self.pictures.is_empty() {
-            let pictures = self.pictures.iter().map(|(picture, caption)| {
-                format!(
-                    "<li><img alt=\"\" src=\"data:image/png;base64,{}\">{}</li>",
-                    base64(&picture.thumbnail(48).to_png()),
-                    element("span", "", &shortened(caption, 30))
-                )
-            });
-            text.push_str(&format!("<ul class=\"thumbs\">{}</ul>", pictures.collect::<String>()));
-        }
-        text.push_str(&facts(&self.facts));
-        if let Some(table) = self.table.as_ref().filter(|table| !table.is_empty()) {
-            text.push_str(&format!("<details><summary>Layers</summary>{}</details>", table.html()));
-        }
-        text.push_str("</article>");
-        text
     }
 }
 
@@ -261,30 +191,61 @@ impl Page {
 
     /// The page, as one file.
     pub fn to_html(&self) -> String {
-        let mut body = self.beginning();
-        for (at, browser) in self.browsers.iter().enumerate() {
-            body.push_str(&browser_html(browser, at));
-        }
-        let parts: Vec<_> = self.sections.iter().enumerate().map(|(at, section)| section.parts(at)).collect();
-        // What must be there is counted first; figures and tables share the rest, in order.
-        let fixed: usize = parts.iter().map(|(head, _, foot)| head.len() + foot.len()).sum();
-        let mut room = Self::LIMIT.saturating_sub(body.len() + fixed + STYLE.len() + SCRIPT.len() + 4096);
-        for (at, (head, optional, foot)) in parts.into_iter().enumerate() {
-            body.push_str(&head);
-            for (name, part) in optional {
-                if part.len() <= room {
-                    room -= part.len();
-                    body.push_str(&part);
-                } else {
-                    let place = &self.sections[at].place;
-                    let text = format!("{name} is left out, to keep this page small; it is in {place}.");
-                    body.push_str(&element("p", "note", &text));
-                    room = room.saturating_sub(text.len());
+        let tips = Tips::default();
+        let shown = &self.sections[..self.sections.len().min(SECTIONS)];
+        let beginning = self.beginning(shown, None);
+        let heads: Vec<String> = shown.iter().enumerate().map(|(at, section)| section.head(at, &tips)).collect();
+        let mut parts: Vec<_> = shown.iter().map(|section| section.parts(&tips)).collect();
+        let foot = element("footer", "", &shortened(&self.foot, 800));
+        // What must be there is counted first; the rest shares the room by rank.
+        let fixed = STYLE.len() + SCRIPT.len() + FRAME + beginning.len() + foot.len();
+        let each: usize = heads.iter().map(|head| head.len() + Section::NOTE + 20).sum();
+        let mut room = Self::LIMIT.saturating_sub(fixed + each);
+        let mut fits = |html: &str| {
+            let left = room.checked_sub(html.len());
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        let mut left_out: Vec<Vec<String>> = vec![Vec::new(); shown.len()];
+        let mut give = |rank: Rank, parts: &mut Vec<Vec<section::Part>>, fits: &mut dyn FnMut(&str) -> bool| {
+            for (parts, left_out) in parts.iter_mut().zip(&mut left_out) {
+                for part in parts.iter_mut().filter(|part| part.rank == rank) {
+                    if !fits(&part.html) {
+                        left_out.push(std::mem::take(&mut part.name));
+                        part.html.clear();
+                    }
                 }
             }
-            body.push_str(&foot);
+        };
+        give(Rank::Said, &mut parts, &mut fits);
+        give(Rank::Record, &mut parts, &mut fits);
+        let cards: Vec<String> = self.cards.iter().map(|card| card.html(&tips)).filter(|html| fits(html)).collect();
+        let browsers = self.browsers.iter().enumerate().map(|(at, browser)| browser_html(browser, at, &tips));
+        let browsers: Vec<String> = browsers.filter(|html| fits(html)).collect();
+        give(Rank::Drawn, &mut parts, &mut fits);
+
+        let mut body = String::new();
+        if !cards.is_empty() {
+            let more = more(self.cards.len() - cards.len(), "network or data set", "networks or data sets");
+            let cards: String = cards.concat();
+            body.push_str(&format!(
+                "<section id=\"cards\"><h2>What was looked at</h2><div class=\"cards\">{cards}</div>{more}</section>"
+            ));
         }
-        body.push_str(&format!("</main>{}", element("footer", "", &self.foot)));
+        let lost = self.browsers.len() - browsers.len();
+        body.extend(browsers);
+        body.push_str(&more(lost, "list of single samples", "lists of single samples"));
+        for (((section, head), parts), names) in shown.iter().zip(heads).zip(parts).zip(left_out) {
+            body.push_str(&head);
+            body.extend(parts.into_iter().map(|part| part.html));
+            body.push_str(&section.left_out(&names));
+            body.push_str("</section>");
+        }
+        body.push_str(&more(self.sections.len() - shown.len(), "result", "results"));
+        body.push_str(&format!("</main>{foot}"));
+        // Findings whose figure had no room lead to its section.
+        let ids: BTreeSet<&str> = body.split(" id=\"").skip(1).filter_map(|part| part.split('"').next()).collect();
+        let body = self.beginning(shown, Some(&ids)) + &body;
         let policy = format!(
             "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
              form-action 'none'",
@@ -297,61 +258,81 @@ impl Page {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n{GENERATOR}\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-            escape(&self.title)
+            escape(&shortened(&self.title, 200))
         )
     }
 
-    /// Title, findings and cards.
-    fn beginning(&self) -> String {
+    /// Title and findings. If it is known which identifiers there are, links lead to no others.
+    fn beginning(&self, shown: &[Section], ids: Option<&BTreeSet<&str>>) -> String {
+        let tips = Tips::default();
         let mut text =
             String::from("<a class=\"skip\" href=\"#findings\">To the findings</a><header class=\"top\"><div>");
-        text.push_str(&element("h1", "", &shortened(&self.title, 200)));
-        text.push_str(&element("p", "", &shortened(&self.about, 400)));
+        text.push_str(&tips.element("h1", "", &self.title, 200));
+        text.push_str(&tips.element("p", "", &self.about, 400));
         text.push_str("</div><nav aria-label=\"Sections\"><ul>");
-        for (at, section) in self.sections.iter().enumerate() {
-            text.push_str(&format!("<li><a href=\"#s{at}\">{}</a></li>", escape(&section.job)));
+        for (at, section) in shown.iter().enumerate() {
+            text.push_str(&format!("<li><a href=\"#s{at}\">{}</a></li>", escape(&shortened(&section.job, 40))));
         }
         text.push_str("</ul></nav></header><main><section id=\"findings\"><h2>What was found</h2>");
         let one = |finding: &Finding| {
-            let link = finding.link.as_ref().map_or(String::new(), |link| {
-                // Identifiers of figures are those of their section with a name.
+            let link = finding.link.as_deref().map(|link| escape(&shortened(link, NAME)));
+            let there = |link: &String| ids.is_none_or(|ids| ids.contains(link.as_str()));
+            // Identifiers of figures are those of their section with a name.
+            let section = link.as_ref().map(|link| link.split('-').next().unwrap_or_default().to_owned());
+            let link = link.filter(there).or(section.filter(there)).map_or(String::new(), |link| {
                 let word = if link.contains('-') { "figure" } else { "section" };
-                format!(" <a href=\"#{}\">{word}</a>", escape(link))
+                format!(" <a href=\"#{link}\">{word}</a>")
             });
-            let (tag, said) =
-                (element("span", "tag", &finding.from), element("span", "", &shortened(&finding.text, 800)));
+            let tag = element("span", "tag", &shortened(&finding.from, 40));
+            let said = tips.element("span", "", &finding.text, 800);
             format!("<li>{said} <span class=\"from\">{tag}{link}</span></li>")
         };
         let (first, rest) = self.findings.split_at(self.findings.len().min(FINDINGS));
         text.push_str(&format!("<ol class=\"found\">{}</ol>", first.iter().map(one).collect::<String>()));
         if !rest.is_empty() {
+            let mut list = String::new();
+            let mut count = 0;
+            for finding in rest {
+                let html = one(finding);
+                if list.len() + html.len() > MORE_FINDINGS {
+                    break;
+                }
+                list.push_str(&html);
+                count += 1;
+            }
             text.push_str(&format!(
-                "<details><summary>{} more</summary><ol class=\"found more\" start=\"{}\">{}</ol></details>",
+                "<details><summary>{} more</summary><ol class=\"found more\" start=\"{}\">{list}</ol>{}</details>",
                 rest.len(),
                 first.len() + 1,
-                rest.iter().map(one).collect::<String>()
+                more(rest.len() - count, "sentence", "sentences"),
             ));
         }
         text.push_str("</section>");
-        if !self.cards.is_empty() {
-            let cards: String = self.cards.iter().map(Card::html).collect();
-            text.push_str(&format!(
-                "<section id=\"cards\"><h2>What was looked at</h2><div class=\"cards\">{cards}</div></section>"
-            ));
-        }
         text
     }
 }
 
-fn browser_html(browser: &Browser, at: usize) -> String {
+/// Says how many of something had no room.
+fn more(count: usize, one: &str, many: &str) -> String {
+    match count {
+        0 => String::new(),
+        1 => element("p", "note", &format!("1 {one} is left out, to keep this page small.")),
+        _ => element("p", "note", &format!("{} {many} are left out, to keep this page small.", grouped(count))),
+    }
+}
+
+fn browser_html(browser: &Browser, at: usize, tips: &Tips) -> String {
+    let (n_shown, data) = browser.data();
+    let lost = browser.samples.len() - n_shown;
     format!(
-        "<section class=\"browser\" id=\"samples{at}\"><h2>{}</h2><p class=\"asked\">{}</p>\
+        "<section class=\"browser\" id=\"samples{at}\"><h2>{}</h2><p class=\"asked\">{}</p>{}\
          <div class=\"pick\"></div><details class=\"all\" open><summary>All of them as a table</summary>{}</details>\
          <script type=\"application/json\">{}</script></section>",
-        escape(&browser.title),
-        escape(&browser.note),
-        browser.table().html(),
-        browser.data()
+        tips.text(&browser.title, 160),
+        tips.text(&browser.note, 1200),
+        more(lost, "sample", "samples"),
+        browser.table(n_shown).html(tips),
+        data
     )
 }
 

@@ -49,6 +49,16 @@
   const list = document.querySelector("nav ul");
   if (list) list.append(make("li", {}, theme));
   all(".browser .all").forEach((details) => details.removeAttribute("open"));
+  // On paper nothing can be unfolded: findings and samples are there in full.
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = all("#findings details, .browser .all").filter((details) => !details.open);
+    unfolded.forEach((details) => { details.open = true; });
+  });
+  addEventListener("afterprint", () => {
+    unfolded.forEach((details) => { details.open = false; });
+    unfolded = [];
+  });
 
   // Saving.
   const save = (name, type, text) => {
@@ -104,6 +114,41 @@
     return found;
   };
 
+  // Tables: sorted by a click on a heading, filtered by a text.
+  const number = (text) => parseFloat(text.replaceAll(",", "").replaceAll("−", "-"));
+  const upgrade = (box) => {
+    const table = box.querySelector("table");
+    const body = table.tBodies[0];
+    const original = [...body.rows];
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", table.caption.textContent);
+    all("th", table.tHead).forEach((head, column) => {
+      const name = head.textContent;
+      head.replaceChildren(make("button", { type: "button", text: name, on: { click: () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        all("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const numeric = head.classList.contains("n");
+        const key = (row) => row.cells[column] ? row.cells[column].textContent : "";
+        const order = (a, b) => {
+          if (!numeric) return key(a).localeCompare(key(b), undefined, { numeric: true });
+          const [x, y] = [number(key(a)), number(key(b))];
+          return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : x - y;
+        };
+        const sorted = [...original].sort(order);
+        body.append(...(down ? sorted.reverse() : sorted));
+      } } }));
+    });
+    if (original.length < 6) return;
+    const input = make("input", { type: "search", on: { input: () => {
+      const wanted = input.value.toLowerCase();
+      original.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
+    } } });
+    box.before(make("label", { class: "filter", text: "Filter " }, input));
+  };
+  all(".table").forEach(upgrade);
+
   // Figures: values under the pointer, series that belong together, saving, turning.
   const tip = make("div", { class: "tip", role: "status", hidden: "" });
   document.body.append(tip);
@@ -150,8 +195,13 @@
   };
   const figures = new Map();
   let chosen = null;
-  const choose = (name) => {
-    chosen = chosen === name ? null : name;
+  const choosers = [];
+  const only = (name) => {
+    chosen = name;
+    choosers.forEach((select) => {
+      const own = [...select.options].findIndex((option, at) => at > 0 && option.textContent === chosen);
+      select.selectedIndex = Math.max(0, own);
+    });
     for (const { svg, data } of figures.values()) {
       if (!data || !data.series) continue;
       const linked = chosen !== null && data.series.some((series) => series.name === chosen);
@@ -161,6 +211,7 @@
       });
     }
   };
+  const choose = (name) => only(chosen === name ? null : name);
   const picked = [];
 
   const turnable = (svg, data) => {
@@ -253,6 +304,29 @@
       on: { click: () => save(`${file}.csv`, "text/csv", csv(rows(data))) } }));
     panel.append(tools);
     if (!data) return;
+    // For readers without a pointer: the names of the legend as a list, and the values as a table.
+    const names = [...new Set((data.series || []).map((series) => series.name).filter(Boolean))];
+    if (names.length > 1) {
+      const select = make("select", { "aria-label": `Show one of the series of ${file} alone`, on: { change: () => only(select.selectedIndex ? select.value : null) } },
+        make("option", { value: "", text: "all" }), ...names.map((own) => make("option", { value: own, text: own })));
+      choosers.push(select);
+      tools.prepend(select);
+    }
+    const listing = make("button", { type: "button", text: "Table", "aria-expanded": "false", "aria-label": `The data of ${file} as a table`,
+      on: { click: () => {
+        const open = panel.querySelector(".values");
+        listing.setAttribute("aria-expanded", String(!open));
+        if (open) return open.remove();
+        const [head, ...all] = rows(data);
+        const table = make("table", {},
+          make("caption", { text: all.length > 500 ? `The first 500 of ${all.length} values; the CSV has all` : "The values" }),
+          make("thead", {}, make("tr", {}, ...head.map((name, at) => make("th", { scope: "col", class: at ? "n" : "", text: name })))),
+          make("tbody", {}, ...all.slice(0, 500).map((row) => make("tr", {}, ...row.map((cell, at) => make("td", { class: at ? "n" : "", text: brief(cell) }))))));
+        const box = make("div", { class: "values" }, make("div", { class: "table" }, table));
+        panel.append(box);
+        upgrade(box.firstElementChild);
+      } } });
+    tools.append(listing);
     if (data.kind === "space") own.paint = turnable(svg, data);
     svg.addEventListener("pointerleave", hide);
     svg.addEventListener("pointermove", (event) => {
@@ -276,7 +350,9 @@
       const point = local(svg, event);
       const found = nearest(data, point.x, point.y);
       // A name in the legend is above the data.
-      const label = event.target.tagName === "text" && data.series.find((series) => series.name && series.name === event.target.textContent);
+      const text = event.target.tagName === "text" ? event.target.textContent : "";
+      const starts = (name) => text.length > 1 && text.endsWith("…") && name.startsWith(text.slice(0, -1));
+      const label = text && data.series.find((series) => series.name && (series.name === text || starts(series.name)));
       if (label) return choose(label.name);
       if (!found || found.far > 12) return;
       if (picked.some((pick) => pick(name, found.series.x[found.at], found.series.y[found.at]))) return;
@@ -300,40 +376,6 @@
       output.textContent = names[+slider.value];
       slider.setAttribute("aria-valuetext", names[+slider.value]);
     });
-  }
-
-  // Tables: sorted by a click on a heading, filtered by a text.
-  const number = (text) => parseFloat(text.replaceAll(",", "").replaceAll("−", "-"));
-  for (const box of all(".table")) {
-    const table = box.querySelector("table");
-    const body = table.tBodies[0];
-    const original = [...body.rows];
-    box.tabIndex = 0;
-    box.setAttribute("role", "region");
-    box.setAttribute("aria-label", table.caption.textContent);
-    all("th", table.tHead).forEach((head, column) => {
-      const name = head.textContent;
-      head.replaceChildren(make("button", { type: "button", text: name, on: { click: () => {
-        const down = head.getAttribute("aria-sort") === "ascending";
-        all("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const numeric = head.classList.contains("n");
-        const key = (row) => row.cells[column] ? row.cells[column].textContent : "";
-        const order = (a, b) => {
-          if (!numeric) return key(a).localeCompare(key(b), undefined, { numeric: true });
-          const [x, y] = [number(key(a)), number(key(b))];
-          return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : x - y;
-        };
-        const sorted = [...original].sort(order);
-        body.append(...(down ? sorted.reverse() : sorted));
-      } } }));
-    });
-    if (original.length < 6) continue;
-    const input = make("input", { type: "search", on: { input: () => {
-      const wanted = input.value.toLowerCase();
-      original.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
-    } } });
-    box.before(make("label", { class: "filter", text: "Filter " }, input));
   }
 
   // Samples: one is picked, and shown with everything that is known about it.
@@ -400,11 +442,12 @@
         }
       });
       const facts = make("dl", {}, ...sample.facts.map(([name, text]) => make("div", {}, make("dt", { text: name }), make("dd", { text }))));
-      const parts = [make("div", { class: "whole" }, image(sample.picture, `sample ${sample.name}`), make("div", {}, make("h3", { text: `Sample ${sample.name}` }), facts))];
+      const parts = [make("div", { class: "whole" }, image(sample.picture, `sample ${sample.name}`), make("div", {}, make("h3", { text: `Sample ${sample.name}`, title: sample.whole || "" }), facts))];
+      if (sample.text) parts.push(make("blockquote", { text: sample.text }));
       if (sample.warning) parts.push(make("p", { class: "warning", text: sample.warning }));
       if (sample.examples.length) {
-        parts.push(block("Training samples that matter most", make("ul", { class: sample.examples.some((one) => one[3] !== null) ? "strip" : "strip plain" },
-          ...sample.examples.map(([name, label, value, picture]) => make("li", {}, image(picture, ""),
+        parts.push(block("Training samples that matter most", make("ul", { class: sample.examples.some((one) => one[4]) ? "strip read" : sample.examples.some((one) => one[3] !== null) ? "strip" : "strip plain" },
+          ...sample.examples.map(([name, label, value, picture, text]) => make("li", {}, image(picture, ""), text ? make("q", { text }) : "",
             make("span", { text: `${label} (${name}) ${value > 0 ? "+" : ""}${brief(value)}` }))))));
       }
       if (sample.distribution.length) parts.push(block("Attribution by class of training samples", boxes(sample.distribution)));
@@ -423,7 +466,8 @@
     };
     samples.forEach((sample, at) => {
       const option = make("div", { role: "option", id: `${section.id}-${at}`, "data-at": at, "aria-selected": "false",
-        on: { click: () => showSample(at) } }, image(sample.picture, ""), make("span", { text: sample.name }));
+        on: { click: () => showSample(at) } }, image(sample.picture, ""), make("span", { text: sample.name }),
+      ...(sample.text && sample.picture === null ? [make("span", { class: "start", text: sample.text.slice(0, 60) })] : []));
       options.append(option);
     });
     options.addEventListener("keydown", (event) => {

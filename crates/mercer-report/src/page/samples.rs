@@ -3,6 +3,7 @@
 //! A table of all samples is part of the page. What is known about one of them is data, which the script of the page
 //! shows when a reader picks it. Pictures are stored once, however often they are shown.
 
+use super::html::{NAME, WHOLE, shortened};
 use super::table::Table;
 use crate::figure::{Picture, base64, markup_json};
 use serde_json::{Value, json};
@@ -10,6 +11,12 @@ use std::collections::BTreeMap;
 
 /// The bytes that the pictures of all browsers of a page may take.
 const LIMIT: usize = 600_000;
+
+/// The bytes that everything else of them may take.
+const DATA: usize = 400_000;
+
+/// The longest text of an example, in characters.
+const TEXT: usize = 240;
 
 /// A browser of samples.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +32,7 @@ pub struct Browser {
     left_out: usize,
     spent: usize,
     limit: usize,
+    room: usize,
 }
 
 /// A sample, and what is known about it.
@@ -36,6 +44,8 @@ pub struct Sample {
     pub why: Vec<String>,
     /// A picture of it, as [`Browser::picture`] numbers them.
     pub picture: Option<usize>,
+    /// The sample itself, if it is a text.
+    pub text: String,
     /// Short facts, with names.
     pub facts: Vec<(String, String)>,
     /// A warning.
@@ -63,12 +73,15 @@ pub struct Example {
     pub value: f64,
     /// A picture of it.
     pub picture: Option<usize>,
+    /// The sample itself, if it is a text.
+    pub text: String,
 }
 
 impl Browser {
     /// A browser without samples, one of several on a page.
     pub fn new(title: impl Into<String>, n_browsers: usize) -> Self {
-        Self { title: title.into(), limit: LIMIT / n_browsers.max(1), ..Self::default() }
+        let share = |all: usize| all / n_browsers.max(1);
+        Self { title: title.into(), limit: share(LIMIT), room: share(DATA), ..Self::default() }
     }
 
     /// Keeps a picture under a name, once; none if there is no room left.
@@ -92,47 +105,78 @@ impl Browser {
         self.left_out
     }
 
-    /// What is known, as data for the script.
-    pub(super) fn data(&self) -> String {
-        let number = |x: f64| if x.is_finite() { json!((x * 1e6).round() / 1e6) } else { Value::Null };
-        let samples = self.samples.iter().map(|own| {
-            json!({
-                "name": own.name,
-                "why": own.why,
-                "picture": own.picture,
-                "facts": own.facts,
-                "warning": own.warning,
-                "examples": own.examples.iter().map(|one| json!([one.name, one.label, number(one.value), one.picture]))
-                    .collect::<Vec<_>>(),
-                "distribution": own.distribution.iter()
-                    .map(|(name, numbers)| json!([name, numbers.map(number)])).collect::<Vec<_>>(),
-                "probabilities": own.probabilities.iter()
-                    .map(|(name, own, other)| json!([name, number(*own), other.map(number)])).collect::<Vec<_>>(),
-                "coordinates": own.coordinates.iter().map(|(name, x)| json!([name, number(*x)])).collect::<Vec<_>>(),
-                "marks": own.marks.iter()
-                    .map(|(figure, place)| json!([figure, place.iter().copied().map(number).collect::<Vec<_>>()])).collect::<Vec<_>>(),
-            })
-        });
-        markup_json(&json!({ "samples": samples.collect::<Vec<_>>(), "pictures": self.pictures }))
+    /// What is known, as data for the script, of the first samples for which there is room; and how many these are.
+    pub(super) fn data(&self) -> (usize, String) {
+        let mut room = self.room;
+        let mut found = Vec::new();
+        for sample in &self.samples {
+            let own = markup_json(&sample.data());
+            let Some(left) = room.checked_sub(own.len()) else { break };
+            room = left;
+            found.push(own);
+        }
+        let pictures = markup_json(&json!(self.pictures));
+        (found.len(), format!("{{\"samples\":[{}],\"pictures\":{pictures}}}", found.join(",")))
     }
 
     /// All samples as a table, for readers without the script, and to search in.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self, n_shown: usize) -> Table {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in self.samples.iter().flat_map(|own| &own.facts) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
         }
-        let columns = ["sample", "chosen as"].into_iter().chain(names.iter().copied()).chain(["warning"]);
+        let has_texts = self.samples.iter().any(|own| !own.text.is_empty());
+        let start = ["sample", "text", "chosen as"].into_iter().filter(|name| has_texts || *name != "text");
+        let columns = start.chain(names.iter().copied()).chain(["warning"]);
         let mut table = Table::new("The samples", columns, "");
-        for own in &self.samples {
+        for own in self.samples.iter().take(n_shown) {
             let fact = |name: &&str| {
                 own.facts.iter().find(|(own, _)| own == name).map(|(_, text)| text.clone()).unwrap_or_default()
             };
-            let start = [own.name.clone(), own.why.join(", ")];
-            table.row(start.into_iter().chain(names.iter().map(fact)).chain([own.warning.clone()]));
+            let start = [Some(&own.name), has_texts.then_some(&own.text)].into_iter().flatten().cloned();
+            table.row(start.chain([own.why.join(", ")]).chain(names.iter().map(fact)).chain([own.warning.clone()]));
         }
         table
+    }
+}
+
+impl Sample {
+    /// What is known about it, as data for the script. Names are shortened; the whole name of the sample is beside it.
+    fn data(&self) -> Value {
+        let number = |x: f64| if x.is_finite() { json!((x * 1e6).round() / 1e6) } else { Value::Null };
+        let name = |text: &str| shortened(text, NAME);
+        let short = name(&self.name);
+        let example = |one: &Example| {
+            let text = shortened(&one.text, TEXT);
+            json!([name(&one.name), name(&one.label), number(one.value), one.picture, text])
+        };
+        let group = |(group, numbers): &(String, [f64; 6])| json!([name(group), numbers.map(number)]);
+        let class =
+            |(class, own, other): &(String, f64, Option<f64>)| json!([name(class), number(*own), other.map(number)]);
+        let mark = |(figure, place): &(String, Vec<f64>)| {
+            json!([figure, place.iter().copied().map(number).collect::<Vec<_>>()])
+        };
+        let fact = |(fact, text): &(String, String)| json!([name(fact), name(text)]);
+        let mut data = json!({
+            "name": short,
+            "why": self.why.iter().map(|why| name(why)).collect::<Vec<_>>(),
+            "picture": self.picture,
+            "facts": self.facts.iter().map(fact).collect::<Vec<_>>(),
+            "warning": shortened(&self.warning, 240),
+            "examples": self.examples.iter().map(example).collect::<Vec<_>>(),
+            "distribution": self.distribution.iter().map(group).collect::<Vec<_>>(),
+            "probabilities": self.probabilities.iter().map(class).collect::<Vec<_>>(),
+            "coordinates": self.coordinates.iter().map(|(own, x)| json!([name(own), number(*x)])).collect::<Vec<_>>(),
+            "marks": self.marks.iter().map(mark).collect::<Vec<_>>(),
+        });
+        if !self.text.is_empty() {
+            data["text"] = json!(shortened(&self.text, 3 * TEXT));
+        }
+        if short.len() != self.name.len() {
+            data["whole"] = json!(shortened(&self.name, WHOLE / 4));
+        }
+        data
     }
 }

@@ -1,12 +1,12 @@
 //! Tables of a page.
 
-use super::html::{element, shortened};
+use super::html::{NAME, Tips, WHOLE, element, shortened};
 use crate::figure::grouped;
 
 /// The most rows of a table.
 const ROWS: usize = 200;
 
-/// The longest text of a cell, in characters.
+/// The longest text that a cell shows, in characters.
 const CELL: usize = 160;
 
 /// A table that readers can sort and filter.
@@ -35,7 +35,7 @@ impl Table {
     pub fn row<N: Into<String>>(&mut self, cells: impl IntoIterator<Item = N>) {
         self.n_rows += 1;
         if self.rows.len() < ROWS {
-            self.rows.push(cells.into_iter().map(|cell| shortened(&cell.into(), CELL)).collect());
+            self.rows.push(cells.into_iter().map(|cell| shortened(&cell.into(), WHOLE)).collect());
         }
     }
 
@@ -51,8 +51,13 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// What it is a table of.
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// As markup.
-    pub(super) fn html(&self) -> String {
+    pub(super) fn html(&self, tips: &Tips) -> String {
         let numeric: Vec<bool> = (0..self.columns.len())
             .map(|at| {
                 let mut cells =
@@ -61,27 +66,27 @@ impl Table {
             })
             .collect();
         let class = |at: usize| if numeric.get(at) == Some(&true) { " class=\"n\"" } else { "" };
-        let head = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(at, name)| format!("<th scope=\"col\"{}>{}</th>", class(at), element("span", "", name)));
+        let head =
+            self.columns.iter().enumerate().map(|(at, name)| {
+                format!("<th scope=\"col\"{}>{}</th>", class(at), tips.element("span", "", name, NAME))
+            });
         let mut text = format!(
             "<div class=\"table\"><table><caption>{}</caption><thead><tr>{}</tr></thead><tbody>",
-            super::html::escape(&self.title),
+            tips.text(&self.title, 160),
             head.collect::<String>()
         );
         for row in &self.rows {
             text.push_str("<tr>");
             for (at, cell) in row.iter().enumerate() {
-                text.push_str(&format!("<td{}>{}</td>", class(at), super::html::escape(cell)));
+                text.push_str(&format!("<td{}>{}</td>", class(at), tips.text(cell, CELL)));
             }
             text.push_str("</tr>");
         }
         text.push_str("</tbody></table></div>");
         if self.n_rows > self.rows.len() {
             let (shown, all) = (grouped(self.rows.len()), grouped(self.n_rows));
-            let place = if self.source.is_empty() { String::new() } else { format!("; all are in {}", self.source) };
+            let place = shortened(&self.source, 160);
+            let place = if place.is_empty() { place } else { format!("; all are in {place}") };
             text.push_str(&element("p", "note", &format!("The first {shown} of {all} rows{place}.")));
         }
         text

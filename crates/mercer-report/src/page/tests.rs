@@ -30,6 +30,7 @@ fn page(name: &str) -> Page {
         title: text(),
         facts: vec![(text(), text())],
         pictures: vec![(picture.clone(), text())],
+        texts: vec![(text(), text())],
         table: Some(table.clone()),
     });
     let mut browser = Browser::new(name, 1);
@@ -39,9 +40,10 @@ fn page(name: &str) -> Page {
         name: text(),
         why: vec![text()],
         picture: number,
+        text: text(),
         facts: vec![(text(), text())],
         warning: text(),
-        examples: vec![Example { name: text(), label: text(), value: 1.0, picture: number }],
+        examples: vec![Example { name: text(), label: text(), value: 1.0, picture: number, text: text() }],
         distribution: vec![(text(), [0.0, 1.0, 2.0, 3.0, 4.0, f64::NAN])],
         probabilities: vec![(text(), 0.5, None)],
         coordinates: vec![(text(), 1.0)],
@@ -52,6 +54,7 @@ fn page(name: &str) -> Page {
     (section.asked, section.command) = (text(), text());
     section.sentences.push(text());
     section.warnings.push(text());
+    section.notes.push(text());
     section.figures.push(FigureBlock::new(name, name, figure(name)));
     let steps = (0..3).map(|_| (text(), figure(name))).collect();
     section.figures.push(FigureBlock::stepped(name, name, name, steps));
@@ -116,5 +119,36 @@ fn pages_stay_small() {
     }
     let html = page.to_html();
     assert!(html.len() <= Page::LIMIT, "{}", html.len());
-    assert!(html.len() > Page::LIMIT / 2 && html.contains("is left out, to keep this page small"));
+    assert!(html.len() > Page::LIMIT / 2 && html.contains("Left out, to keep this page small: the figure “points”"));
+}
+
+/// Many results with very long names: each of them alone would be larger than the page.
+#[test]
+fn pages_stay_small_for_any_names() {
+    for (name, many) in [("𝔏".repeat(600_000), 3), ("<&\"".repeat(2000), 400), ("name ".repeat(50), 2000)] {
+        let mut large = page(&name);
+        let one = large.sections.remove(0);
+        large.sections = vec![one; many.min(300)];
+        large.cards = vec![large.cards[0].clone(); many];
+        large.findings = vec![large.findings[0].clone(); 10 * many];
+        large.browsers = vec![large.browsers[0].clone(); 3];
+        let html = large.to_html();
+        assert!(html.len() <= Page::LIMIT, "{} of {many}", html.len());
+        // Something of everything is there.
+        for part in ["<ol class=\"found\">", "<article class=\"card\">", "class=\"job\"", "\"samples\":[{"] {
+            assert!(html.contains(part), "{part} of {many}");
+        }
+    }
+}
+
+/// What is shortened can be read as a whole, and links lead to something.
+#[test]
+fn long_names_are_behind_short_ones() {
+    let name = "a long name ".repeat(40);
+    let html = page(&name).to_html();
+    assert!(html.contains(&format!("<span title=\"{name}\">")) && html.contains('…'));
+    let ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|part| part.split('"').next()).collect();
+    for link in html.split("href=\"#").skip(1).filter_map(|part| part.split('"').next()) {
+        assert!(ids.contains(&link), "{link} of {ids:?}");
+    }
 }

@@ -5,7 +5,8 @@ use super::decoding::{self, Texts};
 use super::{DataRef, DataSpec, Opening, PreprocessSpec};
 use crate::Error;
 use mercer_data::{
-    ClassOrder, Columns, Dataset, Fingerprint, Format, Labels, Preprocess, Role, Used, open_inputs, open_labels,
+    ClassOrder, Columns, Dataset, Fingerprint, Format, Labels, Preprocess, Role, TextColumn, Used, open_inputs,
+    open_labels, open_text,
 };
 use mercer_net::Network;
 use mercer_net::network::{Input, TrainedOn};
@@ -252,6 +253,14 @@ impl Samples {
         };
         self.inputs = self.inputs.into_iter().zip(steps).map(through).collect::<Result<_, _>>()?;
         Ok(self)
+    }
+
+    /// The column of texts behind the tokens, if the samples are texts; `options` are those that they were opened with.
+    pub(crate) fn texts(&self, options: &DataSpec) -> Option<TextColumn> {
+        let at = self.inputs.iter().position(|input| input.format() == Format::Text)?;
+        let source = self.inputs[at].place().parse().ok()?;
+        let known = self.columns.get(at).and_then(Option::as_ref);
+        open_text(&source, &used(options).ok()?, known).ok()
     }
 
     /// A fingerprint of the samples as they are read.

@@ -35,13 +35,19 @@ pub use opened::OpenedExplain;
 pub use validate::{MethodFindings, SanityFindings, ValidateSpec, Validation, ValidationFindings};
 pub use words::Sight;
 
+use super::surrogate::Classified;
 use super::{Destination, Job, Share, Stopwatch};
 use crate::Error;
 use crate::spec::{DataRef, DataSpec, Opening, ParameterSpec, Precision};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+/// The network and the training samples of a saved explanation.
+pub(crate) fn known_of(from: &Path, opening: Opening<'_>) -> Result<Classified, Error> {
+    saved::SavedExplanation::open(from, None, opening).map(|(known, _)| known)
+}
 
 /// The kernel of a surrogate if none is given: that of the report.
 pub const DEFAULT_KERNEL: &str = "normalised(trace)";

@@ -1,19 +1,33 @@
 //! What was looked at: networks and data.
 
-use super::data::Seen;
+use super::data::{Library, Seen, plain};
 use super::run::Run;
+use super::section::{brief, once};
 use crate::info::{Findings, Look};
 use crate::text::{count, grouped, short};
 use mercer_report::page::{Card, Table};
 use mercer_run::Context;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Pictures on a card.
 const PICTURES: usize = 12;
 
+/// Texts on a card.
+const TEXTS: usize = 4;
+
+/// Data that runs name, and what a reader calls them.
+const DATA: [(&str, &str); 6] = [
+    ("data", "Data"),
+    ("test", "Test data"),
+    ("eval-data", "Test data"),
+    ("validation", "Validation data"),
+    ("ood", "Data of another kind"),
+    ("against", "Data that is compared with"),
+];
+
 /// A card per network and per data set that the runs name; each once.
-pub(super) fn cards(runs: &[Run], context: &Context) -> Vec<Card> {
+pub(super) fn cards(runs: &[Run], library: &Library, context: &Context) -> Vec<Card> {
     let mut cards = Vec::new();
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
     for run in runs {
@@ -28,16 +42,34 @@ pub(super) fn cards(runs: &[Run], context: &Context) -> Vec<Card> {
             }
         }
     }
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    // The same samples in other runs: the card of the first that can show them.
+    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
     for run in runs {
-        for setting in ["data", "test"] {
+        for (setting, what) in DATA {
             let Some(print) = run.fingerprint(setting) else { continue };
-            if seen.insert(print.to_owned()) {
-                cards.push(data(run, setting, print));
+            let known = at.get(print).copied();
+            if known.is_some_and(|known: usize| !is_unseen(&cards[known])) {
+                continue;
+            }
+            let seen = library.of(run, setting);
+            match known {
+                Some(known) if seen.is_ok() => cards[known] = data(run, (setting, what), print, seen.as_deref()),
+                Some(_) => {}
+                None => {
+                    at.insert(print, cards.len());
+                    cards.push(data(run, (setting, what), print, seen.as_deref()));
+                }
             }
         }
     }
     cards
+}
+
+/// The fact of a card whose samples cannot be shown.
+const UNSEEN: &str = "samples not shown";
+
+fn is_unseen(card: &Card) -> bool {
+    card.facts.iter().any(|(name, _)| name == UNSEEN)
 }
 
 fn fact(name: &str, text: impl Into<String>) -> (String, String) {
@@ -47,10 +79,16 @@ fn fact(name: &str, text: impl Into<String>) -> (String, String) {
 /// A network, as its file is now.
 fn network(file: &str, context: &Context) -> Card {
     let mut card = Card { title: format!("Network {file}"), ..Card::default() };
-    let looked = Look::at(file).run(context);
-    let Some(Findings::Model(found)) = looked.ok().map(|looked| looked.findings) else {
-        card.facts.push(fact("file", "cannot be read any more"));
-        return card;
+    let found = match Look::at(file).run(context).map(|looked| looked.findings) {
+        Ok(Findings::Model(found)) => found,
+        Ok(_) => {
+            card.facts.push(fact("not shown", "the file is no network any more"));
+            return card;
+        }
+        Err(error) => {
+            card.facts.push(fact("not shown", plain(&error)));
+            return card;
+        }
     };
     card.facts.push(fact("parameters", format!("{} in {}", grouped(found.n_params), count(found.n_tensors, "tensor"))));
     for input in &found.inputs {
@@ -75,13 +113,12 @@ fn network(file: &str, context: &Context) -> Card {
     card
 }
 
-/// Samples: how many, of which classes, and how some of them look.
-fn data(run: &Run, setting: &str, print: &str) -> Card {
+/// Samples: how many, of which classes, and how some of them look; or why that is not shown.
+fn data(run: &Run, (setting, what): (&str, &str), print: &str, seen: Result<&Seen, &String>) -> Card {
     let place = run.written.inputs.iter().find(|input| input.setting == setting).map(|input| input.place.clone());
-    let what = if setting == "test" { "Test data" } else { "Data" };
-    let mut card = Card { title: format!("{what} {}", place.unwrap_or_default()), ..Card::default() };
-    match Seen::of(run, setting) {
-        Some(seen) => {
+    let mut card = Card { title: format!("{what} {}", once(&place.unwrap_or_default())), ..Card::default() };
+    match seen {
+        Ok(seen) => {
             card.facts.push(fact("samples", grouped(seen.count())));
             card.facts.push(fact("each", seen.about()));
             if let (Some(names), Some(sizes)) = (seen.class_names(), seen.class_sizes()) {
@@ -89,28 +126,34 @@ fn data(run: &Run, setting: &str, print: &str) -> Card {
                     .iter()
                     .zip(&sizes)
                     .take(12)
-                    .map(|(name, size)| format!("{name} ({})", grouped(*size)))
+                    .map(|(name, size)| format!("{} ({})", brief(name), grouped(*size)))
                     .collect();
                 let more = if names.len() > 12 { ", …" } else { "" };
                 card.facts.push(fact("classes", format!("{}: {}{more}", names.len(), listed.join(", "))));
             }
-            let step = (seen.count() / PICTURES).max(1);
-            for row in (0..seen.count()).step_by(step).take(PICTURES) {
+            let caption = |row: usize| seen.class(row).map_or_else(|| format!("#{row}"), str::to_owned);
+            for row in some(seen.count(), PICTURES) {
                 let Some(picture) = seen.picture(row) else { break };
-                let caption = seen.class(row).map_or_else(|| format!("#{row}"), str::to_owned);
-                card.pictures.push((picture, caption));
+                card.pictures.push((picture, caption(row)));
+            }
+            for (row, text) in seen.texts(&some(seen.count(), TEXTS).collect()) {
+                card.texts.push((text, caption(row)));
             }
         }
-        None => {
-            let key = if setting == "test" { "/n_test" } else { "/n_samples" };
-            let n = run.number(key).or_else(|| run.number("/n_train")).or_else(|| run.number("/samples"));
+        Err(why) => {
+            let key = if setting == "data" { "/n_samples" } else { "/n_test" };
+            let train = || run.number("/n_train").or_else(|| run.number("/samples"));
+            let n = run.number(key).or_else(|| train().filter(|_| setting == "data"));
+            let n = n.filter(|_| matches!(setting, "data" | "test"));
             card.facts.extend(n.map(|n| fact("samples", grouped(n as usize))));
-            card.facts.push(fact(
-                "pictures",
-                "none: the files are not there any more, or were read with the preprocessing of a network",
-            ));
+            card.facts.push(fact(UNSEEN, why.as_str()));
         }
     }
     card.facts.push(fact("fingerprint", print));
     card
+}
+
+/// Rows that are spread evenly.
+fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    (0..n).step_by((n / most).max(1)).take(most)
 }

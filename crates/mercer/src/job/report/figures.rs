@@ -1,11 +1,14 @@
 //! Figures that a page draws itself: those that a slider turns over, and those of results without figures.
 
+use super::data::plain;
 use super::run::Run;
 use super::section::figure_id;
 use crate::Error;
 use mercer_data::{Dataset, Source};
+use mercer_kernel::gram::KeptGram;
 use mercer_report::page::{Drawing, FigureBlock};
 use mercer_report::{Axis, Figure, Panel, Series};
+use mercer_run::Context;
 use serde_json::Value;
 
 /// The most steps of a slider; of more, some are left out evenly.
@@ -17,15 +20,26 @@ const SIDE: usize = 160;
 /// Bins of a histogram.
 const BINS: usize = 40;
 
-/// The figures of a result, beside those in its folder.
-pub(super) fn special(run: &Run, at: usize) -> Result<Vec<FigureBlock>, Error> {
-    Ok(match run.job() {
+/// Stores up to this size are read to be drawn.
+const STORE: usize = 64 << 20;
+
+/// The figures of a result, beside those in its folder, and why there are none where a reader may expect one.
+pub(super) fn special(run: &Run, at: usize, context: &Context) -> Result<(Vec<FigureBlock>, Vec<String>), Error> {
+    let mut notes = Vec::new();
+    let figures = match run.job() {
         "train" => course(run, at).into_iter().collect(),
-        "kernel" => matrix(run, at)?.into_iter().collect(),
+        "kernel" | "predict" => match matrix(run, at, context)? {
+            Ok(figure) => vec![figure],
+            Err(why) => {
+                notes.push(why);
+                Vec::new()
+            }
+        },
         "probe" => [probe_layers(run, at), probe_checkpoints(run, at)].into_iter().flatten().collect(),
         "spectrum" => [spectrum_weights(run, at), spectrum_checkpoints(run, at)].into_iter().flatten().collect(),
         _ => Vec::new(),
-    })
+    };
+    Ok((figures, notes))
 }
 
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
@@ -79,27 +93,53 @@ fn course(run: &Run, at: usize) -> Option<FigureBlock> {
     Some(FigureBlock::new(figure_id(at, "course.svg"), "The course of training.", Drawing::of(&figure)))
 }
 
-/// The first rows and columns of a matrix of kernel values, or some of them.
-fn matrix(run: &Run, at: usize) -> Result<Option<FigureBlock>, Error> {
-    if run.path.is_dir() {
-        return Ok(None);
-    }
-    let matrix = Source::new(run.path.clone(), None).open()?;
-    let [rows, columns] = *matrix.shape() else { return Ok(None) };
+/// Rows and columns of a matrix, evenly spaced if it is large; or why it is not drawn.
+fn matrix(run: &Run, at: usize, context: &Context) -> Result<Result<FigureBlock, String>, Error> {
+    let source = Source::new(run.path.clone(), None);
     let pick = |n: usize| -> Vec<usize> { (0..n.min(SIDE)).map(|at| at * n / n.clamp(1, SIDE)).collect() };
-    let (kept, across) = (pick(rows), pick(columns));
-    let mut values = Vec::with_capacity(kept.len() * across.len());
-    for &row in &kept {
-        let own = one(&matrix, row)?;
-        values.extend(across.iter().map(|&column| own[column]));
-    }
-    let panel = Panel::heat_map("Kernel values", across.len(), values, Vec::<(String, usize)>::new());
-    let note = if kept.len() < rows || across.len() < columns {
-        format!("{} of {rows} rows and {} of {columns} columns, evenly spaced.", kept.len(), across.len())
+    let unsuitable =
+        |shape: &[usize]| format!("The result has the shape {}; a page draws matrices.", crate::text::shape(shape));
+    let mut values = Vec::new();
+    let (rows, columns) = if run.path.is_dir() {
+        let kept = match KeptGram::open(&source) {
+            Ok(kept) => kept,
+            Err(error) => return Ok(Err(format!("The store is not drawn: {}.", plain(&error.into())))),
+        };
+        let (shape, needed) = (kept.shape(), kept.bytes::<f64>());
+        if needed > STORE {
+            let text = format!("The store is not drawn: as a matrix it takes {}.", crate::text::bytes(needed));
+            return Ok(Err(text));
+        }
+        let [rows, columns] = *shape else { return Ok(Err(unsuitable(&shape))) };
+        let matrix = kept.read::<f64>(context)?;
+        let across = pick(columns);
+        values.extend(
+            pick(rows)
+                .iter()
+                .flat_map(|&row| across.iter().map(move |&column| (row, column)))
+                .map(|(row, column)| matrix.get([row, column].as_slice()).copied().unwrap_or(f64::NAN)),
+        );
+        (rows, columns)
     } else {
-        "The matrix of kernel values.".to_owned()
+        if run.path.extension().is_some_and(|extension| extension == "json") {
+            return Ok(Err("The result is a list of files, a matrix each; a page draws single matrices.".to_owned()));
+        }
+        let matrix = source.open()?;
+        let [rows, columns] = *matrix.shape() else { return Ok(Err(unsuitable(matrix.shape()))) };
+        let across = pick(columns);
+        for row in pick(rows) {
+            let own = one(&matrix, row)?;
+            values.extend(across.iter().map(|&column| own[column]));
+        }
+        (rows, columns)
     };
-    Ok(Some(FigureBlock::new(figure_id(at, "matrix.svg"), note, Drawing::of(&Figure::new("").panel(panel)))))
+    let what = if run.job() == "predict" { "Predictions" } else { "Kernel values" };
+    let panel = Panel::heat_map(what, pick(columns).len(), values, Vec::<(String, usize)>::new());
+    let note = match (rows.min(SIDE), columns.min(SIDE)) {
+        kept if kept == (rows, columns) => format!("{what}, a row per sample."),
+        (kept, across) => format!("{kept} of {rows} rows and {across} of {columns} columns, evenly spaced."),
+    };
+    Ok(Ok(FigureBlock::new(figure_id(at, "matrix.svg"), note, Drawing::of(&Figure::new("").panel(panel)))))
 }
 
 /// A row of an array, as numbers.

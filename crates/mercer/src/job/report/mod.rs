@@ -29,6 +29,7 @@ use super::{Artefact, Destination, Job, Opened, Outcome, Stopwatch};
 use crate::Error;
 use crate::spec::Opening;
 use crate::text::count;
+use data::Library;
 use mercer_data::{DataError, read_regular, write_atomic};
 use mercer_report::page::{Finding, Page};
 use mercer_run::Context;
@@ -227,11 +228,13 @@ impl OpenedReport {
             if context.cancelled() {
                 return Err(Error::interrupted("interrupted"));
             }
-            page.sections.push(section::section(run, at)?);
+            run.check()?;
+            page.sections.push(section::section(run, at, context)?);
             context.report(at + 1, self.runs.len(), "results");
         }
-        page.cards = cards::cards(&self.runs, context);
-        page.browsers = samples::browsers(&self.runs, &self.job.samples, context)?;
+        let library = Library::new(context);
+        page.cards = cards::cards(&self.runs, &library, context);
+        page.browsers = samples::browsers(&self.runs, &self.job.samples, &library, context)?;
         page.foot = format!(
             "Made by Mercer {}. This page holds everything it shows and loads nothing. A sentence is as good as the run \
              behind it: its record says on which data.",

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::error::cannot_open;
 use crate::job::folder::RESULT;
-use crate::job::record::{FORMAT, InputRecord, RUN, Record, VERSION};
+use crate::job::record::{FORMAT, InputRecord, RUN, Record, VERSION, digest_of};
 use mercer_data::folder::{Blob, Folder, MANIFEST};
 use mercer_data::{self as data, Dataset, read_regular};
 use mercer_net::train::files as training;
@@ -84,6 +84,38 @@ impl Run {
             (true, ..) => error.hint("name a folder that a command wrote with ‹out›"),
             (false, ..) => error.hint(format!("{} is missing", record.display())),
         })
+    }
+
+    /// Compares an array or a store with the digests in its record. The files of a folder are compared as they are read.
+    ///
+    /// # Errors
+    /// If it was changed, or replaced by another one.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let recorded: Vec<&str> = self.written.outputs.iter().filter_map(|output| output["digest"].as_str()).collect();
+        // A list of files holds no numbers, and its files are not read.
+        let is_list = self.path.extension().is_some_and(|extension| extension == "json");
+        if self.folder.is_some() || recorded.is_empty() || is_list {
+            return Ok(());
+        }
+        let same = match self.path.is_dir() {
+            false => recorded.contains(&digest_of(&self.path)?.as_str()),
+            true => {
+                let failed = |error: std::io::Error| cannot_open(&self.place, &error);
+                let mut found = Vec::new();
+                for entry in std::fs::read_dir(&self.path).map_err(failed)? {
+                    let path = entry.map_err(failed)?.path();
+                    if path.is_dir() {
+                        found.push(digest_of(&path)?);
+                    }
+                }
+                recorded.iter().all(|own| found.iter().any(|digest| digest == own))
+            }
+        };
+        if same {
+            return Ok(());
+        }
+        let reason = format!("it is not what {} describes", Record::path(&self.path).display());
+        Err(data::DataError::Damaged { place: self.place.clone(), reason }.into())
     }
 
     /// The name of the job, which is that of its command.

@@ -1,13 +1,14 @@
 //! Single samples: those that a reader would look at first.
 
 use super::Chosen;
-use super::data::{Rows, Seen};
+use super::data::{Library, Rows, Seen};
 use super::figures::one;
 use super::run::Run;
 use super::section::{figure_id, short};
+use super::words::sentence;
 use crate::Error;
 use crate::csv::records;
-use crate::text::grouped;
+use crate::text::{bytes, grouped};
 use mercer_data::folder::Blob;
 use mercer_data::random::stream;
 use mercer_report::page::{Browser, Example, Sample};
@@ -31,12 +32,17 @@ const LARGE: u64 = 256 << 20;
 const ORDER: [&str; 5] = ["asked for", "wrong", "least faithful", "most uncertain", "random"];
 
 /// The browsers of all explanations and audits.
-pub(super) fn browsers(runs: &[Run], chosen: &[Chosen], context: &Context) -> Result<Vec<Browser>, Error> {
+pub(super) fn browsers(
+    runs: &[Run],
+    chosen: &[Chosen],
+    library: &Library,
+    context: &Context,
+) -> Result<Vec<Browser>, Error> {
     let mut browsers = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let browser = match run.job() {
-            "explain" => explained(runs, at, chosen, context)?,
-            "audit" => audited(runs, run, chosen, context)?,
+            "explain" => explained(runs, at, chosen, library, context)?,
+            "audit" => audited(runs, run, chosen, library, context)?,
             _ => None,
         };
         browsers.extend(browser.filter(|browser| !browser.samples.is_empty()));
@@ -53,6 +59,31 @@ fn n_browsers(runs: &[Run]) -> usize {
 fn table(run: &Run, name: &str) -> Result<Option<Blob>, Error> {
     let length = std::fs::metadata(run.path.join(name)).map_or(0, |about| about.len());
     if length > LARGE { Ok(None) } else { run.file(name) }
+}
+
+/// Why there is no browser of samples, or a browser without some of what a reader may expect.
+pub(super) fn unshown(run: &Run) -> Vec<String> {
+    let files: &[(&str, &str)] = match run.job() {
+        "explain" => &[
+            ("local.csv", "single test samples"),
+            ("top.csv", "the training samples that matter for a test sample"),
+            ("distribution.npy", "the distribution of the attribution of a sample"),
+        ],
+        "audit" => &[("review.csv", "single training samples")],
+        _ => &[],
+    };
+    let about = |&(name, what): &(&str, &str)| {
+        let length = std::fs::metadata(run.path.join(name)).map_or(0, |about| about.len());
+        match (run.has(name), length > LARGE) {
+            (true, false) => None,
+            (false, _) => Some(format!("This page does not show {what}: the result has no {name}.")),
+            (true, true) => {
+                let (own, most) = (bytes(length as usize), bytes(LARGE as usize));
+                Some(format!("This page does not show {what}: {name} has {own}, and files up to {most} are searched."))
+            }
+        }
+    };
+    files.iter().filter_map(about).collect()
 }
 
 /// The rows with the largest scores, in their order.
@@ -98,7 +129,13 @@ fn beside<'a>(runs: &'a [Run], job: &str, print: Option<&str>) -> Option<&'a Run
     runs.iter().find(|run| run.job() == job && print.is_some() && run.fingerprint("test") == print)
 }
 
-fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> Result<Option<Browser>, Error> {
+fn explained(
+    runs: &[Run],
+    at: usize,
+    chosen: &[Chosen],
+    library: &Library,
+    context: &Context,
+) -> Result<Option<Browser>, Error> {
     let run = &runs[at];
     let Some(local) = table(run, "local.csv")? else { return Ok(None) };
     let print = run.fingerprint("test");
@@ -141,8 +178,9 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
         let own = names(run, "/summary/groups");
         if own.is_empty() { classes.clone() } else { own }
     };
-    let (test, train) = (Seen::of(run, "test"), Seen::of(run, "data"));
-    let rows = Rows::of(run, run.number("/n_train").unwrap_or(0.0) as usize, context);
+    let (test, train) = (library.of(run, "test").ok(), library.of(run, "data").ok());
+    let rows = Rows::of(run, run.number("/n_train").unwrap_or(0.0) as usize, train.as_deref(), context);
+    let mut texts = texts_of(test.as_deref(), &reasons.keys().copied().collect());
     let distribution = match std::fs::metadata(run.path.join("distribution.npy")).map_or(u64::MAX, |about| about.len())
     {
         length if length <= LARGE => run.array("distribution.npy")?,
@@ -160,6 +198,7 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
         if let Some(test) = &test {
             sample.picture = browser.picture(&format!("test {row}"), || test.picture(row));
         }
+        sample.text = texts.remove(&row).unwrap_or_default();
         if !cells[1].is_empty() {
             sample.facts.push(("label".to_owned(), cells[1].clone()));
         }
@@ -200,6 +239,8 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
             }
         }
         let order: Vec<usize> = predicted.keys().copied().collect();
+        let wanted = found.values().flatten().filter_map(|(name, _)| rows.row(name)).collect();
+        let texts = texts_of(train.as_deref(), &wanted);
         for (position, row) in order.into_iter().enumerate() {
             for (name, value) in found.remove(&row).unwrap_or_default() {
                 let own = rows.row(&name);
@@ -208,20 +249,35 @@ fn explained(runs: &[Run], at: usize, chosen: &[Chosen], context: &Context) -> R
                     let train = train.as_ref()?;
                     browser.picture(&format!("train {own}"), || train.picture(own))
                 });
-                browser.samples[position].examples.push(Example { name, label, value, picture });
+                let text = own.and_then(|own| texts.get(&own)).cloned().unwrap_or_default();
+                browser.samples[position].examples.push(Example { name, label, value, picture, text });
             }
         }
     }
     // Those that a reader would look at first are first.
     browser.samples.sort_by_key(|own| ORDER.iter().position(|why| own.why.iter().any(|own| own == why)));
     browser.note = note(&browser, n, "test");
+    for (setting, kind) in [("test", "test"), ("data", "training")] {
+        if let Err(why) = library.of(run, setting) {
+            browser.note.push_str(&format!(" The {kind} samples themselves are not shown: {why}."));
+        }
+    }
     Ok(Some(browser))
 }
 
-fn audited(runs: &[Run], run: &Run, chosen: &[Chosen], context: &Context) -> Result<Option<Browser>, Error> {
+fn audited(
+    runs: &[Run],
+    run: &Run,
+    chosen: &[Chosen],
+    library: &Library,
+    context: &Context,
+) -> Result<Option<Browser>, Error> {
     let Some(review) = table(run, "review.csv")? else { return Ok(None) };
     let n = run.number("/n_samples").unwrap_or(0.0) as usize;
-    let (train, rows) = (Seen::of(run, "data"), Rows::of(run, n, context));
+    let seen = library.of(run, "data");
+    let train = seen.as_ref().ok().cloned();
+    let rows = Rows::of(run, n, train.as_deref(), context);
+    let mut found = Vec::new();
     let suspicious = if chosen.contains(&Chosen::Wrong) { MOST / 2 } else { 0 };
     let by_chance: BTreeSet<usize> =
         if chosen.contains(&Chosen::Random) { random(n, MOST / 4).into_iter().collect() } else { BTreeSet::new() };
@@ -253,9 +309,17 @@ fn audited(runs: &[Run], run: &Run, chosen: &[Chosen], context: &Context) -> Res
         {
             sample.facts.push((name.to_owned(), text));
         }
+        found.push(row);
         browser.samples.push(sample);
     }
+    let texts = texts_of(train.as_deref(), &found.iter().flatten().copied().collect());
+    for (sample, row) in browser.samples.iter_mut().zip(found) {
+        sample.text = row.and_then(|row| texts.get(&row)).cloned().unwrap_or_default();
+    }
     browser.note = note(&browser, n, "training");
+    if let Err(why) = seen {
+        browser.note.push_str(&format!(" The samples themselves are not shown: {why}."));
+    }
     Ok(Some(browser))
 }
 
@@ -280,9 +344,9 @@ fn note(browser: &Browser, n: usize, kind: &str) -> String {
     text
 }
 
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+/// The texts of some samples, if they are texts.
+fn texts_of(seen: Option<&Seen>, rows: &BTreeSet<usize>) -> BTreeMap<usize, String> {
+    seen.map(|seen| seen.texts(rows)).unwrap_or_default()
 }
 
 fn array(run: Option<&Run>, name: &str) -> Result<Option<mercer_data::Dataset>, Error> {

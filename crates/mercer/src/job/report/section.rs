@@ -1,11 +1,11 @@
 //! The section of a result: what every job gets, from its findings alone.
 
-use super::figures;
 use super::run::Run;
-use super::words;
+use super::{figures, samples, words};
 use crate::Error;
 use crate::text::{bytes, duration};
 use mercer_report::page::{Drawing, FigureBlock, Section, Table};
+use mercer_run::Context;
 use serde_json::Value;
 
 /// The largest figure that is read.
@@ -22,20 +22,26 @@ pub(super) fn figure_id(section: usize, file: &str) -> String {
 }
 
 /// The section of a result, the `at`-th of the page.
-pub(super) fn section(run: &Run, at: usize) -> Result<Section, Error> {
+pub(super) fn section(run: &Run, at: usize, context: &Context) -> Result<Section, Error> {
     let job = run.job();
     let mut section = Section::new(job, &run.place);
     let inputs: Vec<String> =
-        run.written.inputs.iter().map(|input| format!("{} {}", input.setting, input.place)).collect();
+        run.written.inputs.iter().map(|input| format!("{} {}", input.setting, once(&input.place))).collect();
     section.asked = format!("{} {}", question(job), inputs.join(" · "));
     section.sentences = words::sentences(job, &run.result).into_iter().map(|own| own.text).collect();
     section.warnings = words::warnings(&run.result);
-    if run.written.measurements["promise_broken"] == true {
-        section.warnings.push("More memory was used than was promised.".to_owned());
-    }
-    section.figures = figures::special(run, at)?;
+    (section.figures, section.notes) = figures::special(run, at, context)?;
+    section.notes.extend(samples::unshown(run));
     for name in run.files().filter(|name| name.ends_with(".svg")) {
-        let Some(blob) = run.file(name)?.filter(|blob| blob.len() <= LONGEST) else { continue };
+        let Some(blob) = run.file(name)? else { continue };
+        if blob.len() > LONGEST {
+            section.notes.push(format!(
+                "{name} has {}, too many for a page; it is in {}.",
+                bytes(blob.len()),
+                run.place
+            ));
+            continue;
+        }
         let drawing = std::str::from_utf8(&blob).ok().and_then(Drawing::read);
         match drawing {
             Some(drawing) => section.figures.push(FigureBlock::new(figure_id(at, name), caption(job, name), drawing)),
@@ -48,6 +54,21 @@ pub(super) fn section(run: &Run, at: usize) -> Result<Section, Error> {
     section.command = format!("mercer replay {}", quoted(&run.place));
     section.record = record(run);
     Ok(section)
+}
+
+/// The place of samples, once if all inputs of a network come from it, as those of a text do.
+pub(super) fn once(places: &str) -> &str {
+    let first = places.split(", ").next().unwrap_or(places);
+    if places.split(", ").all(|place| place == first) { first } else { places }
+}
+
+/// A name within a sentence or a list.
+pub(super) fn brief(name: &str) -> String {
+    const LONGEST: usize = 40;
+    match name.char_indices().nth(LONGEST) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}…", &name[..end]),
+    }
 }
 
 /// What a job asks.
@@ -266,7 +287,10 @@ fn record(run: &Run) -> Vec<(String, String)> {
         facts.push(("time".to_owned(), duration(seconds)));
     }
     if let Some(peak) = written.measurements["peak_bytes"].as_u64() {
-        facts.push(("peak memory".to_owned(), bytes(peak as usize)));
+        // Like the time, it depends on the machine and the moment.
+        let more = written.measurements["promise_broken"] == true;
+        let more = if more { ", more than was promised" } else { "" };
+        facts.push(("peak memory".to_owned(), format!("{}{more}", bytes(peak as usize))));
     }
     let inputs = written
         .inputs

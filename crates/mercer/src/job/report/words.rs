@@ -4,7 +4,8 @@
 //! the same findings, so that a report and `mercer info` say the same, also of results that were written earlier.
 
 use crate::text::{count, grouped};
-use serde::Serialize;
+use mercer_spectral::Repairs;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A sentence about a result.
@@ -42,10 +43,9 @@ pub(crate) fn warnings(result: &Value) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     match &result["repairs"] {
         Value::Array(repairs) => all.extend(repairs.iter().filter_map(Value::as_str).map(str::to_owned)),
-        Value::Object(repairs) => {
-            let done = |value: &Value| value.as_f64().is_some_and(|x| x != 0.0) || value == &Value::Bool(true);
-            let found = repairs.iter().filter(|(_, value)| done(value));
-            all.extend(found.map(|(name, value)| format!("Repaired: {} {value}.", name.replace('_', " "))));
+        Value::Object(_) => {
+            let repairs = Repairs::deserialize(&result["repairs"]).unwrap_or_default();
+            all.extend(repairs.sentences().iter().map(|text| sentence(text)));
         }
         _ => {}
     }
@@ -61,6 +61,12 @@ pub(crate) fn warnings(result: &Value) -> Vec<String> {
         all.push(format!("{} had a negative part, which was cut off.", count(clipped as usize, "variance")));
     }
     all
+}
+
+/// Words as a sentence.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 /// Below this τ a surrogate is poor, as `mercer explain` says.
@@ -377,5 +383,9 @@ mod tests {
         assert_eq!(found, ["first", "second"]);
         assert_eq!(warnings(&result).len(), 2);
         assert!(sentences("unknown", &Value::Null).is_empty());
+        let seen = |all_seen| json!({ "repairs": { "dropped": 0, "negative": 2, "most_negative": -0.5, "all_seen": all_seen } });
+        let found = [true, false].map(|all| warnings(&seen(all)));
+        assert!(found[0][0].starts_with("2 negative") && found[1][0].starts_with("At least 2"), "{found:?}");
+        assert!(warnings(&json!({ "repairs": { "all_seen": true, "negative": 0 } })).is_empty());
     }
 }
