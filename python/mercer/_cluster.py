@@ -21,6 +21,7 @@ from typing import Any
 from mercer import _mercer
 from mercer._errors import Error, MercerWarning
 from mercer._jobs import Command, call, commands
+from mercer._resources import Progress, resources
 
 logger = logging.getLogger("mercer")
 
@@ -29,6 +30,9 @@ _SHARE = 0.7
 
 #: How often parts are given out again although nothing was added to the result.
 _ROUNDS = 3
+
+#: Seconds between two looks at the result while the workers are busy.
+_LOOK = 1.0
 
 #: A worker does one part at a time, on all of its threads.
 _TURN = threading.Lock()
@@ -89,7 +93,13 @@ def _work(path: tuple[str, ...], keywords: dict[str, Any], budget: int | None) -
 
 
 def run(
-    client: Any, path: tuple[str, ...], keywords: Mapping[str, Any], shared: str, left: Callable[[], int | None]
+    client: Any,
+    path: tuple[str, ...],
+    keywords: Mapping[str, Any],
+    shared: str,
+    left: Callable[[], int | None],
+    progress: Progress | None = None,
+    done: Callable[[], tuple[int, int]] | None = None,
 ) -> Shared:
     """Give the parts of a job to the workers until nothing is left.
 
@@ -105,9 +115,13 @@ def run(
         The folder that all workers must see.
     left : callable
         How many tiles are missing, or none if that cannot be said.
+    progress : callable, optional
+        Is told of the work that is done.
+    done : callable, optional
+        How many tiles there are, and how many there will be.
     """
     try:
-        from distributed import wait
+        import distributed  # noqa: F401
     except ImportError as error:
         raise Error("a cluster needs dask and distributed", "missing-package", ["pip install distributed"]) from error
     workers = _checked(client, shared)
@@ -124,7 +138,7 @@ def run(
             for part in range(1, parts + 1)
         ]
         try:
-            wait(futures)
+            _wait(futures, progress, done)
             failures = [future.exception() for future in futures if future.status != "finished"]
             for done in (future.result() for future in futures if future.status == "finished"):
                 tiles, prepared = tiles + done[0], prepared + done[1]
@@ -145,6 +159,23 @@ def run(
         missing = now
         logger.info("%d parts failed; giving out what is left", len(failures))
         workers = _checked(client, shared)
+
+
+def _wait(
+    futures: list[Any], progress: Progress | None, done: Callable[[], tuple[int, int]] | None
+) -> None:
+    """Wait for all parts, and tell of the tiles that appear in the result."""
+    from distributed import TimeoutError as Late
+    from distributed import wait
+
+    while True:
+        try:
+            wait(futures, timeout=None if progress is None or done is None else _LOOK)
+        except (Late, TimeoutError):
+            if progress is not None and done is not None:
+                progress(*done(), "tiles")
+        else:
+            return
 
 
 def _budget(workers: Mapping[str, _Worker]) -> int:
@@ -284,12 +315,48 @@ def fill_store(client: Any, keywords: Mapping[str, Any], out: str | os.PathLike[
         call(("kernel",), {**settings, "out": target, "tiles": "0..1"})
     elif os.path.lexists(target) and not settings.get("resume"):
         raise Error(f"{target} exists already", "exists", ["resume=True continues it; force=True replaces it"])
-    for name in ("force", "resume", "memory", "threads", "progress"):
+    wanted = settings.pop("progress", None)
+    for name in ("force", "resume", "memory", "threads"):
         settings.pop(name, None)
     # Whatever is wrong with the job is found here, before the workers begin.
     call(path, {**settings, "out": target, "dry_run": True, "resume": os.path.lexists(target)})
-    with staged(path, settings, f"{target}.inputs-{uuid.uuid4().hex[:8]}") as shared:
-        return run(client, path, {**shared, "out": target, "resume": True}, os.path.dirname(target), lambda: _left(target))
+    with (
+        staged(path, settings, f"{target}.inputs-{uuid.uuid4().hex[:8]}") as shared,
+        resources(None, None, wanted) as use,
+    ):
+        keywords = {**shared, "out": target, "resume": True}
+        folder = os.path.dirname(target)
+        return run(client, path, keywords, folder, lambda: _left(target), use.progress, _Tiles(target))
+
+
+class _Tiles:
+    """How many tiles of a store there are, by the names of their files: cheap enough to be asked every second."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self._about: dict[str, Any] | None = None
+
+    def __call__(self) -> tuple[int, int]:
+        if self._about is None:
+            if not os.path.isdir(self._store):
+                return 0, 1
+            from mercer._gram import Gram
+
+            self._about = Gram(self._store).info()
+        layout = self._about["layout"]
+        symmetric = layout["columns"].get("samples", {}).get("symmetric", False)
+        arrays = [entry.path for entry in os.scandir(self._store) if entry.is_dir() and not entry.name.startswith(".")]
+        tiles: set[tuple[int, int]] = set()
+        chunks = os.path.join(min(arrays), "c") if arrays else self._store
+        for folder, _, names in os.walk(chunks):
+            for name in names:
+                place = os.path.relpath(os.path.join(folder, name), chunks).split(os.sep)[:2]
+                if len(place) == 2 and all(part.isdigit() for part in place):
+                    row, column = int(place[0]), int(place[1])
+                    # Tiles below the diagonal are mirror images.
+                    tiles.add((min(row, column), max(row, column)) if symmetric else (row, column))
+        total = int(self._about["n_tiles"])
+        return min(len(tiles), total), total
 
 
 def _left(store: str) -> int | None:

@@ -87,6 +87,50 @@ def test_four_workers_write_the_same_bits(client, net, x, expected, tmp_path):
         mc.gram("trace", x, net=net, out=tmp_path / "g.zarr", client=client)
 
 
+def test_solvers_run_on_the_store_and_work_is_told(client, net, x, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(_cluster, "_LOOK", 0.02)
+    told = []
+    gram = mc.gram(
+        "trace", x, net=net, out=tmp_path / "g.zarr", client=client, progress=lambda *work: told.append(work)
+    )
+    assert told and {(total, what) for _, total, what in told} <= {(36, "tiles"), (1, "tiles")}
+    assert [done for done, *_ in told] == sorted(done for done, *_ in told) and max(told)[0] <= 36
+    assert _cluster._Tiles(os.fspath(tmp_path / "g.zarr"))() == (36, 36)
+    # A store that is opened by its path alone, and larger than the memory that its solvers get.
+    store = mc.Gram(tmp_path / "g.zarr")
+    values = np.linalg.eigvalsh(expected.astype("f8"))[::-1][:3] / len(x)
+    for solver in (mc.eigen.lanczos, mc.eigen.randomised, mc.eigen.exact):
+        np.testing.assert_allclose(solver(gram=store, components=3).values, values, rtol=2e-3)
+    y = np.sin(x[:, :1])
+    machine = mc.fit.ridge(gram=store, labels=y, penalty=10.0)
+    found = mc.predict(from_=machine, data=expected).predictions
+    theirs = expected.astype("f8") @ np.linalg.solve(expected.astype("f8") + 10.0 * np.eye(len(x)), y)
+    np.testing.assert_allclose(found, theirs, atol=1e-4)
+
+
+def test_a_run_that_was_given_up_cannot_write_into_the_next(client, net, x, tmp_path):
+    """The workers go on after a cancelled call; the store that replaces theirs gets none of their tiles."""
+    store = tmp_path / "g.zarr"
+    failed = []
+
+    def work():
+        try:
+            mc.gram("trace", x, net=net, out=store, client=client, progress=False)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    while tiles(store) < 4:
+        time.sleep(0.002)
+    other = mc.gram("pseudo", x, net=net, out=store, force=True)
+    thread.join(timeout=60)
+    assert failed and isinstance(failed[0], mc.Error), failed
+    assert any(words in str(failed[0]) for words in ("was replaced", "other inputs")), failed
+    assert mc.Gram(store).info()["complete"] and not mc.Gram(store).info()["damaged"]
+    assert other.numpy().tobytes() == mc.kernel("pseudo", x, net=net).tobytes()
+
+
 def test_workers_that_are_killed(net, x, expected, tmp_path):
     store = tmp_path / "g.zarr"
     with local_cluster() as cluster, distributed.Client(cluster) as client:

@@ -36,6 +36,38 @@ def test_notebooks_run(name, tmp_path, monkeypatch):
     assert any(cell.outputs for cell in code)
 
 
+def test_progress_in_a_cell(tmp_path, monkeypatch):
+    """A bar in the output of the cell, which is gone when the work is done."""
+    source = """
+import numpy as np, mercer as mc
+from mercer import _resources
+_resources.PATIENCE = -1.0
+shown, update = [], _resources._Notebook.update
+def told(self, done, total, message):
+    shown.append((done, total, message))
+    update(self, done, total, message)
+_resources._Notebook.update = told
+mc.kernel("rbf()", np.zeros((3000, 4)))
+print(len(shown) > 0, shown[-1][0] == shown[-1][1])
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    bars = []
+
+    class Client(nbclient.NotebookClient):
+        def process_message(self, message, cell, index):
+            content = message.get("content", {})
+            bars.append(content.get("data", {}).get("text/html", ""))
+            return super().process_message(message, cell, index)
+
+    Client(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    outputs = notebook.cells[0].outputs
+    assert any(output.get("text") == "True True\n" for output in outputs), outputs
+    assert any("<progress" in bar for bar in bars)
+    assert not any("<progress" in output.get("data", {}).get("text/html", "") for output in outputs)
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_committed_outputs(name):
     path = FOLDER / f"{name}.ipynb"

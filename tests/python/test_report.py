@@ -141,6 +141,89 @@ def test_values_under_the_pointer_and_linked_series(chromium, demo):
         opened.clean()
 
 
+def test_series_and_values_without_a_pointer(chromium, demo):
+    """The list of names does what a click on the legend does, in all figures; the values of a figure are a table."""
+    with Opened(chromium, demo[0]) as opened:
+        page = opened.page
+        panel = page.locator("#s0-course .panel").first
+        select = panel.get_by_role("combobox", name="one of the series")
+        select.focus()
+        select.press("ArrowDown")
+        assert select.input_value() == "training"
+        faded = page.locator("#s0-course [data-series].fade")
+        assert faded.count() == 2
+        # The list beside the other panel shows the same choice.
+        assert page.locator("#s0-course .panel").nth(1).get_by_role("combobox").input_value() == "training"
+        page.locator("#s0-course text", has_text="unseen").first.click()
+        assert select.input_value() == "unseen" and faded.count() == 2
+        select.select_option("")
+        assert faded.count() == 0
+        button = panel.get_by_role("button", name="as a table")
+        assert button.get_attribute("aria-expanded") == "false"
+        button.press("Enter")
+        assert button.get_attribute("aria-expanded") == "true"
+        table = panel.locator("table")
+        assert table.locator("th").all_inner_texts() == ["series", "epoch", "loss"] and table.locator("tbody tr").count() == 60
+        head = table.locator("th", has_text="loss").get_by_role("button")
+        head.press("Enter")
+        losses = [float(x) for x in table.locator("tbody tr td:nth-child(3)").all_inner_texts()]
+        assert losses == sorted(losses)
+        button.press("Enter")
+        assert panel.locator("table").count() == 0
+        opened.clean()
+
+
+def test_the_keyboard_reaches_everything(chromium, demo):
+    """Tab goes through all that can be used, every stop has a name and is seen to have the focus."""
+    with Opened(chromium, demo[0], viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.page
+        stops, kinds = [], set()
+        for _ in range(400):
+            page.keyboard.press("Tab")
+            stop = page.evaluate("""() => {
+                const own = document.activeElement;
+                if (own === document.body) return null;
+                const named = own.getAttribute('aria-label') || own.textContent.trim() || own.closest('label')?.textContent;
+                const style = getComputedStyle(own);
+                return { tag: own.tagName, role: own.getAttribute('role'), named: !!named, type: own.type || '',
+                         seen: own.matches(':focus-visible') && (style.outlineStyle !== 'none' || own.tagName === 'SELECT') };
+            }""")
+            if stop is None:
+                break
+            stops.append(stop)
+            kinds.add((stop["tag"], stop["role"]))
+        assert len(stops) > 60 and all(stop["named"] and stop["seen"] for stop in stops), [s for s in stops if not (s["named"] and s["seen"])][:3]
+        for kind in [("A", None), ("BUTTON", None), ("SELECT", None), ("DIV", "listbox"), ("DIV", "region"), ("SUMMARY", None)]:
+            assert kind in kinds, kind
+        assert {"search", "range"} <= {stop["type"] for stop in stops} or len(stops) == 400
+
+
+def test_a_point_of_a_figure_picks_its_sample(chromium, demo):
+    """Linked selection: a click on a point shows its sample, and rings mark the sample in every figure that has it."""
+    with Opened(chromium, demo[0], viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.page
+        browser = page.locator(".browser").nth(1)
+        figure = page.locator("figure[id$=faithfulness] svg[role=img]").first
+        figure.scroll_into_view_if_needed()
+        spot = figure.evaluate("""svg => {
+            const data = JSON.parse(svg.querySelector('metadata').textContent), [left, top, width, height] = data.area;
+            const { samples } = JSON.parse(document.querySelectorAll('.browser script')[1].textContent);
+            const at = samples.findIndex((sample, at) => at > 4);
+            const [x, y] = samples[at].marks.find(([figure]) => figure.endsWith('faithfulness'))[1];
+            const place = (axis, x) => (x - axis.ends[0]) / (axis.ends[1] - axis.ends[0]);
+            const point = new DOMPoint(left + place(data.x, x) * width, top + (1 - place(data.y, y)) * height)
+                .matrixTransform(svg.getScreenCTM());
+            return { x: point.x, y: point.y, name: samples[at].name };
+        }""")
+        page.mouse.click(spot["x"], spot["y"])
+        assert browser.locator("[aria-selected=true]").count() == 1
+        assert page.locator("figure[id$=faithfulness] .ring").count() == 1
+        assert page.locator("figure[id$=functions] .ring").count() == 1
+        detail = browser.locator(".detail").inner_text()
+        assert detail.startswith("Sample ")
+        opened.clean()
+
+
 def test_tables_are_sorted_and_filtered(chromium, demo):
     with Opened(chromium, demo[0]) as opened:
         page = opened.page
@@ -254,6 +337,21 @@ def test_themes(chromium, demo):
         assert page.evaluate(ground) != light
         page.emulate_media(media="print")
         assert page.evaluate(ground) == "rgb(255, 255, 255)" and page.locator(".tools").first.is_hidden()
+        # All findings and samples are on paper, and folded again on the screen.
+        folded = "[...document.querySelectorAll('#findings details, .browser .all')].map(own => own.open)"
+        assert not any(page.evaluate(folded))
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert all(page.evaluate(folded)) and len(page.evaluate(folded)) == 3
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert not any(page.evaluate(folded))
+        assert len(page.pdf()) > 50_000
+        opened.clean()
+    # What the reader chose is kept while it can be; the system's choice is followed otherwise.
+    with Opened(chromium, demo[0], color_scheme="dark") as opened:
+        assert opened.page.evaluate(ground) != light
+        button = opened.page.locator("button.theme")
+        button.click()
+        assert opened.page.evaluate(ground) == light and "light" in button.inner_text()
         opened.clean()
 
 
@@ -275,6 +373,50 @@ def test_hostile_names_do_nothing(chromium):
             assert page.evaluate("window.hit") is None
             assert name.strip() in page.locator(".detail").first.text_content()
             opened.clean()
+
+
+def test_names_of_any_length_fit(chromium):
+    path = REPORTS / "long.html"
+    assert path.stat().st_size <= 2_000_000
+    with Opened(chromium, path, viewport={"width": 390, "height": 800}) as opened:
+        page = opened.page
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        whole = page.locator("span[title]").evaluate_all("all => all.map(own => own.title)")
+        assert len(whole) > 10 and max(map(len, whole)) <= 2001
+        assert any(title.startswith("a name & <more> of any length of any") for title in whole)
+        # Names in figures are cut as well.
+        texts = page.locator("svg[role=img] text", has_text="…")
+        assert texts.count() > 0 and max(map(len, texts.all_text_contents())) < 200
+        opened.clean()
+
+
+def test_texts_can_be_read(chromium, tmp_path):
+    """A test text beside the training texts that matter for it."""
+    texts = Path("crates/mercer/tests/fixtures/texts").resolve()
+    rows = "".join("the cat sat,good\n" if row % 2 == 0 else "a dog on mat,bad\n" for row in range(12))
+    (tmp_path / "many.csv").write_text(f"text,mood\n{rows}")
+    (tmp_path / "new.csv").write_text("text,mood\n\"the cat sat on the mat <img src=x>\",good\na dog,bad\n")
+    data = ["--data", "many.csv:text", "--labels", "many.csv:mood"]
+
+    def run(*words):
+        subprocess.run([Path(BINARY).resolve(), *map(str, words), "-q"], cwd=tmp_path, check=True, capture_output=True)
+
+    run("train", "--net", texts / "embedder.onnx", "--head", 2, *data, "--tokenizer", texts / "wordpiece.json",
+        "--epochs", 6, "--batch", 4, "--learning-rate", "0.05", "-o", "run")
+    run("explain", "--net", "run/model.onnx", *data, "--test", "new.csv:text", "--penalty", 1, "-o", "why")
+    run("report", "run", "why", "-o", "page.html")
+    with Opened(chromium, tmp_path / "page.html", viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.page
+        detail = page.locator(".detail").first
+        option = page.locator("[role=option]", has_text="the cat sat on the mat")
+        option.click()
+        assert detail.locator("blockquote").inner_text() == "the cat sat on the mat <img src=x>"
+        examples = detail.locator(".strip.read q").all_inner_texts()
+        assert len(examples) == 8 and set(examples) <= {"the cat sat", "a dog on mat"}
+        assert page.locator(".card q", has_text="the cat sat").count() >= 1
+        if SHOTS:
+            page.screenshot(path=f"{SHOTS}/texts-1280-light-full.png", full_page=True)
+        opened.clean()
 
 
 def test_large_pages_open_at_once(chromium):
