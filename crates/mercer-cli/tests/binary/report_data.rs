@@ -105,7 +105,7 @@ fn images_can_be_seen() {
     folder.succeed(&format!("train --arch cnn.toml --data images {read} --epochs 30 -o run"));
     let net = "--net run/model.onnx --data images --penalty 1";
     folder.succeed(&format!("explain {net} --test new --test-labels new {read} -o why"));
-    folder.succeed(&format!("audit {net} {read} -o review"));
+    folder.succeed(&format!("audit {net} --labels images {read} -o review"));
     let html = page(&folder, "run why review");
     assert_eq!(pictures(&html), (24, true), "{:?}", cards(&html));
     assert!(html.contains("2: cold (8), warm (8)") && html.contains("[3, 8, 8]"), "{:?}", cards(&html));

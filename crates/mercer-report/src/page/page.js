@@ -49,6 +49,16 @@
   const list = document.querySelector("nav ul");
   if (list) list.append(make("li", {}, theme));
   all(".browser .all").forEach((details) => details.removeAttribute("open"));
+  // On paper nothing can be unfolded: findings and samples are there in full.
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = all("#findings details, .browser .all").filter((details) => !details.open);
+    unfolded.forEach((details) => { details.open = true; });
+  });
+  addEventListener("afterprint", () => {
+    unfolded.forEach((details) => { details.open = false; });
+    unfolded = [];
+  });
 
   // Saving.
   const save = (name, type, text) => {

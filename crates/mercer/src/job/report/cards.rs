@@ -2,7 +2,7 @@
 
 use super::data::{Library, Seen, plain};
 use super::run::Run;
-use super::section::brief;
+use super::section::{brief, once};
 use crate::info::{Findings, Look};
 use crate::text::{count, grouped, short};
 use mercer_report::page::{Card, Table};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const PICTURES: usize = 12;
 
 /// Texts on a card.
-const TEXTS: usize = 3;
+const TEXTS: usize = 4;
 
 /// Data that runs name, and what a reader calls them.
 const DATA: [(&str, &str); 6] = [
@@ -116,7 +116,7 @@ fn network(file: &str, context: &Context) -> Card {
 /// Samples: how many, of which classes, and how some of them look; or why that is not shown.
 fn data(run: &Run, (setting, what): (&str, &str), print: &str, seen: Result<&Seen, &String>) -> Card {
     let place = run.written.inputs.iter().find(|input| input.setting == setting).map(|input| input.place.clone());
-    let mut card = Card { title: format!("{what} {}", place.unwrap_or_default()), ..Card::default() };
+    let mut card = Card { title: format!("{what} {}", once(&place.unwrap_or_default())), ..Card::default() };
     match seen {
         Ok(seen) => {
             card.facts.push(fact("samples", grouped(seen.count())));

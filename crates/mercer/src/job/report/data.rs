@@ -5,6 +5,7 @@
 
 use super::figures::one;
 use super::run::Run;
+use super::section::once;
 use crate::Error;
 use crate::job::explain::known_of;
 use crate::job::surrogate::Ids;
@@ -119,7 +120,7 @@ impl Library {
         };
         if samples.fingerprint().map_err(why)? != asked.print {
             let read = asked.from.as_ref().map_or(String::new(), |from| format!(", or were read as {from} says"));
-            return Err(format!("{} no longer holds the numbers that the run saw{read}", samples.places()));
+            return Err(format!("{} no longer holds the numbers that the run saw{read}", once(&samples.places())));
         }
         let classes = match &samples.labels {
             // Of a saved explanation.
@@ -255,10 +256,12 @@ impl Seen {
     /// The sizes and the type of a sample.
     pub(super) fn about(&self) -> String {
         let each = self.samples.inputs.iter().map(|input| match input.format() {
-            Format::Text => format!("{} tokens", crate::text::shape(input.sample_shape())),
+            Format::Text => format!("{} tokens", input.sample_shape().iter().product::<usize>()),
             _ => format!("{} {}", crate::text::shape(input.sample_shape()), input.dtype()),
         });
-        each.collect::<Vec<_>>().join(" · ")
+        let mut each: Vec<String> = each.collect();
+        each.dedup();
+        each.join(" · ")
     }
 
     /// The names of the classes.

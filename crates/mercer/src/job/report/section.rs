@@ -26,7 +26,7 @@ pub(super) fn section(run: &Run, at: usize, context: &Context) -> Result<Section
     let job = run.job();
     let mut section = Section::new(job, &run.place);
     let inputs: Vec<String> =
-        run.written.inputs.iter().map(|input| format!("{} {}", input.setting, input.place)).collect();
+        run.written.inputs.iter().map(|input| format!("{} {}", input.setting, once(&input.place))).collect();
     section.asked = format!("{} {}", question(job), inputs.join(" · "));
     section.sentences = words::sentences(job, &run.result).into_iter().map(|own| own.text).collect();
     section.warnings = words::warnings(&run.result);
@@ -54,6 +54,12 @@ pub(super) fn section(run: &Run, at: usize, context: &Context) -> Result<Section
     section.command = format!("mercer replay {}", quoted(&run.place));
     section.record = record(run);
     Ok(section)
+}
+
+/// The place of samples, once if all inputs of a network come from it, as those of a text do.
+pub(super) fn once(places: &str) -> &str {
+    let first = places.split(", ").next().unwrap_or(places);
+    if places.split(", ").all(|place| place == first) { first } else { places }
 }
 
 /// A name within a sentence or a list.
