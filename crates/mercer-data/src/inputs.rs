@@ -235,30 +235,41 @@ pub fn open_text(source: &Source, used: &[Used], like: Option<&Columns>) -> Resu
     Ok(TextColumn { source: source.clone(), column, gzipped, columns })
 }
 
+/// A list of names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The first line, where it was taken for the name of the column, and the source names none. A list without such a
+    /// line looks the same: whoever knows the names can tell.
+    pub first: Option<String>,
+    /// The cells of the column as they are written.
+    pub cells: Vec<String>,
+}
+
 /// The cells of a column of a table as they are written: the one that the source names, or the only one. None if the file
 /// is no table.
 ///
 /// # Errors
 /// For cells that are empty or not UTF-8, with their line, and if no column is named and there are several.
-pub fn column_of_names(source: &Source) -> Result<Option<Vec<String>>> {
+pub fn column_of_names(source: &Source) -> Result<Option<Names>> {
     let (format, gzipped) = format::detect(source.path())?;
     if format != Format::Csv {
         return Ok(None);
     }
     let place = source.path().display().to_string();
-    let table::Header { names, .. } = table::header(source.path(), gzipped)?;
+    let table::Header { names, named } = table::header(source.path(), gzipped)?;
     let chosen = table::choose(&place, source.key(), &names)?;
     let &[column] = chosen.places.as_slice() else {
         let (example, all) = (names.first().map_or("id", String::as_str), listed(&names));
         let reason = format!("say which column holds the names, as in `{place}:{example}`; it holds {all}");
         return Err(DataError::Refused { place, reason });
     };
-    let mut found = Vec::new();
+    let mut cells = Vec::new();
     table::texts(source.path(), column, gzipped, |_, name| {
-        found.push(name.to_owned());
+        cells.push(name.to_owned());
         Ok(())
     })?;
-    Ok(Some(found))
+    let first = (named && source.key().is_none()).then(|| names[column].clone());
+    Ok(Some(Names { first, cells }))
 }
 
 /// Leaves out columns that were labels, ids or groups in the expected table, whether or not they are used now.

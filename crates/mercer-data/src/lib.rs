@@ -66,7 +66,7 @@ pub use files::{open_regular, read_regular, read_regular_text};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use images::{ImageFolder, ImageWish, LONGEST_SIDE};
-pub use inputs::{OpenInputs, Role, TextColumn, Used, column_of_names, open_inputs, open_text};
+pub use inputs::{Names, OpenInputs, Role, TextColumn, Used, column_of_names, open_inputs, open_text};
 pub use labels::{Classes, Labels, open_labelled, open_labels};
 pub use preprocess::{Preprocess, Step};
 pub use results::{Proof, RECORD, ResultRecord, Results};

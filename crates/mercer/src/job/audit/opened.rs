@@ -8,6 +8,7 @@ use crate::job::folder::ResultFolder;
 use crate::job::surrogate::{Classified, KernelRows, KernelStores, TestSet, check_memory, names_in, needed_bytes};
 use crate::job::{Destination, Opened, Outcome, Stopwatch};
 use crate::spec::{DataRef, KernelSpec, Opening, Precision};
+use mercer_data::Names;
 use mercer_data::folder::FolderKind;
 use mercer_kernel::Real;
 use mercer_run::Context;
@@ -94,13 +95,15 @@ fn marks(
     n_samples: usize,
     opening: Opening<'_>,
 ) -> Result<Vec<bool>, Error> {
-    let names = names_in(setting, reference, opening)?;
+    let Names { first, cells: names } = names_in(setting, reference, opening)?;
     if names.len() == n_samples && names.iter().all(|name| flag(name).is_some()) {
         return Ok(names.iter().map(|name| flag(name) == Some(true)).collect());
     }
     let rows = known.ids.rows(n_samples);
     let mut marked = vec![false; n_samples];
-    for name in names {
+    // A list may do without a name of its column.
+    let first = first.filter(|first| rows.contains_key(first));
+    for name in first.into_iter().chain(names) {
         // Some programs write whole numbers with a point.
         let whole = || name.parse::<f64>().ok().filter(|number| number.fract() == 0.0);
         let row = rows.get(name.as_str()).or_else(|| rows.get(&format!("{:.0}", whole()?)));

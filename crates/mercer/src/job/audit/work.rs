@@ -310,8 +310,20 @@ impl OpenedAudit {
         if let (Some(labels), Some(print)) = (&self.job.train.labels, train.labels_fingerprint()) {
             inputs.push(InputRecord::new("labels", &labels.to_string(), print));
         }
+        inputs.extend(self.known.ids.record("ids", self.job.ids.as_ref()));
         if let Some(test) = &self.test {
             inputs.push(InputRecord::new("test", &test.samples.places(), test.samples.fingerprint()?));
+        }
+        let marked = [
+            ("wrong", &self.job.truth, &self.truth),
+            ("poisoned", &self.job.poisoned, &self.poisoned),
+            ("test-poisoned", &self.job.test_poisoned, &self.test_poisoned),
+        ];
+        for (setting, reference, marks) in marked {
+            if let (Some(reference), Some(marks)) = (reference, marks) {
+                let bytes: Vec<u8> = marks.iter().map(|&marked| u8::from(marked)).collect();
+                inputs.push(InputRecord::new(setting, &reference.to_string(), mercer_data::folder::digest(&bytes)));
+            }
         }
         Ok(inputs)
     }

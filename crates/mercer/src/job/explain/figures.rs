@@ -4,10 +4,11 @@ use super::attribute::Attributed;
 use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::surrogate::Ids;
-use crate::spec::Samples;
+use crate::spec::{DataSpec, Samples};
 use mercer_lens::{Example, Line, Summary, log_odds};
 use mercer_report::figure::{Axis, BoxSummary, Cell, Figure, Panel, Picture, Series, Strip};
 use ndarray::{Array2, Axis as ArrayAxis};
+use std::collections::BTreeMap;
 
 /// Test samples that are drawn, the first if the user names none.
 pub(super) const DRAWN: usize = 6;
@@ -96,19 +97,23 @@ impl Drawing<'_> {
         self.write("boxes.svg", figure)
     }
 
-    /// The training samples that support the predicted class most, beside the test sample; only for images.
+    /// The training samples that support the predicted class most, beside the test sample; only for images and texts.
     pub(super) fn examples(&self, found: &Attributed) -> Result<(), Error> {
-        let Some(shape) = image_shape(self.test) else { return Ok(()) };
+        let shown: Vec<(usize, &Summary)> =
+            self.rows.iter().filter_map(|&row| Some((row, self.summary(found, row)?))).collect();
+        let beside = |summary: &Summary| summary.supporting.iter().take(BESIDE).copied().collect::<Vec<Example>>();
+        let behind: Vec<usize> = shown.iter().flat_map(|(_, own)| beside(own)).map(|example| example.train).collect();
+        let Some([own, other]) = Look::of([(self.test, self.rows), (self.train, &behind[..])]) else { return Ok(()) };
         let mut strips = Vec::new();
-        for &row in self.rows {
-            let Some(summary) = self.summary(found, row) else { continue };
+        for (row, summary) in shown {
             let class = &self.classes[self.predicted[row]];
-            let Some(own) = picture(self.test, row, shape)? else { return Ok(()) };
-            let mut cells = vec![Cell::picture(own, class.clone())];
-            for Example { train, attribution, .. } in summary.supporting.iter().take(BESIDE) {
-                let Some(picture) = picture(self.train, *train, shape)? else { return Ok(()) };
-                let label = &self.classes[self.labels[*train]];
-                cells.push(Cell::picture(picture, format!("{label} ({}) {attribution:+.3}", self.ids.name(*train))));
+            let Some(first) = own.cell(self.test, row, class.clone())? else { return Ok(()) };
+            let mut cells = vec![first];
+            for Example { train, attribution, .. } in beside(summary) {
+                let label = &self.classes[self.labels[train]];
+                let caption = format!("{label} ({}) {attribution:+.3}", self.ids.name(train));
+                let Some(cell) = other.cell(self.train, train, caption)? else { return Ok(()) };
+                cells.push(cell);
             }
             strips.push(Strip::new(format!("test {row}"), cells));
         }
@@ -118,6 +123,37 @@ impl Drawing<'_> {
     fn write(&self, name: &str, figure: Figure) -> Result<(), Error> {
         self.folder.file(name, figure.to_svg().as_bytes())
     }
+}
+
+/// How samples are shown.
+enum Look {
+    Pictures([usize; 3]),
+    /// The texts of some rows.
+    Texts(BTreeMap<usize, String>),
+}
+
+impl Look {
+    /// Both sets as images, or these rows of both as texts.
+    fn of(sets: [(&Samples, &[usize]); 2]) -> Option<[Self; 2]> {
+        if let Some(shape) = image_shape(sets[0].0) {
+            return Some([Self::Pictures(shape), Self::Pictures(shape)]);
+        }
+        let [own, other] = sets.map(|(samples, rows)| texts(samples, rows).map(Self::Texts));
+        Some([own?, other?])
+    }
+
+    fn cell(&self, samples: &Samples, row: usize, caption: String) -> Result<Option<Cell>, Error> {
+        Ok(match self {
+            Self::Pictures(shape) => picture(samples, row, *shape)?.map(|picture| Cell::picture(picture, caption)),
+            Self::Texts(texts) => texts.get(&row).map(|text| Cell::text(text.clone(), caption)),
+        })
+    }
+}
+
+/// The texts behind some samples, if these are texts of a table that is still there.
+fn texts(samples: &Samples, rows: &[usize]) -> Option<BTreeMap<usize, String>> {
+    let column = samples.texts(&DataSpec::default())?;
+    column.some(&rows.iter().copied().collect(), usize::MAX).ok()
 }
 
 /// Channels, height and width, if a sample looks like an image.

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::job::folder::ResultFolder;
 use crate::job::record::InputRecord;
 use crate::job::surrogate::KernelRows;
-use crate::spec::saved_network;
+use crate::spec::{fingerprint_of_labels, saved_network};
 use mercer_data::folder::SavedSamples;
 use mercer_kernel::{Real, Recipe};
 use mercer_learn::KernelMachine;
@@ -146,6 +146,11 @@ impl OpenedExplain {
                 }
             }
             (None, None) => {}
+        }
+        inputs.extend(self.known.ids.record("ids", self.job.ids.as_ref()));
+        if let (Some(reference), Some(groups)) = (&self.job.groups, &self.groups) {
+            let print = fingerprint_of_labels(&mercer_data::Labels::Classes(groups.clone()));
+            inputs.push(InputRecord::new("groups", &reference.to_string(), print));
         }
         for (setting, set) in [("test", Some(&self.test)), ("ood", self.ood.as_ref())] {
             if let Some(set) = set {

@@ -228,6 +228,9 @@ impl OpenedShift {
                 }
             }
         }
+        let [ids, test_ids] = &self.ids;
+        inputs.extend(ids.record("ids", self.given.ids.as_ref()));
+        inputs.extend(test_ids.record("test-ids", self.given.test_ids.as_ref()));
         if let Some(test) = &self.test {
             let places: Vec<String> = self.job.test.iter().map(ToString::to_string).collect();
             inputs.push(InputRecord::new("test", &places.join(", "), test.fingerprint()?));

@@ -1,8 +1,10 @@
 //! What samples are called in results.
 
 use crate::Error;
+use crate::job::record::InputRecord;
 use crate::spec::{DataRef, Opening, Samples};
-use mercer_data::{Classes, DataError};
+use mercer_data::folder::digest;
+use mercer_data::{Classes, DataError, Names};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -22,7 +24,10 @@ impl Ids {
         opening: Opening<'_>,
     ) -> Result<Self, Error> {
         let Some(reference) = ids else { return Ok(Self(None)) };
-        let names = names_in(setting, reference, opening)?;
+        let Names { first, cells: mut names } = names_in(setting, reference, opening)?;
+        if let Some(first) = first.filter(|_| names.len() + 1 == n_samples) {
+            names.insert(0, first);
+        }
         if names.len() != n_samples {
             let text = format!("‹{setting}› {reference}: {} ids for {n_samples} samples", names.len());
             return Err(Error::with_code("sample-count", text).hint("samples and ids must be in the same order"));
@@ -60,6 +65,14 @@ impl Ids {
         Self(names)
     }
 
+    /// The record of the file that they are from, if they are from one.
+    pub(crate) fn record(&self, setting: &str, reference: Option<&DataRef>) -> Option<InputRecord> {
+        let (names, reference) = (self.0.as_ref()?, reference?);
+        // A line per name; quoted, because a name may hold anything.
+        let text: String = names.iter().map(|name| format!("{name:?}\n")).collect();
+        Some(InputRecord::new(setting, &reference.to_string(), digest(text.as_bytes())))
+    }
+
     /// The name of a sample.
     pub(crate) fn name(&self, row: usize) -> Cow<'_, str> {
         match &self.0 {
@@ -83,7 +96,7 @@ impl Ids {
 ///
 /// # Errors
 /// If it cannot be read, or holds something else.
-pub(crate) fn names_in(setting: &str, reference: &DataRef, opening: Opening<'_>) -> Result<Vec<String>, Error> {
+pub(crate) fn names_in(setting: &str, reference: &DataRef, opening: Opening<'_>) -> Result<Names, Error> {
     if let Some(source) = reference.source()?
         && !source.path().is_dir()
         && let Some(names) = mercer_data::column_of_names(&source)?
@@ -97,8 +110,10 @@ pub(crate) fn names_in(setting: &str, reference: &DataRef, opening: Opening<'_>)
         && matches!(dataset.shape(), [_] | [_, 1])
         && numbers.iter().all(|number| number.fract() == 0.0)
     {
-        return Ok(numbers.iter().map(|number| format!("{number:.0}")).collect());
+        let cells = numbers.iter().map(|number| format!("{number:.0}")).collect();
+        return Ok(Names { first: None, cells });
     }
     let read = Classes::read(&dataset).map_err(refused)?;
-    Ok(read.indices().iter().map(|&index| read.names()[index].clone()).collect())
+    let cells = read.indices().iter().map(|&index| read.names()[index].clone()).collect();
+    Ok(Names { first: None, cells })
 }

@@ -2,9 +2,10 @@
 
 use mercer::Error;
 use mercer::data::Source;
+use mercer::job::explain::SurrogateSpec;
 use mercer::job::predict::{PredictJob, Subject};
 use mercer::job::train::{TrainJob, TrainingSpec, TuningSpec};
-use mercer::job::{Destination, Job, Opened, replay};
+use mercer::job::{Destination, ExplainJob, Job, Opened, replay};
 use mercer::run::Context;
 use mercer::spec::{DataRef, DataSpec, DecodingSpec, Inputs, Opening, ParameterSpec, Precision};
 use std::num::NonZeroUsize;
@@ -152,6 +153,24 @@ fn a_tuned_network_reads_new_texts_without_its_tokenizer() {
 }
 
 /// A run that stops after two epochs and goes on has the bits of one that did not stop.
+#[test]
+fn texts_are_shown_behind_their_explanations() {
+    let scratch = Scratch::new();
+    scratch.train(&tuned(&scratch, &["head*"], false, 3), "run").unwrap();
+    let labels = Some(DataRef::File(scratch.text("many.csv:mood")));
+    let train = DataSpec { labels, ..scratch.data("many.csv:text", false) };
+    let test = vec![DataRef::File(scratch.text("t.csv:text"))];
+    let surrogate = SurrogateSpec { penalty: vec![1.0], ..SurrogateSpec::default() };
+    let kernels = vec!["normalised(ck)".to_owned()];
+    let job = ExplainJob { kernels, surrogate, ..ExplainJob::new(scratch.path("run/model.onnx"), train, test) };
+    let destination = Destination { path: Some(scratch.path("why")), ..Destination::default() };
+    let (context, inputs) = (Context::new(), Inputs::none());
+    job.open(&destination, Opening { inputs: &inputs, context: &context }).unwrap().run(&context).unwrap();
+    let drawn = std::fs::read_to_string(scratch.path("why/examples.svg")).unwrap();
+    // The test samples, and training samples beside them.
+    assert!(drawn.contains("the cat sat on the mat") && drawn.contains("a dog on mat"), "{drawn}");
+}
+
 #[test]
 fn tuning_is_resumed() {
     let scratch = Scratch::new();

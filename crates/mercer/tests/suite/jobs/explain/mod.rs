@@ -438,6 +438,10 @@ fn flipped_labels_duplicates_and_poison_are_found() {
     let detection = found.forensics.expect("forensics").detection.expect("the truth");
     assert_eq!((detection.precision, detection.recall), (Some(1.0), Some(1.0)));
     assert!(replay(&folder, &Context::new()).expect("replays").is_same());
+    // Another truth is another input.
+    write_npy(&case.path("truth.npy"), &Array1::<i64>::ones(N_TRAIN), Existing::Replace).expect("writes");
+    let changed = replay(&folder, &Context::new()).expect("replays").changed_inputs;
+    assert!(changed.len() == 1 && changed[0].contains("‹wrong›"), "{changed:?}");
 }
 
 #[test]
