@@ -299,6 +299,21 @@ fn auto_says_what_it_chose() {
     folder.succeed(&line(IRIS, "--prior 2 --precision f64 --method full -o same"));
     assert_eq!(folder.read("run/probabilities.npy"), folder.read("same/probabilities.npy"));
     assert!(folder.succeed("replay run").contains("the same"));
+
+    // The same limit, the same choice; the next better method is chosen as soon as there is what it was said to take.
+    let wide = mercer::net::arch::Mlp::new(4, &[60, 60], 3).build(1).expect("a network");
+    wide.save_onnx(folder.path("wide.onnx")).expect("a file");
+    let wide = line(IRIS, "--dry-run -o wide").replace(&format!("--net {IRIS}.onnx"), "--net wide.onnx");
+    let plan = |memory: u64| folder.json(&format!("{wide} --memory {memory}"));
+    let small = plan(400 << 20);
+    assert_eq!((&small["method"], &small["auto"]["better"]["method"]), (&"kron".into(), &"full".into()), "{small}");
+    assert_eq!(plan(400 << 20)["auto"], small["auto"]);
+    // 4,143 parameters: five matrices of that side in double precision are 687 MB.
+    let better = small["auto"]["better"]["bytes"].as_u64().expect("bytes");
+    assert!(better > 687_000_000 && better < 2 << 30, "{better}");
+    assert_eq!(plan(better - 1)["method"], "kron");
+    assert_eq!((&plan(better)["method"], plan(better)["auto"]["better"].is_null()), (&"full".into(), true));
+    assert_eq!(folder.json(&format!("{wide} --memory 400MiB --params *"))["method"], "kron");
 }
 
 /// With three thousand classes there is no matrix of their square for every sample, and what cannot be done in a gigabyte is
