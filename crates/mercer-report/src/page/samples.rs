@@ -169,7 +169,7 @@ impl Sample {
             "distribution": self.distribution.iter().map(group).collect::<Vec<_>>(),
             "probabilities": self.probabilities.iter().map(class).collect::<Vec<_>>(),
             "coordinates": self.coordinates.iter().map(|(own, x)| json!([name(own), number(*x)])).collect::<Vec<_>>(),
-            "marks": self.marks.iter().map(mark).collect::<Vec<_>>(),
+            "marks": self.marks.iter().filter(|(figure, _)| figure.len() <= NAME).map(mark).collect::<Vec<_>>(),
         });
         if !self.text.is_empty() {
             data["text"] = json!(shortened(&self.text, 3 * TEXT));

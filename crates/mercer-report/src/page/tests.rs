@@ -81,10 +81,12 @@ fn names_are_never_markup() {
         }
         found
     };
-    let expected = tags(&page("harmless").to_html());
+    // Long enough to be shortened wherever a hostile name is.
+    let expected = tags(&page(&"harmless ".repeat(12)).to_html());
     for name in HOSTILE {
         let html = page(name).to_html();
-        assert_eq!(tags(&html), expected, "{name:?}");
+        let found = tags(&html);
+        assert!(found.is_subset(&expected), "{name:?}: {:?}", found.difference(&expected).collect::<Vec<_>>());
         assert_eq!(html, page(name).to_html(), "the same bytes");
     }
 }
