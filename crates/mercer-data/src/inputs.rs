@@ -26,8 +26,6 @@ pub enum Role {
     Id,
     /// The group of a sample.
     Group,
-    /// The name or the group of a sample.
-    Other,
 }
 
 impl fmt::Display for Role {
@@ -36,7 +34,6 @@ impl fmt::Display for Role {
             Self::Label => "label",
             Self::Id => "id",
             Self::Group => "group",
-            Self::Other => "id or group",
         })
     }
 }

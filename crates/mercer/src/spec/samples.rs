@@ -320,9 +320,8 @@ struct Takes {
 /// The columns that are not inputs.
 fn used(options: &DataSpec) -> Result<Vec<Used>, Error> {
     let mut used = Vec::new();
-    let labels = options.labels.iter().map(|labels| (Role::Label, labels));
-    for (role, other) in labels.chain(options.used.iter().map(|other| (Role::Other, other))) {
-        used.extend(other.source()?.map(|source| Used { role, source }));
+    for other in options.labels.iter().chain(&options.used) {
+        used.extend(other.source()?.map(|source| Used { role: Role::Label, source }));
     }
     Ok(used)
 }
