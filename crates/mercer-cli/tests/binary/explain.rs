@@ -219,7 +219,7 @@ fn groups_may_be_a_column_of_the_data() {
 }
 
 fn mixed(row: u64) -> String {
-    if row % 2 == 0 && row > 0 { format!("image-{row}") } else { format!("{row:03}") }
+    if row.is_multiple_of(2) && row > 0 { format!("image-{row}") } else { format!("{row:03}") }
 }
 
 /// The classes of a folder of images are its labels, for every command that needs some; and what is wrong with a folder is

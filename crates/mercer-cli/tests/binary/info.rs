@@ -118,7 +118,7 @@ fn folders_of_results() {
 
     folder.succeed(
         "uncertainty --net mlp.onnx --data mlp.x.npy --labels mlp.labels.npy --test mlp.x.npy \
-         --test-labels mlp.labels.npy -o sure",
+         --test-labels mlp.labels.npy --method last-layer-full -o sure",
     );
     assert_eq!(folder.json("info sure")["kind"], "posterior");
     assert!(folder.succeed("info sure").contains("full"));

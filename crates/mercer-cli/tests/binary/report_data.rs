@@ -120,7 +120,7 @@ fn images_can_be_seen() {
         cards(&html)
     );
     // Bytes with the channels last.
-    let colours = |row: usize| if row % 2 == 0 { [250_u8, 90, 10] } else { [10, 90, 250] };
+    let colours = |row: usize| if row.is_multiple_of(2) { [250_u8, 90, 10] } else { [10, 90, 250] };
     let bytes = Array4::from_shape_fn((16, 8, 8, 3), |(row, y, _, channel)| {
         colours(row)[channel].saturating_sub((y + row) as u8)
     });

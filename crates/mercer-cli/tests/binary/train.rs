@@ -331,7 +331,7 @@ fn the_demo() {
 
 /// Two pages have the same parts; if not, the first difference is shown, not two whole pages.
 fn same_parts(first: &[String], second: &[String]) {
-    for (at, (one, two)) in first.iter().zip(second).enumerate().filter(|(_, (one, two))| one != two) {
+    if let Some((at, (one, two))) = first.iter().zip(second).enumerate().find(|(_, (one, two))| one != two) {
         let from = one.bytes().zip(two.bytes()).take_while(|(one, two)| one == two).count();
         let around = |text: &str| {
             let part = &text.as_bytes()[from.saturating_sub(200)..(from + 200).min(text.len())];

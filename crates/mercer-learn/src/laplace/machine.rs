@@ -79,7 +79,7 @@ impl<T: Real> Laplace<T> {
             return Err(setting("the structure", settings.structure, reason));
         }
         let samples = sample_shapes(data);
-        Self::unfitted(network, &samples, settings, None, context)?.learn(data, labels, context)
+        Self::unfitted(network, &samples, settings, None, Some(context))?.learn(data, labels, context)
     }
 
     /// As [`fit`](Self::fit), through features of the outputs: the map gives the features of the first output, then of
@@ -97,19 +97,23 @@ impl<T: Real> Laplace<T> {
             return Err(setting("the structure", settings.structure, reason));
         }
         let samples = sample_shapes(data);
-        Self::unfitted(network, &samples, settings, Some(map), context)?.learn(data, labels, context)
+        Self::unfitted(network, &samples, settings, Some(map), Some(context))?.learn(data, labels, context)
     }
 
-    /// The machine before it has seen any data.
+    /// The machine before it has seen any data. Without a context it is one that was fitted before.
     pub(super) fn unfitted(
         network: &Network,
         samples: &[Vec<usize>],
         settings: &LaplaceSettings,
         map: Option<Arc<dyn FeatureMap<T>>>,
-        context: &Context,
+        context: Option<&Context>,
     ) -> Result<Self> {
         let features = map.as_ref().map(|map| map.n_features());
-        PosteriorNeeds::estimate::<T>(network, samples, settings, features)?.check(settings, context)?;
+        let needs = PosteriorNeeds::estimate::<T>(network, samples, settings, features)?;
+        match context {
+            Some(context) => needs.check(settings, context)?,
+            None => needs.fitted().check(settings, &Context::new())?,
+        }
         let graph = network.graph(samples)?;
         if graph.parameters().is_empty() {
             return Err(setting("the number of parameters", 0, "a posterior needs parameters"));

@@ -34,6 +34,9 @@ pub struct PosteriorNeeds {
     /// The same without what the process holds already.
     #[serde(skip)]
     pub own_bytes: usize,
+    /// What a posterior that was fitted before needs of them: nothing is decomposed.
+    #[serde(skip)]
+    pub fitted_bytes: usize,
 }
 
 impl PosteriorNeeds {
@@ -49,12 +52,21 @@ impl PosteriorNeeds {
         let graph = network.graph(samples)?;
         let output = Target::new(&graph, settings)?.value;
         let sizes = Sizes::new::<T>(network, samples, &graph, output, settings, features)?;
-        let squares = |side: usize| side.saturating_mul(side).saturating_mul(COPIES * size_of::<f64>());
-        let work = sizes.sides.iter().map(|&side| squares(side)).fold(sizes.kept, usize::saturating_add);
         let block = block_rows(sizes.sample).saturating_mul(sizes.sample).saturating_mul(2);
-        let own_bytes = work.saturating_add(block);
-        let (n_parameters, side) = (sizes.n_parameters, sizes.sides.into_iter().max().unwrap_or(0));
-        Ok(Self { n_parameters, side, bytes: own_bytes.saturating_add(resident_memory()), own_bytes })
+        let with = |copies: usize| {
+            let square = |&side: &usize| side.saturating_mul(side).saturating_mul(copies * size_of::<f64>());
+            sizes.sides.iter().map(square).fold(sizes.kept.saturating_add(block), usize::saturating_add)
+        };
+        let (own_bytes, fitted_bytes) = (with(COPIES), with(1));
+        let bytes = own_bytes.saturating_add(resident_memory());
+        let (n_parameters, side) = (sizes.n_parameters, sizes.sides.iter().copied().max().unwrap_or(0));
+        Ok(Self { n_parameters, side, bytes, own_bytes, fitted_bytes })
+    }
+
+    /// Those of a posterior that was fitted before.
+    pub(super) fn fitted(self) -> Self {
+        let Self { bytes, own_bytes, fitted_bytes, .. } = self;
+        Self { bytes: (bytes - own_bytes).saturating_add(fitted_bytes), own_bytes: fitted_bytes, ..self }
     }
 
     /// Returns an error if they exceed the allowed or available memory.

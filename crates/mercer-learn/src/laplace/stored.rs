@@ -108,7 +108,7 @@ impl<T: Real> Laplace<T> {
                 return Err(wrong(text.to_owned()));
             }
         }
-        let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map, &mercer_run::Context::new())?;
+        let mut machine = Self::unfitted(network, &stored.samples, &stored.settings, map, None)?;
         if machine.fingerprint != stored.network {
             return Err(wrong("belongs to another network, or to the same network with other parameters".to_owned()));
         }

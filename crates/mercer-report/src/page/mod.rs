@@ -201,6 +201,7 @@ impl Page {
         let fixed = STYLE.len() + SCRIPT.len() + FRAME + beginning.len() + foot.len();
         let each: usize = heads.iter().map(|head| head.len() + Section::NOTE + 20).sum();
         let mut room = Self::LIMIT.saturating_sub(fixed + each);
+        let share = room / 4;
         let mut fits = |html: &str| {
             let left = room.checked_sub(html.len());
             room = left.unwrap_or(room);
@@ -217,12 +218,18 @@ impl Page {
                 }
             }
         };
+        let mut cards = Several::new(self.cards.iter().map(|card| card.html(&tips)));
+        let numbered = self.browsers.iter().enumerate();
+        let mut browsers = Several::new(numbered.map(|(at, browser)| browser_html(browser, at, &tips)));
+        // Some of everything, however much there is of one kind.
+        cards.take(share, &mut fits);
+        browsers.take(share, &mut fits);
         give(Rank::Said, &mut parts, &mut fits);
         give(Rank::Record, &mut parts, &mut fits);
-        let cards: Vec<String> = self.cards.iter().map(|card| card.html(&tips)).filter(|html| fits(html)).collect();
-        let browsers = self.browsers.iter().enumerate().map(|(at, browser)| browser_html(browser, at, &tips));
-        let browsers: Vec<String> = browsers.filter(|html| fits(html)).collect();
+        cards.take(usize::MAX, &mut fits);
+        browsers.take(usize::MAX, &mut fits);
         give(Rank::Drawn, &mut parts, &mut fits);
+        let (cards, browsers) = (cards.taken(), browsers.taken());
 
         let mut body = String::new();
         if !cards.is_empty() {
@@ -309,6 +316,30 @@ impl Page {
         }
         text.push_str("</section>");
         text
+    }
+}
+
+/// Parts of one kind, of which some are taken.
+struct Several(Vec<(String, bool)>);
+
+impl Several {
+    fn new(parts: impl Iterator<Item = String>) -> Self {
+        Self(parts.map(|part| (part, false)).collect())
+    }
+
+    /// Takes those that fit, as long as they are not more than a share of the page.
+    fn take(&mut self, mut share: usize, fits: &mut dyn FnMut(&str) -> bool) {
+        for (part, taken) in self.0.iter_mut().filter(|(_, taken)| !taken) {
+            if let Some(left) = share.checked_sub(part.len())
+                && fits(part)
+            {
+                (share, *taken) = (left, true);
+            }
+        }
+    }
+
+    fn taken(self) -> Vec<String> {
+        self.0.into_iter().filter_map(|(part, taken)| taken.then_some(part)).collect()
     }
 }
 

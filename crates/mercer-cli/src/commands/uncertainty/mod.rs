@@ -37,32 +37,35 @@ The methods, from cheap to expensive:
   eigen             all parameters, through eigenfunctions of the tangent kernel
   full              all parameters, exactly; a matrix with a row per parameter
 
-eigen finds its eigenfunctions from --landmarks among the training samples, or takes those of `mercer eigen` with --from DIR
-(the first -k): of a matrix-valued kernel such as full or 'directions(1000, of=full)'; of a scalar kernel, which then stands
-for every output; or --from once for every output, as with the kernels logit(0), logit(1) and so on.
+eigen finds its eigenfunctions from --landmarks among the training samples, or takes those of `mercer eigen` with
+--from DIR (the first -k): of a matrix-valued kernel such as full or 'directions(1000, of=full)'; of a scalar
+kernel, which then stands for every output; or --from once for every output, as with the kernels logit(0), logit(1)
+and so on.
 
-auto takes the first of full, kron, last-layer-full, last-layer-kron and last-layer-diag that fits into --memory (2 GiB if
-none is given), and says what the next better one would take. Where there is no linear last layer, or with --params, diag is
-the last resort. The choice is recorded, so that `mercer replay` makes it again.
+auto takes the first of full, kron, last-layer-full, last-layer-kron and last-layer-diag that fits into --memory (2
+GiB if none is given), and says what the next better one would take. Where there is no linear last layer, or with
+--params, diag is the last resort. The choice is recorded, so that `mercer replay` makes it again.
 
---validation names samples that the network was not trained on. They choose the prior (unless --prior or --weight-decay
-gives it) and a temperature for the network alone, and the result is whatever predicts them better: the network at that
-temperature, or the posterior. Without such samples nothing is chosen, and the result is the posterior's. --test never
-chooses anything. With --weight-decay, the precision of the prior is the size of the training set times the decay.
+--validation names samples that the network was not trained on. They choose the prior (unless --prior or
+--weight-decay gives it) and a temperature for the network alone, and the result is whatever predicts them better:
+the network at that temperature, or the posterior. Without such samples nothing is chosen, and the result is the
+posterior's. --test never chooses anything. With --weight-decay, the precision of the prior is the size of the
+training set times the decay.
 
---conformal 0.9 gives every sample a set of classes, or every output of a regression an interval, that holds the truth with
-at least this probability, whatever the network (split conformal prediction). Half of the --validation samples choose as
-above, and the other half, which chose nothing, calibrates: a class is in the set if its probability is high enough; an
-interval is a multiple of the standard deviation. The folder keeps the calibration, and `mercer predict --from` gives the
-sets of new samples.
+--conformal 0.9 gives every sample a set of classes, or every output of a regression an interval, that holds the
+truth with at least this probability, whatever the network (split conformal prediction). Half of the --validation
+samples choose as above, and the other half, which chose nothing, calibrates: a class is in the set if its
+probability is high enough; an interval is a multiple of the standard deviation. The folder keeps the calibration,
+and `mercer predict --from` gives the sets of new samples.
 
-Classification needs logits. If the first output ends in a softmax or sigmoid, the value before it is used; --node names
-another one. A single output is the logit of the second of two classes. Regression uses the outputs themselves.
+Classification needs logits. If the first output ends in a softmax or sigmoid, the value before it is used; --node
+names another one. A single output is the logit of the second of two classes. Regression uses the outputs
+themselves.
 
-The output folder holds result.json, probabilities.npy (mean.npy and variance.npy for a regression), the same for the
-network alone as map_*.npy and for --ood as ood_*.npy (with --validation also scaled_*.npy for the network at its
-temperature and laplace_*.npy for the posterior; with --conformal sets.csv and sets.npy, or intervals.csv and intervals.npy),
-reliability.svg, entropy.svg, and the posterior with its network.";
+The output folder holds result.json, probabilities.npy (mean.npy and variance.npy for a regression), the same for
+the network alone as map_*.npy and for --ood as ood_*.npy (with --validation also scaled_*.npy for the network at
+its temperature and laplace_*.npy for the posterior; with --conformal sets.csv and sets.npy, or intervals.csv and
+intervals.npy), reliability.svg, entropy.svg, and the posterior with its network.";
 
 fn after_long_help() -> String {
     format!("{EXAMPLES}\n\n{MORE}")

@@ -377,13 +377,14 @@ fn marginals_are_those_of_the_joint_posterior() {
             let found = machine.marginals(&case.test, Some(&draws), &Context::new()).expect("predicts");
             let plain = machine.marginals(&case.test, None, &Context::new()).expect("predicts");
             assert_eq!(found.mean, joint.mean, "{structure}");
-            assert_eq!((found.variance.clone(), found.clipped), (joint.variances(), joint.clipped), "{structure}");
+            assert!(distance(&found.variance, &joint.variances()) < 1e-13, "{structure}");
+            assert_eq!(found.clipped, joint.clipped, "{structure}");
             // Another order of the same sums.
             assert!(distance(&plain.variance, &joint.variances()) < 1e-13, "{structure}");
             assert!(plain.drawn.is_none() && plain.map() == joint.map(), "{structure}");
             if joint.noise().is_none() {
                 let drawn = joint.monte_carlo(&draws, &Context::new()).expect("draws");
-                assert_eq!(found.drawn, Some(drawn), "{structure}");
+                assert!(distance(found.drawn.as_ref().expect("drawn"), &drawn) < 1e-12, "{structure}");
                 assert!(distance(&plain.probit(), &joint.probit()) < 1e-13, "{structure}");
             } else {
                 assert!(found.drawn.is_none() && found.noise() == joint.noise());

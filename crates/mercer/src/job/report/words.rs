@@ -224,7 +224,7 @@ impl Words<'_> {
             let wrong = found["wrong"].as_u64().unwrap_or(0) as usize;
             let budgets = found["budgets"].as_array().cloned().unwrap_or_default();
             let good =
-                budgets.iter().find(|at| at["found"].as_u64().unwrap_or(0) as f64 >= 0.9 * wrong as f64 && wrong > 0);
+                budgets.iter().find(|at| at["found"].as_f64().unwrap_or(0.0) >= 0.9 * wrong as f64 && wrong > 0);
             if let Some(at) = good.or(budgets.last()) {
                 let area = found["auroc"]
                     .as_f64()
@@ -232,7 +232,8 @@ impl Words<'_> {
                 let text = format!(
                     "Of {} that are known to be wrong, {} are among the first {} of the review list{area}.",
                     count(wrong, "label"),
-                    grouped(at["found"].as_u64().unwrap_or(0) as usize),
+                    // Ties count in proportion.
+                    grouped(at["found"].as_f64().unwrap_or(0.0).round() as usize),
                     grouped(at["inspected"].as_u64().unwrap_or(0) as usize)
                 );
                 self.say(0.97, Some("found.svg"), text);
