@@ -129,7 +129,7 @@ fn what_does_not_fit_is_refused_and_what_fits_is_saved() {
         assert!(features_of(some, outputs).is_err());
     }
     let full = functions(&case, NtkKind::Full, 5);
-    assert!(features_of(&[full.clone()], 2).is_err() && features_of(&[full.clone(), full], 2).is_err());
+    assert!(features_of(std::slice::from_ref(&full), 2).is_err() && features_of(&[full.clone(), full], 2).is_err());
     let pseudo = functions(&case, NtkKind::Pseudo, 6);
     for functions in [vec![pseudo], each] {
         let laplace = fit(&case, &functions, true);
