@@ -101,7 +101,8 @@ fn a_part_of_the_training_set_stands_for_all() {
         assert!((half / whole - 1.0).abs() < 1e-6, "{key}: {half} and {whole}");
     }
     assert!(difference(&folder.read("half/variance.npy"), &folder.read("whole/variance.npy")) < 1e-6);
-    let few = format!("uncertainty --net {IRIS}.onnx {part} --test {IRIS}.npz:x_test --method kron --train-size 3 -o no");
+    let few =
+        format!("uncertainty --net {IRIS}.onnx {part} --test {IRIS}.npz:x_test --method kron --train-size 3 -o no");
     folder.refuse(&few, &["training set", "more samples"]);
 }
 
@@ -291,10 +292,10 @@ fn conformal_sets_come_with_the_posterior() {
 #[test]
 fn auto_says_what_it_chose() {
     let folder = folder(IRIS);
-    let told = folder.run(&line(IRIS, "--dry-run -o run"));
+    let told = folder.run(&line(IRIS, "--dry-run --memory 1GiB -o run"));
     assert!(told.out.contains("full: 403 parameters"), "{}", told.out);
-    assert!(told.err.contains("--method auto is full, the best posterior that fits into "), "{}", told.err);
-    let chosen = folder.json(&line(IRIS, "--prior 2 --precision f64 -o run"));
+    assert!(told.err.contains("--method auto is full, the best posterior that fits into 1"), "{}", told.err);
+    let chosen = folder.json(&line(IRIS, "--prior 2 --precision f64 --memory 1GiB -o run"));
     assert_eq!(chosen["method"], "full");
     folder.succeed(&line(IRIS, "--prior 2 --precision f64 --method full -o same"));
     assert_eq!(folder.read("run/probabilities.npy"), folder.read("same/probabilities.npy"));

@@ -223,8 +223,7 @@ impl Words<'_> {
         if let Some(found) = self.result["measures"].get(0).cloned() {
             let wrong = found["wrong"].as_u64().unwrap_or(0) as usize;
             let budgets = found["budgets"].as_array().cloned().unwrap_or_default();
-            let good =
-                budgets.iter().find(|at| at["found"].as_f64().unwrap_or(0.0) >= 0.9 * wrong as f64 && wrong > 0);
+            let good = budgets.iter().find(|at| at["found"].as_f64().unwrap_or(0.0) >= 0.9 * wrong as f64 && wrong > 0);
             if let Some(at) = good.or(budgets.last()) {
                 let area = found["auroc"]
                     .as_f64()
