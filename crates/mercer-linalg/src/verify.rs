@@ -1,9 +1,9 @@
 //! Is a decomposition what it claims to be? LAPACK's test ratios, in full or on probes.
 //!
-//! For a factorisation `A ≈ F` and a matrix `Q` with `n` columns that should be orthonormal,
+//! For a factorisation `A ≈ F` of side `n` and a matrix `Q` with `m` rows whose columns should be orthonormal,
 //!
 //! ```text
-//! residual      = ‖A - F‖ / (√n ε ‖A‖)         orthogonality = ‖QᵀQ - I‖ / (n ε)
+//! residual      = ‖A - F‖ / (√n ε ‖A‖)         orthogonality = ‖QᵀQ - I‖ / (m ε)
 //! ```
 //!
 //! in Frobenius norms. LAPACK divides residuals by `n`; measured residuals grow at most like `√n`, and dividing by more
@@ -78,7 +78,8 @@ pub fn frobenius<T: Scalar>(a: ArrayView2<'_, T>) -> f64 {
 pub fn orthogonality<T: Scalar>(q: ArrayView2<'_, T>, depth: Depth) -> f64 {
     let probes = depth.matrix::<T>(q.ncols());
     let error = matmul(q.t(), matmul(q, probes.view()).view()) - probes;
-    frobenius(error.view()) / (q.ncols().max(1) as f64 * T::epsilon().wide())
+    // As LAPACK's `dort01`: products of columns are sums over rows, and round as many times.
+    frobenius(error.view()) / (q.nrows().max(1) as f64 * T::epsilon().wide())
 }
 
 /// The test ratio of `A = F₁·F₂·…`, with the factors given as a function that multiplies a matrix by all of them.

@@ -256,12 +256,7 @@ impl<'a, T: Scalar> Krylov<'a, T> {
 
     /// Checks the first pairs with extra products, and returns them.
     fn finish(mut self, wanted: usize, allowed: f64) -> Result<TopEigen<T>> {
-        let mut rows = self.basis.slice(s![..wanted, ..]).to_owned();
-        // Rotations change the lengths by a little each; a single vector has no other error for the check to see.
-        for mut row in rows.outer_iter_mut() {
-            let length = norm(row.view());
-            row.mapv_inplace(|v| v / length);
-        }
+        let rows = self.basis.slice(s![..wanted, ..]).to_owned();
         let values = self.ritz.slice(s![..wanted.min(self.ritz.len())]).to_owned();
         let mut residuals = Array1::zeros(wanted);
         for (pair, vector) in rows.outer_iter().enumerate() {
