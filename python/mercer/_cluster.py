@@ -140,8 +140,8 @@ def run(
         try:
             _wait(futures, progress, done)
             failures = [future.exception() for future in futures if future.status != "finished"]
-            for done in (future.result() for future in futures if future.status == "finished"):
-                tiles, prepared = tiles + done[0], prepared + done[1]
+            for own in (future.result() for future in futures if future.status == "finished"):
+                tiles, prepared = tiles + own[0], prepared + own[1]
         except BaseException:
             client.cancel(futures, force=True)
             raise

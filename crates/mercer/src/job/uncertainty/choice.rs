@@ -92,7 +92,7 @@ pub enum PosteriorMethodName {
 
 mercer_run::named! {
     PosteriorMethodName, "method":
-    Auto = "auto", "The best one that fits into --memory";
+    Auto = "auto", "The best one that fits into the memory";
     LastLayerDiag = "last-layer-diag", "One variance per parameter of the last layer";
     LastLayerKron = "last-layer-kron", "Kronecker factors of the last layer";
     LastLayerFull = "last-layer-full", "The last layer, exactly";
